@@ -1,0 +1,35 @@
+//! Bytes in, chunks and tags out: the recipe that every site must follow to the byte.
+//!
+//! A document is cut where its own content says so ([`tttd`]), each chunk gets a keyed [`Tag`], and the list of tags
+//! and lengths gets a [`ContentDigest`]: two documents are identical when their digests are. Which recipe was used, with
+//! which parameters and which key, is named by a [`MethodId`]; only fingerprints under the same id may be compared.
+//!
+//! This crate is pure: it knows nothing of files, time, sites or the wire, and it fails only when the reader it is given
+//! fails. `docs/fingerprint.md` describes the same recipe for other programs; `testdata/` holds its golden vectors.
+//!
+//! ```
+//! use cognate_fingerprint::{Key, Method, View};
+//!
+//! let method = Method::tttd(View::Raw, 1000)?;
+//! let mut fingerprinter = method.fingerprinter(&Key::none());
+//! let mut chunks = Vec::new();
+//! let content = fingerprinter.read(&mut "some text".as_bytes(), |chunk| {
+//!     chunks.push(chunk);
+//!     Ok(())
+//! })?;
+//! assert_eq!((content.size_bytes, chunks.len()), (9, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod tttd;
+
+mod chunk;
+mod fingerprinter;
+mod hex;
+mod key;
+mod method;
+
+pub use chunk::{Chunk, ContentDigest, Tag};
+pub use fingerprinter::{Content, Fingerprinter};
+pub use key::{Key, KeyError, KeyFingerprint};
+pub use method::{Method, MethodError, MethodId, View};

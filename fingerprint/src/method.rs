@@ -1,0 +1,167 @@
+//! A method: the recipe that turns a view of a document into features, and the id under which they may be compared.
+
+use std::fmt;
+
+use crate::fingerprinter::Fingerprinter;
+use crate::hex::identity;
+use crate::key::{Key, first_16};
+use crate::tttd::{self, Tttd};
+
+/// What of a document is fingerprinted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum View {
+    /// Its bytes as they lie in the file.
+    Raw,
+}
+
+/// A recipe with its parameters. A value that exists is in range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Two thresholds, two divisors: content-defined chunks (Forman et al. 2005, section 2.2).
+    Tttd {
+        /// What is chunked.
+        view: View,
+        /// The wanted mean length of a chunk.
+        chunk_bytes: u32,
+    },
+}
+
+identity! {
+    /// The digest of a method, its view, its parameters, their versions, and the key's fingerprint.
+    ///
+    /// Fingerprints can be compared only under the same id.
+    MethodId
+}
+
+/// Why a method cannot be had with these parameters.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum MethodError {
+    /// The wanted mean is out of range.
+    #[error(
+        "a mean chunk of {chunk_bytes} bytes is out of range: {min} to {max} bytes",
+        min = tttd::CHUNK_BYTES_LEAST, max = tttd::CHUNK_BYTES_MOST
+    )]
+    ChunkBytesOutOfRange {
+        /// The mean that was asked for.
+        chunk_bytes: u64,
+    },
+}
+
+impl Method {
+    /// Content-defined chunks of about `chunk_bytes` bytes, 80 to 1 MiB.
+    ///
+    /// # Errors
+    /// When the mean is out of range.
+    pub fn tttd(view: View, chunk_bytes: u64) -> Result<Method, MethodError> {
+        let refused = MethodError::ChunkBytesOutOfRange { chunk_bytes };
+        match u32::try_from(chunk_bytes) {
+            Ok(mean) if (tttd::CHUNK_BYTES_LEAST..=tttd::CHUNK_BYTES_MOST).contains(&mean) => {
+                Ok(Method::Tttd {
+                    view,
+                    chunk_bytes: mean,
+                })
+            }
+            _ => Err(refused),
+        }
+    }
+
+    /// The method's name, as it is typed and stored.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Method::Tttd { .. } => "tttd",
+        }
+    }
+
+    /// The view that the method reads.
+    pub fn view(&self) -> View {
+        match self {
+            Method::Tttd { view, .. } => *view,
+        }
+    }
+
+    /// The mean length of a chunk in bytes.
+    pub fn chunk_bytes(&self) -> u32 {
+        match self {
+            Method::Tttd { chunk_bytes, .. } => *chunk_bytes,
+        }
+    }
+
+    /// No chunk of this method is longer.
+    pub fn chunk_bytes_max(&self) -> u32 {
+        match self {
+            Method::Tttd { chunk_bytes, .. } => {
+                tttd::Parameters::for_mean(*chunk_bytes).chunk_bytes_max
+            }
+        }
+    }
+
+    /// Under which id the features made with `key` may be compared.
+    pub fn id(&self, key: &Key) -> MethodId {
+        let recipe = format!("{self}\nkey={}\n", key.fingerprint());
+        MethodId(first_16(blake3::derive_key(
+            "cognate method v1",
+            recipe.as_bytes(),
+        )))
+    }
+
+    /// A machine that carries the method out; one serves any number of documents, one after the other.
+    pub fn fingerprinter(&self, key: &Key) -> Fingerprinter {
+        match self {
+            Method::Tttd { chunk_bytes, .. } => {
+                Fingerprinter::new(Tttd::new(*chunk_bytes, key), key)
+            }
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            View::Raw => write!(f, "raw"),
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    /// The canonical form that the method's id is the digest of: one `name=value` a line, each recipe with its version.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Method::Tttd { view, chunk_bytes } = self;
+        let parameters = tttd::Parameters::for_mean(*chunk_bytes);
+        write!(
+            f,
+            "method=tttd/1\nview={view}/1\nchunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
+            parameters.chunk_bytes_min,
+            parameters.chunk_bytes_max,
+            parameters.divisor_main,
+            parameters.divisor_backup,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_out_of_range_is_refused_with_the_range() {
+        for chunk_bytes in [0, 79, (1 << 20) + 1, u64::MAX] {
+            let error = Method::tttd(View::Raw, chunk_bytes).unwrap_err();
+            assert!(error.to_string().contains("80 to 1048576"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_id_changes_with_the_mean_and_with_the_key() {
+        let ids = [
+            Method::tttd(View::Raw, 1000).unwrap().id(&Key::none()),
+            Method::tttd(View::Raw, 1001).unwrap().id(&Key::none()),
+            Method::tttd(View::Raw, 1000)
+                .unwrap()
+                .id(&Key::parse(&[1; 32]).unwrap()),
+        ];
+        assert!(
+            ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2],
+            "{ids:?}"
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Two thresholds, two divisors: where to cut, decided by the bytes themselves.
+//!
+//! Source: Forman, Eshghi, Chiocchetti, "Finding similar files in large document repositories" (KDD 2005), section 2.2,
+//! with the authors' published setting (460, 2800, 540, 270), whose mean is 985 bytes, scaled to the wanted mean.
+//!
+//! A rolling fingerprint of the last 64 bytes is taken at every position. Past `chunk_bytes_min`, the first position
+//! where it is below 2^64 / D is a cut. Where none comes before `chunk_bytes_max`, the last position where it was below
+//! 2^64 / D' is (D' is half of D, so such a position is twice as likely); where there was none either, the chunk ends at
+//! `chunk_bytes_max`. The document's end ends its last chunk, whatever its length.
+//!
+//! The fingerprint is `h = 2 h + table[byte]` modulo 2^64: a byte is shifted out of the word after 64 further ones, so
+//! that the value depends on the last 64 bytes alone and need not be computed over the bytes before
+//! `chunk_bytes_min - 64`. It is never restarted at a cut, which is why equal runs of bytes meet the same cuts wherever
+//! the chunk before them began. Its high bits, the ones that the comparison looks at, depend on all of the 64 bytes.
+
+use crate::key::Key;
+
+/// The least mean that can be asked for.
+pub const CHUNK_BYTES_LEAST: u32 = 80;
+/// The greatest mean that can be asked for: 1 MiB.
+pub const CHUNK_BYTES_MOST: u32 = 1 << 20;
+/// How many bytes before a position its fingerprint depends on.
+pub const WINDOW_BYTES: usize = 64;
+
+/// The mean of the published setting, to which the four parameters are scaled.
+const PUBLISHED_MEAN: u64 = 985;
+
+/// The two thresholds and the two divisors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// No cut before this length (but the document's end).
+    pub chunk_bytes_min: u32,
+    /// No chunk is longer.
+    pub chunk_bytes_max: u32,
+    /// One position in so many is a cut: D.
+    pub divisor_main: u32,
+    /// One position in so many is remembered for want of a better one: D'.
+    pub divisor_backup: u32,
+}
+
+impl Parameters {
+    /// The published setting scaled to a mean of `chunk_bytes`, which lies within [`CHUNK_BYTES_LEAST`] and
+    /// [`CHUNK_BYTES_MOST`]. Each parameter is rounded to the nearest integer; D' is half of D, rounded down.
+    pub fn for_mean(chunk_bytes: u32) -> Parameters {
+        let scaled = |published: u64| {
+            let rounded =
+                (2 * published * u64::from(chunk_bytes) + PUBLISHED_MEAN) / (2 * PUBLISHED_MEAN);
+            u32::try_from(rounded).expect("2800 MiB / 985 is below 2^32")
+        };
+        let divisor_main = scaled(540);
+        Parameters {
+            chunk_bytes_min: scaled(460),
+            chunk_bytes_max: scaled(2800),
+            divisor_main,
+            divisor_backup: (divisor_main / 2).max(1),
+        }
+    }
+}
+
+/// The chunker: parameters, the fingerprint's table under a key, and the two bounds.
+#[derive(Clone)]
+pub struct Tttd {
+    parameters: Parameters,
+    table: Box<[u64; 256]>,
+    bound_main: u64,
+    bound_backup: u64,
+}
+
+impl Tttd {
+    /// The chunker for a mean of `chunk_bytes`, which lies within [`CHUNK_BYTES_LEAST`] and [`CHUNK_BYTES_MOST`].
+    pub fn new(chunk_bytes: u32, key: &Key) -> Tttd {
+        let parameters = Parameters::for_mean(chunk_bytes);
+        Tttd {
+            parameters,
+            table: table(key),
+            bound_main: bound(parameters.divisor_main),
+            bound_backup: bound(parameters.divisor_backup),
+        }
+    }
+
+    /// The thresholds and divisors in force.
+    pub fn parameters(&self) -> Parameters {
+        self.parameters
+    }
+
+    /// The length of the chunk that begins at `start`, or `None` when more of the document must be seen first.
+    ///
+    /// `data[..start]` is what stands before it: at least [`WINDOW_BYTES`] bytes, or all there are. `at_end` says that
+    /// the document ends where `data` does. The answer does not depend on how much more of the document `data` holds.
+    pub fn cut(&self, data: &[u8], start: usize, at_end: bool) -> Option<usize> {
+        let (min, max) = (
+            self.parameters.chunk_bytes_min as usize,
+            self.parameters.chunk_bytes_max as usize,
+        );
+        let available = data.len() - start;
+        if available < max && !at_end {
+            return None;
+        }
+        let longest = available.min(max);
+        if longest <= min {
+            return Some(longest);
+        }
+        let first = start + min;
+        let mut fingerprint = self.roll(0, &data[first.saturating_sub(WINDOW_BYTES)..first - 1]);
+        let mut backup = None;
+        for (step, &byte) in data[first - 1..start + longest].iter().enumerate() {
+            fingerprint = (fingerprint << 1).wrapping_add(self.table[usize::from(byte)]);
+            // D' divides D only roughly, but its bound is never the lower one: one rare test guards both.
+            if fingerprint < self.bound_backup {
+                if fingerprint < self.bound_main {
+                    return Some(min + step);
+                }
+                backup = Some(min + step);
+            }
+        }
+        if longest < max {
+            Some(longest)
+        } else {
+            Some(backup.unwrap_or(max))
+        }
+    }
+
+    fn roll(&self, fingerprint: u64, bytes: &[u8]) -> u64 {
+        bytes.iter().fold(fingerprint, |h, &byte| {
+            (h << 1).wrapping_add(self.table[usize::from(byte)])
+        })
+    }
+}
+
+/// The fingerprint's table: 256 little-endian words from the key, so that cuts are not the same for everybody.
+fn table(key: &Key) -> Box<[u64; 256]> {
+    let mut bytes = [0; 256 * 8];
+    key.derive_into("cognate chunker v1", &mut bytes);
+    let mut table = Box::new([0; 256]);
+    for (word, bytes) in table.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    }
+    table
+}
+
+/// floor(2^64 / divisor): a random word lies below it once in `divisor` times.
+fn bound(divisor: u32) -> u64 {
+    let bound = (1_u128 << 64) / u128::from(divisor.max(2));
+    u64::try_from(bound).expect("the divisor is at least 2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_setting_is_the_one_at_its_own_mean() {
+        let published = Parameters {
+            chunk_bytes_min: 460,
+            chunk_bytes_max: 2800,
+            divisor_main: 540,
+            divisor_backup: 270,
+        };
+        assert_eq!(Parameters::for_mean(985), published);
+    }
+
+    #[test]
+    fn parameters_are_rounded_to_the_nearest_integer() {
+        // 460 * 1000 / 985 = 467.005, 2842.64, 548.22
+        let at_1000 = Parameters {
+            chunk_bytes_min: 467,
+            chunk_bytes_max: 2843,
+            divisor_main: 548,
+            divisor_backup: 274,
+        };
+        assert_eq!(Parameters::for_mean(1000), at_1000);
+        let at_80 = Parameters {
+            chunk_bytes_min: 37,
+            chunk_bytes_max: 227,
+            divisor_main: 44,
+            divisor_backup: 22,
+        };
+        assert_eq!(Parameters::for_mean(80), at_80);
+    }
+
+    #[test]
+    fn the_rest_of_a_document_is_its_last_chunk() {
+        let tttd = Tttd::new(1000, &Key::none());
+        for length in [1, 466, 467] {
+            assert_eq!(tttd.cut(&vec![b'x'; length], 0, true), Some(length));
+            assert_eq!(tttd.cut(&vec![b'x'; length], 0, false), None);
+        }
+    }
+
+    #[test]
+    fn a_run_of_one_byte_is_cut_at_the_greatest_length_or_at_the_least() {
+        let tttd = Tttd::new(1000, &Key::none());
+        for byte in 0..=255 {
+            let cut = tttd.cut(&vec![byte; 10_000], 0, true).unwrap();
+            assert!(cut == 467 || cut == 2843, "{byte}: {cut}");
+        }
+    }
+}
