@@ -1,0 +1,500 @@
+//! A batch: a numbered piece of an index, packed for the wire and checked when it is unpacked.
+//!
+//! Contents (what bytes came to) and documents (where such bytes stand) are two kinds of rows: a content is sent once per
+//! index, however many documents have it. [`BatchBuilder`] packs, [`Batch::decode`] unpacks, and whatever
+//! cannot be true (counts that disagree, a chunk of no bytes, lengths that do not add up, a path that leads out of its
+//! repository) is refused with the field's name.
+
+use std::collections::HashMap;
+
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Tag};
+use prost::Message as _;
+
+use crate::limits::{BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, CONTENT_CHUNKS_MAX};
+use crate::path::{DocumentPath, PathError};
+use crate::v1;
+pub use crate::v1::DocumentState;
+
+/// Where a document stands in an index, and what became of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentRow {
+    /// Its path in its repository.
+    pub path: DocumentPath,
+    /// Whether it was read, or why not.
+    pub state: DocumentState,
+    /// What it holds, where it was read.
+    pub content: Option<ContentDigest>,
+    /// When it was last modified, in seconds since 1970; 0 where it was not read.
+    pub modified: i64,
+}
+
+/// A batch that has been checked.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Contents that are whole in this batch. Their chunks follow each other in `chunks`.
+    pub contents: Vec<Content>,
+    /// The chunks of `contents`.
+    pub chunks: v1::ChunkTable,
+    /// Pieces of contents that are too large for one batch.
+    pub parts: Vec<Part>,
+    /// Documents, ordered by path.
+    pub documents: Vec<DocumentRow>,
+}
+
+/// A piece of a content that goes in parts.
+#[derive(Debug)]
+pub struct Part {
+    /// Which content, within the index's epoch.
+    pub upload: u64,
+    /// The piece's chunks.
+    pub chunks: v1::ChunkTable,
+    /// With the last piece: what the content came to.
+    pub end: Option<Content>,
+}
+
+/// Why a batch is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// It is larger than [`BATCH_BODY_BYTES_MAX`].
+    #[error("a batch of {body_bytes} bytes is larger than {BATCH_BODY_BYTES_MAX}")]
+    TooLarge {
+        /// Its size.
+        body_bytes: usize,
+    },
+    /// It is not the message that it should be.
+    #[error("a batch is not an encoded body: {0}")]
+    Malformed(#[from] prost::DecodeError),
+    /// A field cannot be true.
+    #[error("`{field}` {problem}")]
+    Field {
+        /// The field, as the `.proto` file names it.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A path is not one.
+    #[error("`path_own`: {0}")]
+    Path(#[from] PathError),
+}
+
+fn field<T>(field: &'static str, problem: impl Into<String>) -> Result<T, BatchError> {
+    Err(BatchError::Field {
+        field,
+        problem: problem.into(),
+    })
+}
+
+/// The digest under which a batch's body is known: 16 bytes of BLAKE3.
+pub fn body_digest(body: &[u8]) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&blake3::hash(body).as_bytes()[..16]);
+    digest
+}
+
+impl v1::ChunkTable {
+    /// How many chunks the table holds.
+    pub fn rows(&self) -> usize {
+        self.length_bytes.len()
+    }
+
+    /// Appends a chunk; where it lies in its document is not kept, since the lengths before it say so.
+    pub fn push(&mut self, chunk: &Chunk) {
+        if chunk.repeated_byte {
+            self.repeated_byte.push(row_number(self.rows()));
+        }
+        self.tags.extend_from_slice(&chunk.tag.0);
+        self.length_bytes.push(chunk.length_bytes);
+    }
+
+    /// Appends another table.
+    pub fn append(&mut self, other: &v1::ChunkTable) {
+        let before = row_number(self.rows());
+        self.repeated_byte
+            .extend(other.repeated_byte.iter().map(|row| row + before));
+        self.tags.extend_from_slice(&other.tags);
+        self.length_bytes.extend_from_slice(&other.length_bytes);
+    }
+
+    /// The chunks in order: tag, length in bytes, and whether it is one byte value over and over.
+    ///
+    /// The table must have been [checked](v1::ChunkTable::check).
+    pub fn iter(&self) -> impl Iterator<Item = (Tag, u32, bool)> + '_ {
+        let mut repeated = self.repeated_byte.iter().peekable();
+        self.tags
+            .chunks_exact(16)
+            .zip(&self.length_bytes)
+            .enumerate()
+            .map(move |(row, (tag, length))| {
+                let is_repeated = repeated.next_if(|next| **next as usize == row).is_some();
+                (
+                    Tag(tag.try_into().expect("chunks of sixteen")),
+                    *length,
+                    is_repeated,
+                )
+            })
+    }
+
+    /// Holds the columns against each other.
+    ///
+    /// # Errors
+    /// When they cannot belong together, or a length is none that a method could give.
+    pub fn check(&self, chunk_bytes_max: u32) -> Result<(), BatchError> {
+        if self.tags.len() != 16 * self.rows() {
+            return field(
+                "tags",
+                format!("has {} bytes for {} lengths", self.tags.len(), self.rows()),
+            );
+        }
+        if let Some(length) = self
+            .length_bytes
+            .iter()
+            .find(|length| **length == 0 || **length > chunk_bytes_max)
+        {
+            return field(
+                "length_bytes",
+                format!("says {length}, not 1 to {chunk_bytes_max}"),
+            );
+        }
+        let ascending = self.repeated_byte.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending
+            || self
+                .repeated_byte
+                .last()
+                .is_some_and(|last| *last as usize >= self.rows())
+        {
+            return field(
+                "repeated_byte",
+                "does not name rows of the table in ascending order",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn row_number(row: usize) -> u32 {
+    u32::try_from(row).expect("a table of a batch is far smaller")
+}
+
+/// Packs contents and documents until a batch is full.
+#[derive(Default)]
+pub struct BatchBuilder {
+    contents: v1::ContentTable,
+    places: HashMap<ContentDigest, u32>,
+    parts: Vec<v1::ContentPart>,
+    documents: Vec<DocumentRow>,
+    body_bytes: usize,
+}
+
+impl BatchBuilder {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.parts.is_empty() && self.documents.is_empty()
+    }
+
+    /// Whether the batch has grown to its wanted size.
+    pub fn is_full(&self) -> bool {
+        self.body_bytes >= BATCH_BODY_BYTES_TARGET
+    }
+
+    /// Adds a content with all of its chunks, at most [`CONTENT_CHUNKS_MAX`].
+    pub fn content(&mut self, content: &Content, chunks: &v1::ChunkTable) {
+        debug_assert!(
+            chunks.rows() <= CONTENT_CHUNKS_MAX && chunks.rows() as u64 == content.chunk_count
+        );
+        let table = &mut self.contents;
+        self.places
+            .insert(content.digest, row_number(table.size_bytes.len() + 1));
+        table.digests.extend_from_slice(&content.digest.0);
+        table.size_bytes.push(content.size_bytes);
+        table.chunk_counts.push(row_number(chunks.rows()));
+        table.chunks.get_or_insert_default().append(chunks);
+        self.body_bytes += 24 + chunks.rows() * 19;
+    }
+
+    /// Adds a piece of a content that is too large for one batch; the last one says what it came to.
+    pub fn part(&mut self, upload: u64, chunks: v1::ChunkTable, end: Option<&Content>) {
+        debug_assert!(chunks.rows() <= CONTENT_CHUNKS_MAX);
+        self.body_bytes += 48 + chunks.rows() * 19;
+        let end = end.map(|content| v1::ContentEnd {
+            digest: content.digest.0.to_vec(),
+            size_bytes: content.size_bytes,
+            chunk_count: content.chunk_count,
+        });
+        self.parts.push(v1::ContentPart {
+            upload,
+            chunks: Some(chunks),
+            end,
+        });
+    }
+
+    /// Adds a document. Its content must be in this batch, or have been sent before.
+    pub fn document(&mut self, row: DocumentRow) {
+        self.body_bytes += row.path.as_bytes().len() + 12;
+        self.documents.push(row);
+    }
+
+    /// Packs the body and begins an empty batch. The documents that were in it are given back, ordered as they were sent.
+    pub fn finish(&mut self) -> (prost::bytes::Bytes, Vec<DocumentRow>) {
+        let BatchBuilder {
+            contents,
+            places,
+            parts,
+            mut documents,
+            ..
+        } = std::mem::take(self);
+        documents.sort_by(|a, b| a.path.cmp(&b.path));
+        let body = v1::BatchBody {
+            contents: Some(contents).filter(|table| !table.size_bytes.is_empty()),
+            parts,
+            documents: Some(document_table(&documents, &places))
+                .filter(|table| !table.states.is_empty()),
+        };
+        (body.encode_to_vec().into(), documents)
+    }
+}
+
+fn document_table(
+    documents: &[DocumentRow],
+    places: &HashMap<ContentDigest, u32>,
+) -> v1::DocumentTable {
+    let mut table = v1::DocumentTable::default();
+    let mut previous: &[u8] = &[];
+    let mut modified = 0;
+    for row in documents {
+        let path = row.path.as_bytes();
+        let shared = path
+            .iter()
+            .zip(previous)
+            .take_while(|(a, b)| a == b)
+            .count();
+        table.path_shared_bytes.push(row_number(shared));
+        table.path_own_bytes.push(row_number(path.len() - shared));
+        table.path_own.extend_from_slice(&path[shared..]);
+        table.states.push(row.state.into());
+        previous = path;
+        if let Some(digest) = row.content {
+            let place = places.get(&digest).copied().unwrap_or(0);
+            table.contents.push(place);
+            if place == 0 {
+                table.content_digests.extend_from_slice(&digest.0);
+            }
+            table
+                .modified_delta
+                .push(row.modified.wrapping_sub(modified));
+            modified = row.modified;
+        }
+    }
+    table
+}
+
+impl Batch {
+    /// Unpacks and checks a body whose chunks are at most `chunk_bytes_max` bytes long.
+    ///
+    /// # Errors
+    /// When anything in it cannot be true.
+    pub fn decode(body: &[u8], chunk_bytes_max: u32) -> Result<Batch, BatchError> {
+        if body.len() > BATCH_BODY_BYTES_MAX {
+            return Err(BatchError::TooLarge {
+                body_bytes: body.len(),
+            });
+        }
+        let body = v1::BatchBody::decode(body)?;
+        let table = body.contents.unwrap_or_default();
+        let chunks = table.chunks.unwrap_or_default();
+        chunks.check(chunk_bytes_max)?;
+        let contents = contents(
+            &table.digests,
+            &table.size_bytes,
+            &table.chunk_counts,
+            &chunks,
+        )?;
+        let parts = body
+            .parts
+            .into_iter()
+            .map(|part| checked_part(part, chunk_bytes_max))
+            .collect::<Result<_, _>>()?;
+        let documents = documents(&body.documents.unwrap_or_default(), &contents)?;
+        Ok(Batch {
+            contents,
+            chunks,
+            parts,
+            documents,
+        })
+    }
+}
+
+fn contents(
+    digests: &[u8],
+    sizes: &[u64],
+    chunk_counts: &[u32],
+    chunks: &v1::ChunkTable,
+) -> Result<Vec<Content>, BatchError> {
+    if digests.len() != 16 * sizes.len() || chunk_counts.len() != sizes.len() {
+        return field("digests", "has not one entry for each size and count");
+    }
+    let mut lengths = chunks.length_bytes.as_slice();
+    let mut contents = Vec::with_capacity(sizes.len());
+    for ((digest, &size_bytes), &chunk_count) in
+        digests.chunks_exact(16).zip(sizes).zip(chunk_counts)
+    {
+        let Some((own, rest)) = lengths.split_at_checked(chunk_count as usize) else {
+            return field("chunk_counts", "counts more chunks than there are");
+        };
+        let sum: u64 = own.iter().copied().map(u64::from).sum();
+        if sum != size_bytes {
+            return field(
+                "size_bytes",
+                format!("says {size_bytes} where the chunks come to {sum}"),
+            );
+        }
+        lengths = rest;
+        let digest = ContentDigest(digest.try_into().expect("chunks of sixteen"));
+        contents.push(Content {
+            size_bytes,
+            chunk_count: chunk_count.into(),
+            digest,
+        });
+    }
+    if !lengths.is_empty() {
+        return field("chunk_counts", "counts fewer chunks than there are");
+    }
+    Ok(contents)
+}
+
+fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, BatchError> {
+    let chunks = part.chunks.unwrap_or_default();
+    chunks.check(chunk_bytes_max)?;
+    let end = match part.end {
+        None => None,
+        Some(end) => {
+            let Ok(digest) = end.digest.as_slice().try_into() else {
+                return field(
+                    "digest",
+                    format!("has {} bytes and not 16", end.digest.len()),
+                );
+            };
+            let digest = ContentDigest(digest);
+            Some(Content {
+                size_bytes: end.size_bytes,
+                chunk_count: end.chunk_count,
+                digest,
+            })
+        }
+    };
+    Ok(Part {
+        upload: part.upload,
+        chunks,
+        end,
+    })
+}
+
+fn documents(
+    table: &v1::DocumentTable,
+    contents: &[Content],
+) -> Result<Vec<DocumentRow>, BatchError> {
+    let rows = table.states.len();
+    if table.path_shared_bytes.len() != rows || table.path_own_bytes.len() != rows {
+        return field("path_own_bytes", "has not one entry for each state");
+    }
+    let mut own = table.path_own.as_slice();
+    let mut references = References::new(table, contents);
+    let mut path: Vec<u8> = Vec::new();
+    let mut documents: Vec<DocumentRow> = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let shared = table.path_shared_bytes[row] as usize;
+        let Some((suffix, rest)) = own.split_at_checked(table.path_own_bytes[row] as usize) else {
+            return field("path_own", "is shorter than its lengths say");
+        };
+        if shared > path.len() {
+            return field("path_shared_bytes", "is more than the path before has");
+        }
+        own = rest;
+        path.truncate(shared);
+        path.extend_from_slice(suffix);
+        let path = DocumentPath::new(&path)?;
+        if documents
+            .last()
+            .is_some_and(|previous| previous.path >= path)
+        {
+            return field("path_own", format!("is not in ascending order at `{path}`"));
+        }
+        let state = DocumentState::try_from(table.states[row]).unwrap_or_default();
+        let (content, modified) = match state {
+            DocumentState::Unspecified => {
+                return field("states", "holds one that is not known here");
+            }
+            DocumentState::Read | DocumentState::Changing => references.next()?,
+            _ => (None, 0),
+        };
+        documents.push(DocumentRow {
+            path,
+            state,
+            content,
+            modified,
+        });
+    }
+    if !own.is_empty() {
+        return field("path_own", "is longer than its lengths say");
+    }
+    references.finish()?;
+    Ok(documents)
+}
+
+/// The columns that only documents with a content have an entry in.
+struct References<'a> {
+    places: std::slice::Iter<'a, u32>,
+    deltas: std::slice::Iter<'a, i64>,
+    digests: std::slice::ChunksExact<'a, u8>,
+    contents: &'a [Content],
+    modified: i64,
+}
+
+impl<'a> References<'a> {
+    fn new(table: &'a v1::DocumentTable, contents: &'a [Content]) -> References<'a> {
+        References {
+            places: table.contents.iter(),
+            deltas: table.modified_delta.iter(),
+            digests: table.content_digests.chunks_exact(16),
+            contents,
+            modified: 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<(Option<ContentDigest>, i64), BatchError> {
+        let (Some(place), Some(delta)) = (self.places.next(), self.deltas.next()) else {
+            return field(
+                "contents",
+                "has fewer entries than there are documents with a content",
+            );
+        };
+        self.modified = self.modified.wrapping_add(*delta);
+        let digest = match (*place as usize).checked_sub(1) {
+            None => self
+                .digests
+                .next()
+                .map(|bytes| ContentDigest(bytes.try_into().expect("chunks of sixteen"))),
+            Some(place) => self.contents.get(place).map(|content| content.digest),
+        };
+        match digest {
+            None => field("contents", "refers to a content that is not there"),
+            Some(digest) => Ok((Some(digest), self.modified)),
+        }
+    }
+
+    fn finish(self) -> Result<(), BatchError> {
+        let rest = self.places.len()
+            + self.deltas.len()
+            + self.digests.len()
+            + self.digests.remainder().len();
+        if rest > 0 {
+            return field(
+                "contents",
+                "has more entries than there are documents with a content",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

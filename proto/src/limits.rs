@@ -1,0 +1,37 @@
+//! Every limit of the wire, with its reason. What is over a limit is refused by name, never cut short.
+
+/// A batch is sent once its body has grown to this: large enough to be cheap, small enough to be sent again.
+pub const BATCH_BODY_BYTES_TARGET: usize = 192 * 1024;
+/// No body may be larger.
+pub const BATCH_BODY_BYTES_MAX: usize = 768 * 1024;
+/// No message may be larger; tonic refuses it from its header, before it is buffered.
+pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+/// A content with more chunks than this goes in parts, so that no message and no type holds a huge one whole.
+pub const CONTENT_CHUNKS_MAX: usize = 8192;
+/// How many contents of one index may be under way in parts: a worker sends one after the other.
+pub const OPEN_UPLOADS_MAX: usize = 16;
+/// How many bytes of batches may be sent and not yet durable: what a crash may cost in sending again.
+pub const WINDOW_BYTES: u64 = 4 * 1024 * 1024;
+/// How many batches may be sent and not yet durable.
+pub const WINDOW_BATCHES: usize = 64;
+/// The longest path of a document, in bytes.
+pub const PATH_BYTES_MAX: usize = 8 * 1024;
+/// The longest name of a site, party or repository.
+pub const NAME_BYTES_MAX: usize = 64;
+/// How many repositories a site may offer.
+pub const REPOSITORIES_MAX: usize = 1024;
+/// How many patterns a selection may hold, and how long each may be.
+pub const PATTERNS_MAX: usize = 256;
+/// The longest pattern of a selection.
+pub const PATTERN_BYTES_MAX: usize = 1024;
+/// The longest line of text that is only shown to people: why a sync failed, a software version.
+pub const TEXT_BYTES_MAX: usize = 1024;
+
+/// What an encoded path or content adds to a batch besides its own bytes, at most; used to stop in time.
+pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
+
+const _: () = assert!(
+    BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX
+);
+const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);

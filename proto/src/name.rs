@@ -1,0 +1,149 @@
+//! Names of sites, parties and repositories, and the numbers of scans. A value that exists is valid.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits::NAME_BYTES_MAX;
+
+/// Why a text is not a name.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum NameError {
+    /// There is nothing.
+    #[error("a name is empty")]
+    Empty,
+    /// There is too much.
+    #[error("the name `{0}` is longer than {NAME_BYTES_MAX} bytes")]
+    TooLong(String),
+    /// There is something else than letters, digits, `.`, `_` and `-`.
+    #[error(
+        "the name `{0}` may hold only letters, digits, `.`, `_` and `-`, and is neither `.` nor `..`"
+    )]
+    Character(String),
+}
+
+/// Defines a checked name.
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<$name, NameError> {
+                check(text).map(|()| $name(text.into()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// A place with one worker. Unique in a federation.
+    SiteName
+}
+name! {
+    /// A company or team whose sites trust each other.
+    PartyName
+}
+name! {
+    /// A named root folder at a site. A name, never a path.
+    RepositoryName
+}
+
+impl PartyName {
+    /// The party of every site that names none.
+    pub fn home() -> PartyName {
+        PartyName("home".into())
+    }
+}
+
+impl RepositoryName {
+    /// The repository of a site that has only one.
+    pub fn main() -> RepositoryName {
+        RepositoryName("main".into())
+    }
+}
+
+fn check(text: &str) -> Result<(), NameError> {
+    if text.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if text.len() > NAME_BYTES_MAX {
+        return Err(NameError::TooLong(
+            text.chars().take(NAME_BYTES_MAX).collect(),
+        ));
+    }
+    // Names become folders of the state: a dot or two would lead out of it.
+    let allowed =
+        |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '-');
+    if !text.chars().all(allowed) || text == "." || text == ".." {
+        return Err(NameError::Character(text.into()));
+    }
+    Ok(())
+}
+
+/// One analysis over a frozen set of indexes. Made at random by whoever launches it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScanId(pub u64);
+
+impl fmt::Display for ScanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for ScanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScanId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_digits_and_three_signs_make_a_name() {
+        for text in ["a", "paris", "tokyo-2", "x_y.z", "9", "münchen"] {
+            assert_eq!(
+                text.parse::<SiteName>().map(|name| name.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn whatever_could_be_a_path_or_a_line_is_no_name() {
+        assert_eq!("".parse::<SiteName>(), Err(NameError::Empty));
+        for text in [".", "..", "a/b", "a b", "a\nb", "a=b", "a:b", "\u{1b}[31m"] {
+            assert_eq!(
+                text.parse::<RepositoryName>(),
+                Err(NameError::Character(text.into()))
+            );
+        }
+        assert!(matches!(
+            "x".repeat(65).parse::<PartyName>(),
+            Err(NameError::TooLong(_))
+        ));
+    }
+}

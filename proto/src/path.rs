@@ -1,0 +1,173 @@
+//! The path of a document: bytes, relative to its repository's root, with `/` between the names.
+//!
+//! A path means nothing without its site and repository. File names are bytes on the systems that matter, so a path is
+//! bytes too; for text formats, what is not UTF-8 is percent-escaped, and for terminals, what is not printable is.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use crate::limits::PATH_BYTES_MAX;
+
+/// A checked path: 1 to 8,192 bytes, no empty name, no `.` or `..`, no NUL, not absolute.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentPath(Box<[u8]>);
+
+/// Why bytes are not the path of a document.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PathError {
+    /// More bytes than [`PATH_BYTES_MAX`].
+    #[error("a path of {length_bytes} bytes is longer than {PATH_BYTES_MAX}")]
+    TooLong {
+        /// How many bytes there were.
+        length_bytes: usize,
+    },
+    /// An empty path, an absolute one, or one that could lead elsewhere.
+    #[error("the path `{path}` is not a relative path of plain names")]
+    NotPlain {
+        /// The path, made printable.
+        path: String,
+    },
+}
+
+impl DocumentPath {
+    /// Takes bytes that are a path.
+    ///
+    /// # Errors
+    /// When they are too many, or could lead anywhere but below a root.
+    pub fn new(bytes: &[u8]) -> Result<DocumentPath, PathError> {
+        if bytes.len() > PATH_BYTES_MAX {
+            return Err(PathError::TooLong {
+                length_bytes: bytes.len(),
+            });
+        }
+        let plain = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
+        if bytes.contains(&0) || !bytes.split(|byte| *byte == b'/').all(plain) {
+            return Err(PathError::NotPlain {
+                path: printable(bytes).into_owned(),
+            });
+        }
+        Ok(DocumentPath(bytes.into()))
+    }
+
+    /// The bytes of the path.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DocumentPath {
+    /// On one line, with nothing that a terminal would obey.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0))
+    }
+}
+
+impl fmt::Debug for DocumentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", printable(&self.0))
+    }
+}
+
+/// The path as text for other programs. UTF-8 stays as it is; in any other path each byte that is not part of valid
+/// UTF-8 becomes `%XX`, and so does `%` itself, so that the bytes can be had back. The flag says that this was done.
+pub fn escaped(path: &[u8]) -> (Cow<'_, str>, bool) {
+    if let Ok(text) = std::str::from_utf8(path) {
+        return (Cow::Borrowed(text), false);
+    }
+    let mut text = String::with_capacity(path.len() + 16);
+    for piece in path.utf8_chunks() {
+        text.push_str(&piece.valid().replace('%', "%25"));
+        for byte in piece.invalid() {
+            write!(text, "%{byte:02X}").expect("a string takes everything");
+        }
+    }
+    (Cow::Owned(text), true)
+}
+
+/// The path as text for people: as [`escaped`], and control characters and marks that turn the direction of writing are
+/// shown by number.
+pub fn printable(path: &[u8]) -> Cow<'_, str> {
+    let (text, _) = escaped(path);
+    if !text.chars().any(is_unprintable) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_unprintable(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_could_lead_out_of_its_root_is_refused() {
+        for path in [
+            &b""[..],
+            b"/",
+            b"/etc/passwd",
+            b"a//b",
+            b"a/",
+            b".",
+            b"..",
+            b"a/../b",
+            b"a/./b",
+            b"a\0b",
+        ] {
+            assert!(
+                matches!(DocumentPath::new(path), Err(PathError::NotPlain { .. })),
+                "{path:?}"
+            );
+        }
+        assert_eq!(
+            DocumentPath::new(&[b'a'; 8193]),
+            Err(PathError::TooLong { length_bytes: 8193 })
+        );
+    }
+
+    #[test]
+    fn names_keep_their_bytes() {
+        for path in [
+            &b"a"[..],
+            b"a/b c",
+            b"...",
+            b"..a/b",
+            b"\xff\xfe",
+            b"new\nline",
+            b" ",
+            b"-rf",
+        ] {
+            assert_eq!(DocumentPath::new(path).unwrap().as_bytes(), path);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_percent_escaped_and_said() {
+        assert_eq!(
+            escaped(b"caf\xc3\xa9 100%"),
+            (Cow::Borrowed("café 100%"), false)
+        );
+        assert_eq!(
+            escaped(b"latin1-\xe9 100%"),
+            (Cow::Borrowed("latin1-%E9 100%25"), true)
+        );
+    }
+
+    #[test]
+    fn nothing_a_terminal_would_obey_is_printed() {
+        assert_eq!(printable(b"a\x1b[31m\nb"), "a\\u{1b}[31m\\nb");
+        assert_eq!(printable("x\u{202e}txt".as_bytes()), "x\\u{202e}txt");
+        assert_eq!(printable(b"plain name"), "plain name");
+    }
+}
