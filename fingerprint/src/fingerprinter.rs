@@ -110,11 +110,7 @@ struct ListDigest {
 
 impl ListDigest {
     fn new(content_key: &[u8; 32]) -> ListDigest {
-        ListDigest {
-            hasher: blake3::Hasher::new_keyed(content_key),
-            pending: Vec::with_capacity(1024),
-            chunk_count: 0,
-        }
+        ListDigest { hasher: blake3::Hasher::new_keyed(content_key), pending: Vec::with_capacity(1024), chunk_count: 0 }
     }
 
     fn add(&mut self, chunk: &Chunk) {
@@ -124,18 +120,13 @@ impl ListDigest {
             self.pending.clear();
         }
         self.pending.extend_from_slice(&chunk.tag.0);
-        self.pending
-            .extend_from_slice(&chunk.length_bytes.to_le_bytes());
+        self.pending.extend_from_slice(&chunk.length_bytes.to_le_bytes());
         self.chunk_count += 1;
     }
 
     fn finish(mut self, size_bytes: u64) -> Content {
         let digest = ContentDigest(first_16(self.hasher.update(&self.pending).finalize()));
-        Content {
-            size_bytes,
-            chunk_count: self.chunk_count,
-            digest,
-        }
+        Content { size_bytes, chunk_count: self.chunk_count, digest }
     }
 }
 

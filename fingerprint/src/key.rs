@@ -37,18 +37,12 @@ impl Key {
     /// # Errors
     /// When the bytes are neither.
     pub fn parse(file: &[u8]) -> Result<Key, KeyError> {
-        let refused = KeyError {
-            length_bytes: file.len(),
-        };
+        let refused = KeyError { length_bytes: file.len() };
         if let Ok(material) = <[u8; 32]>::try_from(file) {
-            return Ok(Key {
-                material: Some(material),
-            });
+            return Ok(Key { material: Some(material) });
         }
         let material = hex::parse::<32>(file.trim_ascii()).ok_or(refused)?;
-        Ok(Key {
-            material: Some(material),
-        })
+        Ok(Key { material: Some(material) })
     }
 
     /// Whether there is a key at all.
@@ -68,16 +62,11 @@ impl Key {
 
     /// As many secret bytes as asked for, for one purpose.
     pub(crate) fn derive_into(&self, context: &'static str, secret: &mut [u8]) {
-        blake3::Hasher::new_derive_key(context)
-            .update(self.bytes())
-            .finalize_xof()
-            .fill(secret);
+        blake3::Hasher::new_derive_key(context).update(self.bytes()).finalize_xof().fill(secret);
     }
 
     fn bytes(&self) -> &[u8] {
-        self.material
-            .as_ref()
-            .map_or(&[], |material| material.as_slice())
+        self.material.as_ref().map_or(&[], |material| material.as_slice())
     }
 }
 
@@ -114,12 +103,7 @@ mod tests {
     #[test]
     fn anything_else_is_not_a_key() {
         for file in [&b""[..], b"secret", &[0; 31], "zz".repeat(32).as_bytes()] {
-            assert_eq!(
-                Key::parse(file),
-                Err(KeyError {
-                    length_bytes: file.len()
-                })
-            );
+            assert_eq!(Key::parse(file), Err(KeyError { length_bytes: file.len() }));
         }
     }
 
@@ -128,9 +112,6 @@ mod tests {
         let key = Key::parse(&[7; 32]).unwrap();
         assert_eq!(format!("{key:?}"), format!("Key({})", key.fingerprint()));
         assert_ne!(key.fingerprint(), Key::none().fingerprint());
-        assert_ne!(
-            key.fingerprint(),
-            Key::parse(&[8; 32]).unwrap().fingerprint()
-        );
+        assert_ne!(key.fingerprint(), Key::parse(&[8; 32]).unwrap().fingerprint());
     }
 }

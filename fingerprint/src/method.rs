@@ -56,10 +56,7 @@ impl Method {
         let refused = MethodError::ChunkBytesOutOfRange { chunk_bytes };
         match u32::try_from(chunk_bytes) {
             Ok(mean) if (tttd::CHUNK_BYTES_LEAST..=tttd::CHUNK_BYTES_MOST).contains(&mean) => {
-                Ok(Method::Tttd {
-                    view,
-                    chunk_bytes: mean,
-                })
+                Ok(Method::Tttd { view, chunk_bytes: mean })
             }
             _ => Err(refused),
         }
@@ -89,27 +86,20 @@ impl Method {
     /// No chunk of this method is longer.
     pub fn chunk_bytes_max(&self) -> u32 {
         match self {
-            Method::Tttd { chunk_bytes, .. } => {
-                tttd::Parameters::for_mean(*chunk_bytes).chunk_bytes_max
-            }
+            Method::Tttd { chunk_bytes, .. } => tttd::Parameters::for_mean(*chunk_bytes).chunk_bytes_max,
         }
     }
 
     /// Under which id the features made with `key` may be compared.
     pub fn id(&self, key: &Key) -> MethodId {
         let recipe = format!("{self}\nkey={}\n", key.fingerprint());
-        MethodId(first_16(blake3::derive_key(
-            "cognate method v1",
-            recipe.as_bytes(),
-        )))
+        MethodId(first_16(blake3::derive_key("cognate method v1", recipe.as_bytes())))
     }
 
     /// A machine that carries the method out; one serves any number of documents, one after the other.
     pub fn fingerprinter(&self, key: &Key) -> Fingerprinter {
         match self {
-            Method::Tttd { chunk_bytes, .. } => {
-                Fingerprinter::new(Tttd::new(*chunk_bytes, key), key)
-            }
+            Method::Tttd { chunk_bytes, .. } => Fingerprinter::new(Tttd::new(*chunk_bytes, key), key),
         }
     }
 }
@@ -130,10 +120,7 @@ impl fmt::Display for Method {
         write!(
             f,
             "method=tttd/1\nview={view}/1\nchunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
-            parameters.chunk_bytes_min,
-            parameters.chunk_bytes_max,
-            parameters.divisor_main,
-            parameters.divisor_backup,
+            parameters.chunk_bytes_min, parameters.chunk_bytes_max, parameters.divisor_main, parameters.divisor_backup,
         )
     }
 }
@@ -155,13 +142,8 @@ mod tests {
         let ids = [
             Method::tttd(View::Raw, 1000).unwrap().id(&Key::none()),
             Method::tttd(View::Raw, 1001).unwrap().id(&Key::none()),
-            Method::tttd(View::Raw, 1000)
-                .unwrap()
-                .id(&Key::parse(&[1; 32]).unwrap()),
+            Method::tttd(View::Raw, 1000).unwrap().id(&Key::parse(&[1; 32]).unwrap()),
         ];
-        assert!(
-            ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2],
-            "{ids:?}"
-        );
+        assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2], "{ids:?}");
     }
 }

@@ -43,8 +43,7 @@ impl Parameters {
     /// [`CHUNK_BYTES_MOST`]. Each parameter is rounded to the nearest integer; D' is half of D, rounded down.
     pub fn for_mean(chunk_bytes: u32) -> Parameters {
         let scaled = |published: u64| {
-            let rounded =
-                (2 * published * u64::from(chunk_bytes) + PUBLISHED_MEAN) / (2 * PUBLISHED_MEAN);
+            let rounded = (2 * published * u64::from(chunk_bytes) + PUBLISHED_MEAN) / (2 * PUBLISHED_MEAN);
             u32::try_from(rounded).expect("2800 MiB / 985 is below 2^32")
         };
         let divisor_main = scaled(540);
@@ -88,10 +87,7 @@ impl Tttd {
     /// `data[..start]` is what stands before it: at least [`WINDOW_BYTES`] bytes, or all there are. `at_end` says that
     /// the document ends where `data` does. The answer does not depend on how much more of the document `data` holds.
     pub fn cut(&self, data: &[u8], start: usize, at_end: bool) -> Option<usize> {
-        let (min, max) = (
-            self.parameters.chunk_bytes_min as usize,
-            self.parameters.chunk_bytes_max as usize,
-        );
+        let (min, max) = (self.parameters.chunk_bytes_min as usize, self.parameters.chunk_bytes_max as usize);
         let available = data.len() - start;
         if available < max && !at_end {
             return None;
@@ -113,17 +109,11 @@ impl Tttd {
                 backup = Some(min + step);
             }
         }
-        if longest < max {
-            Some(longest)
-        } else {
-            Some(backup.unwrap_or(max))
-        }
+        if longest < max { Some(longest) } else { Some(backup.unwrap_or(max)) }
     }
 
     fn roll(&self, fingerprint: u64, bytes: &[u8]) -> u64 {
-        bytes.iter().fold(fingerprint, |h, &byte| {
-            (h << 1).wrapping_add(self.table[usize::from(byte)])
-        })
+        bytes.iter().fold(fingerprint, |h, &byte| (h << 1).wrapping_add(self.table[usize::from(byte)]))
     }
 }
 
@@ -150,31 +140,18 @@ mod tests {
 
     #[test]
     fn the_published_setting_is_the_one_at_its_own_mean() {
-        let published = Parameters {
-            chunk_bytes_min: 460,
-            chunk_bytes_max: 2800,
-            divisor_main: 540,
-            divisor_backup: 270,
-        };
+        let published =
+            Parameters { chunk_bytes_min: 460, chunk_bytes_max: 2800, divisor_main: 540, divisor_backup: 270 };
         assert_eq!(Parameters::for_mean(985), published);
     }
 
     #[test]
     fn parameters_are_rounded_to_the_nearest_integer() {
         // 460 * 1000 / 985 = 467.005, 2842.64, 548.22
-        let at_1000 = Parameters {
-            chunk_bytes_min: 467,
-            chunk_bytes_max: 2843,
-            divisor_main: 548,
-            divisor_backup: 274,
-        };
+        let at_1000 =
+            Parameters { chunk_bytes_min: 467, chunk_bytes_max: 2843, divisor_main: 548, divisor_backup: 274 };
         assert_eq!(Parameters::for_mean(1000), at_1000);
-        let at_80 = Parameters {
-            chunk_bytes_min: 37,
-            chunk_bytes_max: 227,
-            divisor_main: 44,
-            divisor_backup: 22,
-        };
+        let at_80 = Parameters { chunk_bytes_min: 37, chunk_bytes_max: 227, divisor_main: 44, divisor_backup: 22 };
         assert_eq!(Parameters::for_mean(80), at_80);
     }
 

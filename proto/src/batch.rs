@@ -78,10 +78,7 @@ pub enum BatchError {
 }
 
 fn field<T>(field: &'static str, problem: impl Into<String>) -> Result<T, BatchError> {
-    Err(BatchError::Field {
-        field,
-        problem: problem.into(),
-    })
+    Err(BatchError::Field { field, problem: problem.into() })
 }
 
 /// The digest under which a batch's body is known: 16 bytes of BLAKE3.
@@ -109,8 +106,7 @@ impl v1::ChunkTable {
     /// Appends another table.
     pub fn append(&mut self, other: &v1::ChunkTable) {
         let before = row_number(self.rows());
-        self.repeated_byte
-            .extend(other.repeated_byte.iter().map(|row| row + before));
+        self.repeated_byte.extend(other.repeated_byte.iter().map(|row| row + before));
         self.tags.extend_from_slice(&other.tags);
         self.length_bytes.extend_from_slice(&other.length_bytes);
     }
@@ -120,18 +116,10 @@ impl v1::ChunkTable {
     /// The table must have been [checked](v1::ChunkTable::check).
     pub fn iter(&self) -> impl Iterator<Item = (Tag, u32, bool)> + '_ {
         let mut repeated = self.repeated_byte.iter().peekable();
-        self.tags
-            .chunks_exact(16)
-            .zip(&self.length_bytes)
-            .enumerate()
-            .map(move |(row, (tag, length))| {
-                let is_repeated = repeated.next_if(|next| **next as usize == row).is_some();
-                (
-                    Tag(tag.try_into().expect("chunks of sixteen")),
-                    *length,
-                    is_repeated,
-                )
-            })
+        self.tags.chunks_exact(16).zip(&self.length_bytes).enumerate().map(move |(row, (tag, length))| {
+            let is_repeated = repeated.next_if(|next| **next as usize == row).is_some();
+            (Tag(tag.try_into().expect("chunks of sixteen")), *length, is_repeated)
+        })
     }
 
     /// Holds the columns against each other.
@@ -140,32 +128,14 @@ impl v1::ChunkTable {
     /// When they cannot belong together, or a length is none that a method could give.
     pub fn check(&self, chunk_bytes_max: u32) -> Result<(), BatchError> {
         if self.tags.len() != 16 * self.rows() {
-            return field(
-                "tags",
-                format!("has {} bytes for {} lengths", self.tags.len(), self.rows()),
-            );
+            return field("tags", format!("has {} bytes for {} lengths", self.tags.len(), self.rows()));
         }
-        if let Some(length) = self
-            .length_bytes
-            .iter()
-            .find(|length| **length == 0 || **length > chunk_bytes_max)
-        {
-            return field(
-                "length_bytes",
-                format!("says {length}, not 1 to {chunk_bytes_max}"),
-            );
+        if let Some(length) = self.length_bytes.iter().find(|length| **length == 0 || **length > chunk_bytes_max) {
+            return field("length_bytes", format!("says {length}, not 1 to {chunk_bytes_max}"));
         }
         let ascending = self.repeated_byte.windows(2).all(|pair| pair[0] < pair[1]);
-        if !ascending
-            || self
-                .repeated_byte
-                .last()
-                .is_some_and(|last| *last as usize >= self.rows())
-        {
-            return field(
-                "repeated_byte",
-                "does not name rows of the table in ascending order",
-            );
+        if !ascending || self.repeated_byte.last().is_some_and(|last| *last as usize >= self.rows()) {
+            return field("repeated_byte", "does not name rows of the table in ascending order");
         }
         Ok(())
     }
@@ -198,12 +168,9 @@ impl BatchBuilder {
 
     /// Adds a content with all of its chunks, at most [`CONTENT_CHUNKS_MAX`].
     pub fn content(&mut self, content: &Content, chunks: &v1::ChunkTable) {
-        debug_assert!(
-            chunks.rows() <= CONTENT_CHUNKS_MAX && chunks.rows() as u64 == content.chunk_count
-        );
+        debug_assert!(chunks.rows() <= CONTENT_CHUNKS_MAX && chunks.rows() as u64 == content.chunk_count);
         let table = &mut self.contents;
-        self.places
-            .insert(content.digest, row_number(table.size_bytes.len() + 1));
+        self.places.insert(content.digest, row_number(table.size_bytes.len() + 1));
         table.digests.extend_from_slice(&content.digest.0);
         table.size_bytes.push(content.size_bytes);
         table.chunk_counts.push(row_number(chunks.rows()));
@@ -220,11 +187,7 @@ impl BatchBuilder {
             size_bytes: content.size_bytes,
             chunk_count: content.chunk_count,
         });
-        self.parts.push(v1::ContentPart {
-            upload,
-            chunks: Some(chunks),
-            end,
-        });
+        self.parts.push(v1::ContentPart { upload, chunks: Some(chunks), end });
     }
 
     /// Adds a document. Its content must be in this batch, or have been sent before.
@@ -235,56 +198,88 @@ impl BatchBuilder {
 
     /// Packs the body and begins an empty batch. The documents that were in it are given back, ordered as they were sent.
     pub fn finish(&mut self) -> (prost::bytes::Bytes, Vec<DocumentRow>) {
-        let BatchBuilder {
-            contents,
-            places,
-            parts,
-            mut documents,
-            ..
-        } = std::mem::take(self);
+        let BatchBuilder { contents, places, parts, mut documents, .. } = std::mem::take(self);
         documents.sort_by(|a, b| a.path.cmp(&b.path));
         let body = v1::BatchBody {
             contents: Some(contents).filter(|table| !table.size_bytes.is_empty()),
             parts,
-            documents: Some(document_table(&documents, &places))
-                .filter(|table| !table.states.is_empty()),
+            documents: Some(v1::DocumentTable::from_rows(&documents, &places)).filter(|table| !table.states.is_empty()),
         };
         (body.encode_to_vec().into(), documents)
     }
 }
 
-fn document_table(
-    documents: &[DocumentRow],
-    places: &HashMap<ContentDigest, u32>,
-) -> v1::DocumentTable {
-    let mut table = v1::DocumentTable::default();
-    let mut previous: &[u8] = &[];
-    let mut modified = 0;
-    for row in documents {
-        let path = row.path.as_bytes();
-        let shared = path
-            .iter()
-            .zip(previous)
-            .take_while(|(a, b)| a == b)
-            .count();
-        table.path_shared_bytes.push(row_number(shared));
-        table.path_own_bytes.push(row_number(path.len() - shared));
-        table.path_own.extend_from_slice(&path[shared..]);
-        table.states.push(row.state.into());
-        previous = path;
-        if let Some(digest) = row.content {
-            let place = places.get(&digest).copied().unwrap_or(0);
-            table.contents.push(place);
-            if place == 0 {
-                table.content_digests.extend_from_slice(&digest.0);
+impl v1::DocumentTable {
+    /// Packs rows that are ordered by path. `places` says which contents stand in the same batch, counted from 1.
+    pub fn from_rows(documents: &[DocumentRow], places: &HashMap<ContentDigest, u32>) -> v1::DocumentTable {
+        let mut table = v1::DocumentTable::default();
+        let mut previous: &[u8] = &[];
+        let mut modified = 0;
+        for row in documents {
+            let path = row.path.as_bytes();
+            let shared = path.iter().zip(previous).take_while(|(a, b)| a == b).count();
+            table.path_shared_bytes.push(row_number(shared));
+            table.path_own_bytes.push(row_number(path.len() - shared));
+            table.path_own.extend_from_slice(&path[shared..]);
+            table.states.push(row.state.into());
+            previous = path;
+            if let Some(digest) = row.content {
+                let place = places.get(&digest).copied().unwrap_or(0);
+                table.contents.push(place);
+                if place == 0 {
+                    table.content_digests.extend_from_slice(&digest.0);
+                }
+                table.modified_delta.push(row.modified.wrapping_sub(modified));
+                modified = row.modified;
             }
-            table
-                .modified_delta
-                .push(row.modified.wrapping_sub(modified));
-            modified = row.modified;
         }
+        table
     }
-    table
+
+    /// Unpacks and checks the rows. `contents` are those of the same batch.
+    ///
+    /// # Errors
+    /// When the columns disagree, a path is none, or the rows are not in ascending order of their paths.
+    pub fn rows(&self, contents: &[Content]) -> Result<Vec<DocumentRow>, BatchError> {
+        let rows = self.states.len();
+        if self.path_shared_bytes.len() != rows || self.path_own_bytes.len() != rows {
+            return field("path_own_bytes", "has not one entry for each state");
+        }
+        let mut own = self.path_own.as_slice();
+        let mut references = References::new(self, contents);
+        let mut path: Vec<u8> = Vec::new();
+        let mut documents: Vec<DocumentRow> = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let shared = self.path_shared_bytes[row] as usize;
+            let Some((suffix, rest)) = own.split_at_checked(self.path_own_bytes[row] as usize) else {
+                return field("path_own", "is shorter than its lengths say");
+            };
+            if shared > path.len() {
+                return field("path_shared_bytes", "is more than the path before has");
+            }
+            own = rest;
+            path.truncate(shared);
+            path.extend_from_slice(suffix);
+            let path = DocumentPath::new(&path)?;
+            if documents.last().is_some_and(|previous| previous.path >= path) {
+                return field("path_own", format!("is not in ascending order at `{path}`"));
+            }
+            let state = DocumentState::try_from(self.states[row]).unwrap_or_default();
+            let (content, modified) = match state {
+                DocumentState::Unspecified => {
+                    return field("states", "holds one that is not known here");
+                }
+                DocumentState::Read | DocumentState::Changing => references.next()?,
+                _ => (None, 0),
+            };
+            documents.push(DocumentRow { path, state, content, modified });
+        }
+        if !own.is_empty() {
+            return field("path_own", "is longer than its lengths say");
+        }
+        references.finish()?;
+        Ok(documents)
+    }
 }
 
 impl Batch {
@@ -294,32 +289,16 @@ impl Batch {
     /// When anything in it cannot be true.
     pub fn decode(body: &[u8], chunk_bytes_max: u32) -> Result<Batch, BatchError> {
         if body.len() > BATCH_BODY_BYTES_MAX {
-            return Err(BatchError::TooLarge {
-                body_bytes: body.len(),
-            });
+            return Err(BatchError::TooLarge { body_bytes: body.len() });
         }
         let body = v1::BatchBody::decode(body)?;
         let table = body.contents.unwrap_or_default();
         let chunks = table.chunks.unwrap_or_default();
         chunks.check(chunk_bytes_max)?;
-        let contents = contents(
-            &table.digests,
-            &table.size_bytes,
-            &table.chunk_counts,
-            &chunks,
-        )?;
-        let parts = body
-            .parts
-            .into_iter()
-            .map(|part| checked_part(part, chunk_bytes_max))
-            .collect::<Result<_, _>>()?;
-        let documents = documents(&body.documents.unwrap_or_default(), &contents)?;
-        Ok(Batch {
-            contents,
-            chunks,
-            parts,
-            documents,
-        })
+        let contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks)?;
+        let parts = body.parts.into_iter().map(|part| checked_part(part, chunk_bytes_max)).collect::<Result<_, _>>()?;
+        let documents = body.documents.unwrap_or_default().rows(&contents)?;
+        Ok(Batch { contents, chunks, parts, documents })
     }
 }
 
@@ -334,26 +313,17 @@ fn contents(
     }
     let mut lengths = chunks.length_bytes.as_slice();
     let mut contents = Vec::with_capacity(sizes.len());
-    for ((digest, &size_bytes), &chunk_count) in
-        digests.chunks_exact(16).zip(sizes).zip(chunk_counts)
-    {
+    for ((digest, &size_bytes), &chunk_count) in digests.chunks_exact(16).zip(sizes).zip(chunk_counts) {
         let Some((own, rest)) = lengths.split_at_checked(chunk_count as usize) else {
             return field("chunk_counts", "counts more chunks than there are");
         };
         let sum: u64 = own.iter().copied().map(u64::from).sum();
         if sum != size_bytes {
-            return field(
-                "size_bytes",
-                format!("says {size_bytes} where the chunks come to {sum}"),
-            );
+            return field("size_bytes", format!("says {size_bytes} where the chunks come to {sum}"));
         }
         lengths = rest;
         let digest = ContentDigest(digest.try_into().expect("chunks of sixteen"));
-        contents.push(Content {
-            size_bytes,
-            chunk_count: chunk_count.into(),
-            digest,
-        });
+        contents.push(Content { size_bytes, chunk_count: chunk_count.into(), digest });
     }
     if !lengths.is_empty() {
         return field("chunk_counts", "counts fewer chunks than there are");
@@ -368,76 +338,13 @@ fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, Bat
         None => None,
         Some(end) => {
             let Ok(digest) = end.digest.as_slice().try_into() else {
-                return field(
-                    "digest",
-                    format!("has {} bytes and not 16", end.digest.len()),
-                );
+                return field("digest", format!("has {} bytes and not 16", end.digest.len()));
             };
             let digest = ContentDigest(digest);
-            Some(Content {
-                size_bytes: end.size_bytes,
-                chunk_count: end.chunk_count,
-                digest,
-            })
+            Some(Content { size_bytes: end.size_bytes, chunk_count: end.chunk_count, digest })
         }
     };
-    Ok(Part {
-        upload: part.upload,
-        chunks,
-        end,
-    })
-}
-
-fn documents(
-    table: &v1::DocumentTable,
-    contents: &[Content],
-) -> Result<Vec<DocumentRow>, BatchError> {
-    let rows = table.states.len();
-    if table.path_shared_bytes.len() != rows || table.path_own_bytes.len() != rows {
-        return field("path_own_bytes", "has not one entry for each state");
-    }
-    let mut own = table.path_own.as_slice();
-    let mut references = References::new(table, contents);
-    let mut path: Vec<u8> = Vec::new();
-    let mut documents: Vec<DocumentRow> = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let shared = table.path_shared_bytes[row] as usize;
-        let Some((suffix, rest)) = own.split_at_checked(table.path_own_bytes[row] as usize) else {
-            return field("path_own", "is shorter than its lengths say");
-        };
-        if shared > path.len() {
-            return field("path_shared_bytes", "is more than the path before has");
-        }
-        own = rest;
-        path.truncate(shared);
-        path.extend_from_slice(suffix);
-        let path = DocumentPath::new(&path)?;
-        if documents
-            .last()
-            .is_some_and(|previous| previous.path >= path)
-        {
-            return field("path_own", format!("is not in ascending order at `{path}`"));
-        }
-        let state = DocumentState::try_from(table.states[row]).unwrap_or_default();
-        let (content, modified) = match state {
-            DocumentState::Unspecified => {
-                return field("states", "holds one that is not known here");
-            }
-            DocumentState::Read | DocumentState::Changing => references.next()?,
-            _ => (None, 0),
-        };
-        documents.push(DocumentRow {
-            path,
-            state,
-            content,
-            modified,
-        });
-    }
-    if !own.is_empty() {
-        return field("path_own", "is longer than its lengths say");
-    }
-    references.finish()?;
-    Ok(documents)
+    Ok(Part { upload: part.upload, chunks, end })
 }
 
 /// The columns that only documents with a content have an entry in.
@@ -462,17 +369,11 @@ impl<'a> References<'a> {
 
     fn next(&mut self) -> Result<(Option<ContentDigest>, i64), BatchError> {
         let (Some(place), Some(delta)) = (self.places.next(), self.deltas.next()) else {
-            return field(
-                "contents",
-                "has fewer entries than there are documents with a content",
-            );
+            return field("contents", "has fewer entries than there are documents with a content");
         };
         self.modified = self.modified.wrapping_add(*delta);
         let digest = match (*place as usize).checked_sub(1) {
-            None => self
-                .digests
-                .next()
-                .map(|bytes| ContentDigest(bytes.try_into().expect("chunks of sixteen"))),
+            None => self.digests.next().map(|bytes| ContentDigest(bytes.try_into().expect("chunks of sixteen"))),
             Some(place) => self.contents.get(place).map(|content| content.digest),
         };
         match digest {
@@ -482,15 +383,9 @@ impl<'a> References<'a> {
     }
 
     fn finish(self) -> Result<(), BatchError> {
-        let rest = self.places.len()
-            + self.deltas.len()
-            + self.digests.len()
-            + self.digests.remainder().len();
+        let rest = self.places.len() + self.deltas.len() + self.digests.len() + self.digests.remainder().len();
         if rest > 0 {
-            return field(
-                "contents",
-                "has more entries than there are documents with a content",
-            );
+            return field("contents", "has more entries than there are documents with a content");
         }
         Ok(())
     }

@@ -30,8 +30,6 @@ pub const TEXT_BYTES_MAX: usize = 1024;
 /// What an encoded path or content adds to a batch besides its own bytes, at most; used to stop in time.
 pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 
-const _: () = assert!(
-    BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX
-);
+const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
 const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);

@@ -15,9 +15,7 @@ pub enum NameError {
     #[error("the name `{0}` is longer than {NAME_BYTES_MAX} bytes")]
     TooLong(String),
     /// There is something else than letters, digits, `.`, `_` and `-`.
-    #[error(
-        "the name `{0}` may hold only letters, digits, `.`, `_` and `-`, and is neither `.` nor `..`"
-    )]
+    #[error("the name `{0}` may hold only letters, digits, `.`, `_` and `-`, and is neither `.` nor `..`")]
     Character(String),
 }
 
@@ -89,13 +87,10 @@ fn check(text: &str) -> Result<(), NameError> {
         return Err(NameError::Empty);
     }
     if text.len() > NAME_BYTES_MAX {
-        return Err(NameError::TooLong(
-            text.chars().take(NAME_BYTES_MAX).collect(),
-        ));
+        return Err(NameError::TooLong(text.chars().take(NAME_BYTES_MAX).collect()));
     }
     // Names become folders of the state: a dot or two would lead out of it.
-    let allowed =
-        |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '-');
+    let allowed = |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '-');
     if !text.chars().all(allowed) || text == "." || text == ".." {
         return Err(NameError::Character(text.into()));
     }
@@ -125,10 +120,7 @@ mod tests {
     #[test]
     fn letters_digits_and_three_signs_make_a_name() {
         for text in ["a", "paris", "tokyo-2", "x_y.z", "9", "münchen"] {
-            assert_eq!(
-                text.parse::<SiteName>().map(|name| name.to_string()),
-                Ok(text.to_owned())
-            );
+            assert_eq!(text.parse::<SiteName>().map(|name| name.to_string()), Ok(text.to_owned()));
         }
     }
 
@@ -136,14 +128,8 @@ mod tests {
     fn whatever_could_be_a_path_or_a_line_is_no_name() {
         assert_eq!("".parse::<SiteName>(), Err(NameError::Empty));
         for text in [".", "..", "a/b", "a b", "a\nb", "a=b", "a:b", "\u{1b}[31m"] {
-            assert_eq!(
-                text.parse::<RepositoryName>(),
-                Err(NameError::Character(text.into()))
-            );
+            assert_eq!(text.parse::<RepositoryName>(), Err(NameError::Character(text.into())));
         }
-        assert!(matches!(
-            "x".repeat(65).parse::<PartyName>(),
-            Err(NameError::TooLong(_))
-        ));
+        assert!(matches!("x".repeat(65).parse::<PartyName>(), Err(NameError::TooLong(_))));
     }
 }

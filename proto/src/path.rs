@@ -36,15 +36,11 @@ impl DocumentPath {
     /// When they are too many, or could lead anywhere but below a root.
     pub fn new(bytes: &[u8]) -> Result<DocumentPath, PathError> {
         if bytes.len() > PATH_BYTES_MAX {
-            return Err(PathError::TooLong {
-                length_bytes: bytes.len(),
-            });
+            return Err(PathError::TooLong { length_bytes: bytes.len() });
         }
         let plain = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
         if bytes.contains(&0) || !bytes.split(|byte| *byte == b'/').all(plain) {
-            return Err(PathError::NotPlain {
-                path: printable(bytes).into_owned(),
-            });
+            return Err(PathError::NotPlain { path: printable(bytes).into_owned() });
         }
         Ok(DocumentPath(bytes.into()))
     }
@@ -113,55 +109,23 @@ mod tests {
 
     #[test]
     fn a_path_that_could_lead_out_of_its_root_is_refused() {
-        for path in [
-            &b""[..],
-            b"/",
-            b"/etc/passwd",
-            b"a//b",
-            b"a/",
-            b".",
-            b"..",
-            b"a/../b",
-            b"a/./b",
-            b"a\0b",
-        ] {
-            assert!(
-                matches!(DocumentPath::new(path), Err(PathError::NotPlain { .. })),
-                "{path:?}"
-            );
+        for path in [&b""[..], b"/", b"/etc/passwd", b"a//b", b"a/", b".", b"..", b"a/../b", b"a/./b", b"a\0b"] {
+            assert!(matches!(DocumentPath::new(path), Err(PathError::NotPlain { .. })), "{path:?}");
         }
-        assert_eq!(
-            DocumentPath::new(&[b'a'; 8193]),
-            Err(PathError::TooLong { length_bytes: 8193 })
-        );
+        assert_eq!(DocumentPath::new(&[b'a'; 8193]), Err(PathError::TooLong { length_bytes: 8193 }));
     }
 
     #[test]
     fn names_keep_their_bytes() {
-        for path in [
-            &b"a"[..],
-            b"a/b c",
-            b"...",
-            b"..a/b",
-            b"\xff\xfe",
-            b"new\nline",
-            b" ",
-            b"-rf",
-        ] {
+        for path in [&b"a"[..], b"a/b c", b"...", b"..a/b", b"\xff\xfe", b"new\nline", b" ", b"-rf"] {
             assert_eq!(DocumentPath::new(path).unwrap().as_bytes(), path);
         }
     }
 
     #[test]
     fn bytes_that_are_not_utf8_are_percent_escaped_and_said() {
-        assert_eq!(
-            escaped(b"caf\xc3\xa9 100%"),
-            (Cow::Borrowed("café 100%"), false)
-        );
-        assert_eq!(
-            escaped(b"latin1-\xe9 100%"),
-            (Cow::Borrowed("latin1-%E9 100%25"), true)
-        );
+        assert_eq!(escaped(b"caf\xc3\xa9 100%"), (Cow::Borrowed("café 100%"), false));
+        assert_eq!(escaped(b"latin1-\xe9 100%"), (Cow::Borrowed("latin1-%E9 100%25"), true));
     }
 
     #[test]

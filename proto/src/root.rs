@@ -12,8 +12,7 @@ use cognate_fingerprint::ContentDigest;
 use crate::batch::DocumentRow;
 
 /// The key of the row hashes: nobody's secret, only a purpose of its own.
-static ROW_KEY: LazyLock<[u8; 32]> =
-    LazyLock::new(|| blake3::derive_key("cognate index root v1", &[]));
+static ROW_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("cognate index root v1", &[]));
 
 /// The sum over the rows of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -55,9 +54,7 @@ impl Root {
 
     /// Reads what [`Root::to_bytes`] wrote; `None` unless there are 32 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Root> {
-        <[u8; 32]>::try_from(bytes)
-            .ok()
-            .map(|bytes| Root(words(bytes)))
+        <[u8; 32]>::try_from(bytes).ok().map(|bytes| Root(words(bytes)))
     }
 }
 
@@ -98,9 +95,7 @@ fn words(bytes: [u8; 32]) -> [u64; 4] {
 impl fmt::Debug for Root {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Root(")?;
-        self.to_bytes()
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.to_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
         write!(f, ")")
     }
 }

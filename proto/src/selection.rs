@@ -55,20 +55,12 @@ impl Selection {
     /// # Errors
     /// When a pattern is not a glob, is too long, or there are too many.
     pub fn new(rule: SelectionRule) -> Result<Selection, SelectionError> {
-        Ok(Selection {
-            include: compile(&rule.include)?,
-            exclude: compile(&rule.exclude)?,
-            rule,
-        })
+        Ok(Selection { include: compile(&rule.include)?, exclude: compile(&rule.exclude)?, rule })
     }
 
     /// Everything.
     pub fn all() -> Selection {
-        Selection {
-            rule: SelectionRule::default(),
-            include: GlobSet::empty(),
-            exclude: GlobSet::empty(),
-        }
+        Selection { rule: SelectionRule::default(), include: GlobSet::empty(), exclude: GlobSet::empty() }
     }
 
     /// The rule as it was typed.
@@ -78,8 +70,7 @@ impl Selection {
 
     /// Whether a path is selected, as far as its names go.
     pub fn selects_path(&self, path: &[u8]) -> bool {
-        (self.rule.include.is_empty() || matches(&self.include, path))
-            && !matches(&self.exclude, path)
+        (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
     }
 
     /// Whether a size is selected.
@@ -110,20 +101,13 @@ fn as_path(path: &[u8]) -> std::path::PathBuf {
 
 fn compile(patterns: &[String]) -> Result<GlobSet, SelectionError> {
     if patterns.len() > PATTERNS_MAX {
-        return Err(SelectionError::TooMany {
-            count: patterns.len(),
-        });
+        return Err(SelectionError::TooMany { count: patterns.len() });
     }
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let refused = |reason: String| SelectionError::Pattern {
-            pattern: pattern.clone(),
-            reason,
-        };
+        let refused = |reason: String| SelectionError::Pattern { pattern: pattern.clone(), reason };
         if pattern.len() > PATTERN_BYTES_MAX {
-            return Err(refused(format!(
-                "it is longer than {PATTERN_BYTES_MAX} bytes"
-            )));
+            return Err(refused(format!("it is longer than {PATTERN_BYTES_MAX} bytes")));
         }
         let plain = pattern.trim_end_matches('/');
         let anchored = match plain.strip_prefix('/') {
@@ -135,17 +119,11 @@ fn compile(patterns: &[String]) -> Result<GlobSet, SelectionError> {
             return Err(refused("it is empty".to_owned()));
         }
         for glob in [anchored.clone(), format!("{anchored}/**")] {
-            let glob = GlobBuilder::new(&glob)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .build();
+            let glob = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
             set.add(glob.map_err(|error| refused(error.kind().to_string()))?);
         }
     }
-    set.build().map_err(|error| SelectionError::Pattern {
-        pattern: patterns.join(" "),
-        reason: error.to_string(),
-    })
+    set.build().map_err(|error| SelectionError::Pattern { pattern: patterns.join(" "), reason: error.to_string() })
 }
 
 impl From<&SelectionRule> for v1::SelectionSpec {
@@ -163,11 +141,7 @@ impl TryFrom<v1::SelectionSpec> for Selection {
 
     fn try_from(spec: v1::SelectionSpec) -> Result<Selection, SelectionError> {
         let size_bytes_max = Some(spec.size_bytes_max).filter(|max| *max > 0);
-        Selection::new(SelectionRule {
-            include: spec.include,
-            exclude: spec.exclude,
-            size_bytes_max,
-        })
+        Selection::new(SelectionRule { include: spec.include, exclude: spec.exclude, size_bytes_max })
     }
 }
 
@@ -177,16 +151,9 @@ mod tests {
 
     fn check(include: &[&str], exclude: &[&str], path: &str, selected: bool) {
         let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
-        let rule = SelectionRule {
-            include: owned(include),
-            exclude: owned(exclude),
-            size_bytes_max: None,
-        };
+        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_bytes_max: None };
         let answer = Selection::new(rule).unwrap().selects_path(path.as_bytes());
-        assert_eq!(
-            answer, selected,
-            "include {include:?} exclude {exclude:?}: {path}"
-        );
+        assert_eq!(answer, selected, "include {include:?} exclude {exclude:?}: {path}");
     }
 
     #[test]
@@ -207,10 +174,7 @@ mod tests {
     #[test]
     fn what_is_not_a_glob_is_refused_by_name() {
         for pattern in ["a[", "", "/", "{a"] {
-            let rule = SelectionRule {
-                include: vec![pattern.into()],
-                ..SelectionRule::default()
-            };
+            let rule = SelectionRule { include: vec![pattern.into()], ..SelectionRule::default() };
             let error = Selection::new(rule).unwrap_err().to_string();
             assert!(error.contains(&format!("`{pattern}`")), "{error}");
         }

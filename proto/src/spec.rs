@@ -45,12 +45,7 @@ impl TryFrom<&v1::MethodSpec> for Method {
     type Error = SpecError;
 
     fn try_from(spec: &v1::MethodSpec) -> Result<Method, SpecError> {
-        let unknown = |what, name: &str| {
-            Err(SpecError::Unknown {
-                what,
-                name: name.chars().take(64).collect(),
-            })
-        };
+        let unknown = |what, name: &str| Err(SpecError::Unknown { what, name: name.chars().take(64).collect() });
         let view = match spec.view.as_str() {
             "raw" => View::Raw,
             other => return unknown("view", other),
@@ -79,11 +74,7 @@ pub fn key_fingerprint(bytes: &[u8]) -> Result<KeyFingerprint, SpecError> {
 }
 
 fn sixteen(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], SpecError> {
-    bytes.try_into().map_err(|_| SpecError::Length {
-        field,
-        length_bytes: bytes.len(),
-        expected: 16,
-    })
+    bytes.try_into().map_err(|_| SpecError::Length { field, length_bytes: bytes.len(), expected: 16 })
 }
 
 #[cfg(test)]
@@ -93,23 +84,13 @@ mod tests {
     #[test]
     fn a_method_survives_the_wire() {
         let method = Method::tttd(View::Raw, 1234).unwrap();
-        assert_eq!(
-            Method::try_from(&v1::MethodSpec::from(&method)).unwrap(),
-            method
-        );
+        assert_eq!(Method::try_from(&v1::MethodSpec::from(&method)).unwrap(), method);
     }
 
     #[test]
     fn a_method_of_tomorrow_is_refused_by_name() {
-        let spec = v1::MethodSpec {
-            name: "tomorrow".into(),
-            view: "raw".into(),
-            ..Default::default()
-        };
+        let spec = v1::MethodSpec { name: "tomorrow".into(), view: "raw".into(), ..Default::default() };
         let error = Method::try_from(&spec).unwrap_err().to_string();
-        assert!(
-            error.contains("`tomorrow`") && error.contains("upgrade"),
-            "{error}"
-        );
+        assert!(error.contains("`tomorrow`") && error.contains("upgrade"), "{error}");
     }
 }

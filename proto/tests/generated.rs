@@ -27,8 +27,5 @@ fn generated_code_is_what_the_proto_files_say() {
         std::fs::write(&committed, &generated).unwrap();
     }
     let committed = std::fs::read_to_string(committed).unwrap();
-    assert!(
-        generated == committed,
-        "the .proto files have changed: regenerate (see the top of this file)"
-    );
+    assert!(generated == committed, "the .proto files have changed: regenerate (see the top of this file)");
 }

@@ -20,21 +20,13 @@ impl Read for Trickle<'_> {
 }
 
 fn chunks_of(document: &[u8], chunk_bytes: u64, step: usize) -> (Vec<Chunk>, Content) {
-    let mut fingerprinter = Method::tttd(View::Raw, chunk_bytes)
-        .unwrap()
-        .fingerprinter(&Key::none());
+    let mut fingerprinter = Method::tttd(View::Raw, chunk_bytes).unwrap().fingerprinter(&Key::none());
     let mut chunks = Vec::new();
     let content = fingerprinter
-        .read(
-            &mut Trickle {
-                rest: document,
-                step,
-            },
-            |chunk| {
-                chunks.push(chunk);
-                Ok(())
-            },
-        )
+        .read(&mut Trickle { rest: document, step }, |chunk| {
+            chunks.push(chunk);
+            Ok(())
+        })
         .unwrap();
     (chunks, content)
 }
@@ -43,11 +35,7 @@ fn chunks_of(document: &[u8], chunk_bytes: u64, step: usize) -> (Vec<Chunk>, Con
 fn ends_by_definition(document: &[u8], chunk_bytes: u32) -> Vec<usize> {
     let mut ends = vec![0];
     while ends[ends.len() - 1] < document.len() {
-        ends.push(next_end_by_definition(
-            document,
-            ends[ends.len() - 1],
-            chunk_bytes,
-        ));
+        ends.push(next_end_by_definition(document, ends[ends.len() - 1], chunk_bytes));
     }
     ends.split_off(1)
 }
@@ -55,13 +43,8 @@ fn ends_by_definition(document: &[u8], chunk_bytes: u32) -> Vec<usize> {
 fn next_end_by_definition(document: &[u8], start: usize, chunk_bytes: u32) -> usize {
     let parameters = Parameters::for_mean(chunk_bytes);
     let mut words = [0; 2048];
-    blake3::Hasher::new_derive_key("cognate chunker v1")
-        .finalize_xof()
-        .fill(&mut words);
-    let table: Vec<u64> = words
-        .chunks(8)
-        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
-        .collect();
+    blake3::Hasher::new_derive_key("cognate chunker v1").finalize_xof().fill(&mut words);
+    let table: Vec<u64> = words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
     let mut backup = None;
     for length in parameters.chunk_bytes_min as usize..=parameters.chunk_bytes_max as usize {
         let end = start + length;
@@ -69,11 +52,8 @@ fn next_end_by_definition(document: &[u8], start: usize, chunk_bytes: u32) -> us
             return document.len();
         }
         let window = &document[end.saturating_sub(64)..end];
-        let value = window.iter().fold(0_u64, |value, byte| {
-            value
-                .wrapping_mul(2)
-                .wrapping_add(table[usize::from(*byte)])
-        });
+        let value =
+            window.iter().fold(0_u64, |value, byte| value.wrapping_mul(2).wrapping_add(table[usize::from(*byte)]));
         let below = |divisor: u32| u128::from(value) < (1_u128 << 64) / u128::from(divisor);
         if below(parameters.divisor_main) {
             return end;
@@ -126,10 +106,7 @@ proptest! {
 /// Pseudo-random bytes that anybody can make again.
 fn noise(label: &str, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
-    blake3::Hasher::new()
-        .update(label.as_bytes())
-        .finalize_xof()
-        .fill(&mut bytes);
+    blake3::Hasher::new().update(label.as_bytes()).finalize_xof().fill(&mut bytes);
     bytes
 }
 
@@ -137,10 +114,7 @@ fn noise(label: &str, length: usize) -> Vec<u8> {
 fn documents_longer_than_the_buffer_are_cut_by_the_same_definition() {
     let document = noise("long", 3 * READ_BYTES + 17);
     let (chunks, _) = chunks_of(&document, 1000, 100_000);
-    let ends: Vec<usize> = chunks
-        .iter()
-        .map(|chunk| chunk.offset as usize + chunk.length_bytes as usize)
-        .collect();
+    let ends: Vec<usize> = chunks.iter().map(|chunk| chunk.offset as usize + chunk.length_bytes as usize).collect();
     assert_eq!(ends, ends_by_definition(&document, 1000));
 }
 
@@ -150,10 +124,7 @@ fn the_mean_chunk_is_about_the_mean_that_was_asked_for() {
         let length = 2000 * chunk_bytes;
         let (chunks, _) = chunks_of(&noise("mean", length), chunk_bytes as u64, usize::MAX);
         let mean = length / chunks.len();
-        assert!(
-            (chunk_bytes * 95 / 100..chunk_bytes * 107 / 100).contains(&mean),
-            "{chunk_bytes}: {mean}"
-        );
+        assert!((chunk_bytes * 95 / 100..chunk_bytes * 107 / 100).contains(&mean), "{chunk_bytes}: {mean}");
     }
 }
 
@@ -162,11 +133,7 @@ fn an_insertion_changes_only_the_chunks_around_it() {
     let before = noise("edit", 200_000);
     let after = [&before[..100_000], b"inserted", &before[100_000..]].concat();
     let tags = |document: &[u8]| -> Vec<Tag> {
-        chunks_of(document, 1000, usize::MAX)
-            .0
-            .iter()
-            .map(|chunk| chunk.tag)
-            .collect()
+        chunks_of(document, 1000, usize::MAX).0.iter().map(|chunk| chunk.tag).collect()
     };
     let (before, after) = (tags(&before), tags(&after));
     let lost = before.iter().filter(|tag| !after.contains(tag)).count();
@@ -175,22 +142,10 @@ fn an_insertion_changes_only_the_chunks_around_it() {
 
 #[test]
 fn documents_around_the_thresholds_have_no_empty_chunk() {
-    let Parameters {
-        chunk_bytes_min,
-        chunk_bytes_max,
-        ..
-    } = Parameters::for_mean(1000);
-    for length in [
-        0,
-        1,
-        chunk_bytes_min - 1,
-        chunk_bytes_min,
-        chunk_bytes_min + 1,
-        1000,
-        chunk_bytes_max - 1,
-    ]
-    .into_iter()
-    .chain([chunk_bytes_max, chunk_bytes_max + 1])
+    let Parameters { chunk_bytes_min, chunk_bytes_max, .. } = Parameters::for_mean(1000);
+    for length in [0, 1, chunk_bytes_min - 1, chunk_bytes_min, chunk_bytes_min + 1, 1000, chunk_bytes_max - 1]
+        .into_iter()
+        .chain([chunk_bytes_max, chunk_bytes_max + 1])
     {
         let (chunks, content) = chunks_of(&vec![b'z'; length as usize], 1000, 7);
         assert!(chunks.iter().all(|chunk| chunk.length_bytes > 0));
@@ -205,19 +160,13 @@ fn keys_change_cuts_tags_and_digests() {
     let with = |key: &Key| {
         let mut tags = vec![];
         let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(key);
-        let content = fingerprinter
-            .read(&mut document.as_slice(), |chunk| Ok(tags.push(chunk)))
-            .unwrap();
+        let content = fingerprinter.read(&mut document.as_slice(), |chunk| Ok(tags.push(chunk))).unwrap();
         (tags, content.digest)
     };
     let (plain, plain_digest) = with(&Key::none());
     let (keyed, keyed_digest) = with(&Key::parse(&[9; 32]).unwrap());
     assert_ne!(plain_digest, keyed_digest);
-    assert!(
-        keyed
-            .iter()
-            .all(|chunk| plain.iter().all(|other| chunk.tag != other.tag))
-    );
+    assert!(keyed.iter().all(|chunk| plain.iter().all(|other| chunk.tag != other.tag)));
     let ends = |chunks: &[Chunk]| -> Vec<u64> { chunks.iter().map(|chunk| chunk.offset).collect() };
     assert_ne!(ends(&plain), ends(&keyed));
 }
@@ -230,9 +179,7 @@ fn a_reader_that_fails_ends_the_document_with_its_error() {
             Err(io::Error::other("unplugged"))
         }
     }
-    let mut fingerprinter = Method::tttd(View::Raw, 1000)
-        .unwrap()
-        .fingerprinter(&Key::none());
+    let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none());
     let error = fingerprinter.read(&mut Fails, |_| Ok(())).unwrap_err();
     assert_eq!(error.to_string(), "unplugged");
 }

@@ -5,46 +5,24 @@ use super::*;
 const CHUNK_BYTES_MAX: u32 = 2843;
 
 fn chunk(number: u8, length_bytes: u32, repeated_byte: bool) -> Chunk {
-    Chunk {
-        offset: 0,
-        length_bytes,
-        tag: Tag([number; 16]),
-        repeated_byte,
-    }
+    Chunk { offset: 0, length_bytes, tag: Tag([number; 16]), repeated_byte }
 }
 
 fn content(number: u8, chunks: &[Chunk]) -> (Content, v1::ChunkTable) {
     let mut table = v1::ChunkTable::default();
     chunks.iter().for_each(|chunk| table.push(chunk));
-    let size_bytes = chunks
-        .iter()
-        .map(|chunk| u64::from(chunk.length_bytes))
-        .sum();
-    let content = Content {
-        size_bytes,
-        chunk_count: chunks.len() as u64,
-        digest: ContentDigest([number; 16]),
-    };
+    let size_bytes = chunks.iter().map(|chunk| u64::from(chunk.length_bytes)).sum();
+    let content = Content { size_bytes, chunk_count: chunks.len() as u64, digest: ContentDigest([number; 16]) };
     (content, table)
 }
 
 fn document(path: &[u8], content: u8, modified: i64) -> DocumentRow {
     let path = DocumentPath::new(path).unwrap();
-    DocumentRow {
-        path,
-        state: DocumentState::Read,
-        content: Some(ContentDigest([content; 16])),
-        modified,
-    }
+    DocumentRow { path, state: DocumentState::Read, content: Some(ContentDigest([content; 16])), modified }
 }
 
 fn gone(path: &[u8], state: DocumentState) -> DocumentRow {
-    DocumentRow {
-        path: DocumentPath::new(path).unwrap(),
-        state,
-        content: None,
-        modified: 0,
-    }
+    DocumentRow { path: DocumentPath::new(path).unwrap(), state, content: None, modified: 0 }
 }
 
 fn example() -> BatchBuilder {
@@ -68,18 +46,9 @@ fn a_batch_comes_out_as_it_went_in() {
     assert_eq!(batch.documents, sent);
     let paths: Vec<String> = sent.iter().map(|row| row.path.to_string()).collect();
     assert_eq!(paths, ["a/known", "b/one", "b/two", "b/x%FF", "c"]);
-    assert_eq!(
-        batch.contents,
-        [
-            content(1, &[chunk(11, 500, false), chunk(12, 10, true)]).0,
-            content(2, &[]).0
-        ]
-    );
+    assert_eq!(batch.contents, [content(1, &[chunk(11, 500, false), chunk(12, 10, true)]).0, content(2, &[]).0]);
     let chunks: Vec<_> = batch.chunks.iter().collect();
-    assert_eq!(
-        chunks,
-        [(Tag([11; 16]), 500, false), (Tag([12; 16]), 10, true)]
-    );
+    assert_eq!(chunks, [(Tag([11; 16]), 500, false), (Tag([12; 16]), 10, true)]);
 }
 
 #[test]
@@ -89,14 +58,7 @@ fn a_part_comes_out_as_it_went_in() {
     builder.part(4, table.clone(), None);
     builder.part(4, v1::ChunkTable::default(), Some(&whole));
     let batch = Batch::decode(&builder.finish().0, CHUNK_BYTES_MAX).unwrap();
-    assert_eq!(
-        (
-            batch.parts[0].upload,
-            &batch.parts[0].chunks,
-            batch.parts[0].end
-        ),
-        (4, &table, None)
-    );
+    assert_eq!((batch.parts[0].upload, &batch.parts[0].chunks, batch.parts[0].end), (4, &table, None));
     assert_eq!(batch.parts[1].end, Some(whole));
 }
 
@@ -105,9 +67,7 @@ fn refused(change: impl FnOnce(&mut v1::BatchBody), named: &str) {
     let (body, _) = example().finish();
     let mut body = v1::BatchBody::decode(body).unwrap();
     change(&mut body);
-    let error = Batch::decode(&body.encode_to_vec(), CHUNK_BYTES_MAX)
-        .unwrap_err()
-        .to_string();
+    let error = Batch::decode(&body.encode_to_vec(), CHUNK_BYTES_MAX).unwrap_err().to_string();
     assert!(error.contains(&format!("`{named}`")), "{error}");
 }
 
@@ -124,19 +84,13 @@ fn columns_that_disagree_are_refused_with_the_name_of_the_field() {
     }
     refused(|body| drop(chunks(body).tags.pop()), "tags");
     refused(|body| chunks(body).length_bytes[0] = 0, "length_bytes");
-    refused(
-        |body| chunks(body).length_bytes[0] = CHUNK_BYTES_MAX + 1,
-        "length_bytes",
-    );
+    refused(|body| chunks(body).length_bytes[0] = CHUNK_BYTES_MAX + 1, "length_bytes");
     refused(|body| chunks(body).repeated_byte[0] = 2, "repeated_byte");
     refused(|body| contents(body).size_bytes[0] = 511, "size_bytes");
     refused(|body| contents(body).chunk_counts[0] = 3, "chunk_counts");
     refused(|body| contents(body).chunk_counts.push(1), "digests");
     refused(|body| drop(contents(body).digests.pop()), "digests");
-    refused(
-        |body| documents(body).path_shared_bytes[1] = 99,
-        "path_shared_bytes",
-    );
+    refused(|body| documents(body).path_shared_bytes[1] = 99, "path_shared_bytes");
     refused(|body| documents(body).path_own_bytes[0] += 999, "path_own");
     refused(|body| documents(body).path_own.push(b'x'), "path_own");
     refused(|body| documents(body).states.push(1), "path_own_bytes");
@@ -148,22 +102,14 @@ fn columns_that_disagree_are_refused_with_the_name_of_the_field() {
     refused(|body| documents(body).content_digests.push(1), "contents");
     refused(|body| documents(body).modified_delta.push(1), "contents");
     refused(
-        |body| {
-            body.parts.push(v1::ContentPart {
-                end: Some(v1::ContentEnd::default()),
-                ..Default::default()
-            })
-        },
+        |body| body.parts.push(v1::ContentPart { end: Some(v1::ContentEnd::default()), ..Default::default() }),
         "digest",
     );
 }
 
 #[test]
 fn a_path_that_leads_out_of_its_repository_is_refused() {
-    refused(
-        |body| body.documents.as_mut().unwrap().path_own[0] = b'/',
-        "path_own",
-    );
+    refused(|body| body.documents.as_mut().unwrap().path_own[0] = b'/', "path_own");
 }
 
 #[test]

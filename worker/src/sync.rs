@@ -1,0 +1,374 @@
+//! One sync: bring the coordinator's index of one repository under one method up to date.
+//!
+//! Walk, readers and collector work side by side, joined by bounded channels. The walk names documents; each reader asks
+//! the cache, and reads what is new; the collector, alone, compares with what the coordinator has, fills batches, and
+//! remembers. What was there and was not come across is removed at the end, and the index is sealed with its root.
+
+mod collect;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use cognate_fingerprint::{Key, Method, MethodId};
+use cognate_proto::batch::DocumentState;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::Selection;
+use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount, SyncSummary};
+use tonic::transport::Channel;
+
+use crate::cache::{Cache, Known};
+use crate::document::{Fingerprinted, Reader, Reading};
+use crate::error::{SiteError, SyncError};
+use crate::lists::Lists;
+use crate::outbox::Outbox;
+use crate::push::{Push, PushError};
+use crate::root::{Root, state_of};
+use crate::stamp::Stamp;
+use crate::walk::{Entry, Skipped, walk};
+
+/// How many entries go from hand to hand at a time: fewer would cost more in waking than in reading.
+const ENTRIES_AT_A_TIME: usize = 32;
+/// How many such handfuls may wait between two stages.
+const HANDFULS_WAITING: usize = 16;
+
+/// What a site is told at its start.
+#[derive(Clone, Debug)]
+pub struct SiteConfig {
+    /// The folder for the site's own records; only this site writes there.
+    pub state_dir: PathBuf,
+    /// Whether there will be a next time: with `false`, nothing is remembered of files and nothing is logged.
+    pub remember: bool,
+    /// The repositories on offer, with their roots.
+    pub repositories: Vec<(RepositoryName, PathBuf)>,
+    /// The federation's key, or none.
+    pub key: Key,
+    /// How many documents are read at once.
+    pub threads: NonZeroUsize,
+    /// The clock by which a file counts as just touched.
+    pub clock: fn() -> SystemTime,
+}
+
+/// A site with its records open.
+pub struct Site {
+    pub(crate) config: SiteConfig,
+    lists: Lists,
+    cache: Option<Cache>,
+}
+
+/// What a sync has done so far; shared with whoever shows it.
+#[derive(Default, Debug)]
+pub struct Counters {
+    /// Files and folders that the walk has come across.
+    pub entries_seen: AtomicU64,
+    /// Documents that are dealt with.
+    pub documents_done: AtomicU64,
+    /// Documents that were read.
+    pub documents_read: AtomicU64,
+    /// Bytes that were read.
+    pub read_bytes: AtomicU64,
+    /// Bytes of messages that were sent.
+    pub sent_bytes: AtomicU64,
+    /// The walk is at its end: `entries_seen` will not grow any more.
+    pub walk_finished: AtomicBool,
+}
+
+/// What is to be synced, checked.
+pub(crate) struct Job {
+    pub(crate) assignment: u64,
+    pub(crate) repository: RepositoryName,
+    pub(crate) path: PathBuf,
+    pub(crate) method: Method,
+    pub(crate) method_id: MethodId,
+    pub(crate) selection: Arc<Selection>,
+    pub(crate) follow_symlinks: bool,
+}
+
+/// The connection that a push goes over.
+pub(crate) struct Link<'a> {
+    pub(crate) runtime: &'a tokio::runtime::Handle,
+    pub(crate) channel: &'a Channel,
+}
+
+/// A document with what the readers found out about it.
+struct Outcome {
+    path: DocumentPath,
+    found: Found,
+}
+
+enum Found {
+    /// Its stamp is the one that is remembered, and this method has been over it; where in `made` stands beside it.
+    Unchanged(Box<Known>, usize),
+    /// It was read. What other methods made of the same bytes before stands beside it.
+    Read(Box<Fingerprinted>, Option<Box<Known>>),
+    /// It cannot be read.
+    Failed(DocumentState),
+    /// It is larger than what the scan is about.
+    NotSelected,
+}
+
+impl Site {
+    /// Opens or makes the site's records.
+    ///
+    /// # Errors
+    /// When the state folder cannot be used, or another process uses it. A damaged cache is set aside, not refused.
+    pub fn open(config: SiteConfig) -> Result<Site, SiteError> {
+        let state = |source| SiteError::State { path: config.state_dir.clone(), source };
+        std::fs::create_dir_all(&config.state_dir).map_err(state)?;
+        let lists = Lists::open(&config.state_dir.join("lists")).map_err(state)?;
+        let cache = config.remember.then(|| Cache::open(&config.state_dir.join("cache"))).transpose()?;
+        Ok(Site { config, lists, cache })
+    }
+
+    /// Carries a job out. Blocks; an index that the coordinator has lost is begun anew, once.
+    pub(crate) fn sync(
+        &self,
+        job: &Job,
+        link: &Link<'_>,
+        counters: &Counters,
+        cancelled: &AtomicBool,
+    ) -> Result<SyncSummary, SyncError> {
+        let root = Root::open(&job.path, job.follow_symlinks)
+            .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+        let mut outbox = self.outbox(job)?;
+        for _ in 0..2 {
+            let push = match self.opened_push(job, link, &mut outbox)? {
+                Some(push) => push,
+                None => return Err(SyncError::Disagreement),
+            };
+            match self.attempt(job, &root, outbox, push, counters, cancelled) {
+                Err(Attempt::UnknownContents(returned)) => {
+                    outbox = *returned;
+                    outbox.restart(fresh_epoch()).map_err(|source| self.records(source))?;
+                }
+                Err(Attempt::Failed(error)) => return Err(error),
+                Ok(summary) => return Ok(summary),
+            }
+        }
+        Err(SyncError::Disagreement)
+    }
+
+    /// Opens the index at the coordinator, and begins it anew where the two sides do not hold the same.
+    fn opened_push(&self, job: &Job, link: &Link<'_>, outbox: &mut Outbox) -> Result<Option<Push>, SyncError> {
+        for _ in 0..2 {
+            let open = OpenIndex {
+                assignment: job.assignment,
+                repository: job.repository.to_string(),
+                method_id: job.method_id.0.to_vec(),
+                epoch: outbox.epoch(),
+            };
+            let (push, opened) = Push::open(link.runtime, link.channel, open)?;
+            let agreed = outbox.resume(opened.committed_sequence, opened.root);
+            if agreed.map_err(|source| self.records(source))? {
+                return Ok(Some(push));
+            }
+            tracing::info!(repository = %job.repository, "the coordinator holds another state of the index: beginning anew");
+            outbox.restart(fresh_epoch()).map_err(|source| self.records(source))?;
+        }
+        Ok(None)
+    }
+
+    fn attempt(
+        &self,
+        job: &Job,
+        root: &Root,
+        outbox: Outbox,
+        push: Push,
+        counters: &Counters,
+        cancelled: &AtomicBool,
+    ) -> Result<SyncSummary, Attempt> {
+        let skipped = Arc::new(Skipped::default());
+        let mut collector = collect::Collector::new(self, job, outbox, push, counters);
+        let collected = std::thread::scope(|scope| {
+            let (entries_to, entries) = sync_channel(HANDFULS_WAITING);
+            let (outcomes_to, outcomes) = sync_channel(HANDFULS_WAITING);
+            let walker = {
+                let (selection, skipped) = (&job.selection, &skipped);
+                scope.spawn(move || {
+                    let walked = hand_over(entries_to, cancelled, |each| {
+                        walk(root, selection, job.follow_symlinks, skipped, each)
+                    });
+                    counters.walk_finished.store(true, Ordering::Relaxed);
+                    walked
+                })
+            };
+            let entries = Arc::new(Mutex::new(entries));
+            for _ in 0..self.config.threads.get() {
+                let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
+                scope.spawn(move || self.read_entries(job, root, &entries, &outcomes_to, counters));
+            }
+            // The readers' ends must be the only ones, or a stage would wait for what never comes.
+            drop((entries, outcomes_to));
+            let collected = collector.collect_all(outcomes, cancelled);
+            let walked = walker.join().expect("the walk does not panic");
+            collected?;
+            walked.map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+            Ok(())
+        });
+        match collected {
+            Ok(()) if cancelled.load(Ordering::Relaxed) => Err(Attempt::Failed(SyncError::Cancelled)),
+            Ok(()) => {
+                let mut summary = collector.finish(&skipped, counters)?;
+                summary.skipped = skipped_counts(&skipped);
+                Ok(summary)
+            }
+            Err(collect::Stopped::Sync(error)) => Err(Attempt::Failed(error)),
+            Err(collect::Stopped::UnknownContents) => Err(Attempt::UnknownContents(Box::new(collector.into_outbox()))),
+        }
+    }
+
+    /// A reader: takes handfuls of entries until there are no more.
+    fn read_entries(
+        &self,
+        job: &Job,
+        root: &Root,
+        entries: &Mutex<Receiver<Vec<Entry>>>,
+        outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
+        counters: &Counters,
+    ) {
+        let mut reader = Reader {
+            root,
+            lists: &self.lists,
+            selection: &job.selection,
+            fingerprinter: job.method.fingerprinter(&self.config.key),
+            clock: self.config.clock,
+        };
+        loop {
+            let handful = match entries.lock().expect("readers do not panic").recv() {
+                Ok(handful) => handful,
+                Err(_) => return,
+            };
+            counters.entries_seen.fetch_add(handful.len() as u64, Ordering::Relaxed);
+            let read: io::Result<Vec<Outcome>> = handful
+                .into_iter()
+                .map(|entry| match entry {
+                    Entry::Unreadable(path, state) => Ok(Outcome { path, found: Found::Failed(state) }),
+                    Entry::Document(path) => {
+                        let found = self.look_at(job, &mut reader, &path, counters)?;
+                        Ok(Outcome { path, found })
+                    }
+                })
+                .collect();
+            let failed = read.is_err();
+            if outcomes.send(read).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    /// Asks the cache, and reads the document where it cannot answer.
+    fn look_at(
+        &self,
+        job: &Job,
+        reader: &mut Reader<'_>,
+        path: &DocumentPath,
+        counters: &Counters,
+    ) -> io::Result<Found> {
+        let mut earlier = None;
+        if let Some(cache) = &self.cache {
+            let stamp = match reader.root.stat(path) {
+                Ok(stat) => Stamp::of(&stat),
+                Err(error) => return Ok(Found::Failed(state_of(&error))),
+            };
+            earlier = cache.get(&job.repository, path).filter(|known| known.stamp == stamp).map(Box::new);
+            if let Some(known) = &earlier
+                && let Some(place) = known.made.iter().position(|(method_id, ..)| *method_id == job.method_id)
+            {
+                if !job.selection.selects_size(stamp.length_bytes) {
+                    return Ok(Found::NotSelected);
+                }
+                return Ok(Found::Unchanged(earlier.expect("known"), place));
+            }
+        }
+        Ok(match reader.read(path)? {
+            Reading::Failed(state) => Found::Failed(state),
+            Reading::NotSelected => Found::NotSelected,
+            Reading::Done(done) => {
+                counters.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);
+                counters.documents_read.fetch_add(1, Ordering::Relaxed);
+                Found::Read(done, earlier)
+            }
+        })
+    }
+
+    fn outbox(&self, job: &Job) -> Result<Outbox, SyncError> {
+        let epoch = fresh_epoch();
+        if !self.config.remember {
+            return Ok(Outbox::ephemeral(epoch));
+        }
+        let folder = self.config.state_dir.join("outbox").join(job.repository.as_str());
+        Outbox::open(&folder.join(format!("{}.log", job.method_id)), epoch).map_err(|source| self.records(source))
+    }
+
+    fn records(&self, source: io::Error) -> SyncError {
+        SyncError::Records { path: self.config.state_dir.clone(), source }
+    }
+}
+
+/// How an attempt ended that did not succeed.
+enum Attempt {
+    /// For good.
+    Failed(SyncError),
+    /// The coordinator lost contents that it had: the index must be begun anew.
+    UnknownContents(Box<Outbox>),
+}
+
+impl From<SyncError> for Attempt {
+    fn from(error: SyncError) -> Attempt {
+        Attempt::Failed(error)
+    }
+}
+
+/// Hands entries over in handfuls, until nobody takes them any more.
+fn hand_over(
+    entries: SyncSender<Vec<Entry>>,
+    cancelled: &AtomicBool,
+    walk: impl FnOnce(&mut dyn FnMut(Entry) -> bool) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut handful = Vec::with_capacity(ENTRIES_AT_A_TIME);
+    walk(&mut |entry| {
+        handful.push(entry);
+        if handful.len() < ENTRIES_AT_A_TIME {
+            return true;
+        }
+        let full = std::mem::replace(&mut handful, Vec::with_capacity(ENTRIES_AT_A_TIME));
+        entries.send(full).is_ok() && !cancelled.load(Ordering::Relaxed)
+    })?;
+    // Nobody being left to take the last ones means that the sync has ended for another reason.
+    let _ = entries.send(handful);
+    Ok(())
+}
+
+fn skipped_counts(skipped: &Skipped) -> Vec<SkippedCount> {
+    let reasons = [
+        SkipReason::SystemFolder,
+        SkipReason::NotSelected,
+        SkipReason::Symlink,
+        SkipReason::Special,
+        SkipReason::OtherFileSystem,
+    ];
+    let count = |reason: SkipReason| SkippedCount { reason: reason.into(), entries: skipped.of(reason) };
+    reasons.into_iter().map(count).filter(|count| count.entries > 0).collect()
+}
+
+/// An epoch that no index has had before.
+fn fresh_epoch() -> u64 {
+    // Without random numbers from the system nothing here is safe to go on with.
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    u64::from_le_bytes(bytes).max(1)
+}
+
+impl From<PushError> for collect::Stopped {
+    fn from(error: PushError) -> collect::Stopped {
+        match error {
+            PushError::Status(status) => collect::Stopped::Sync(status.into()),
+            PushError::UnknownContents => collect::Stopped::UnknownContents,
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The collector: the one place where outcomes become batches, and where they are remembered.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use cognate_fingerprint::{Content, ContentDigest};
+use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
+use cognate_proto::limits::CONTENT_CHUNKS_MAX;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::{ChunkTable, SkipReason, SyncSummary};
+
+use super::{Counters, Found, Job, Outcome, Site};
+use crate::cache::Known;
+use crate::census::Census;
+use crate::document::{Chunks, Fingerprinted};
+use crate::error::SyncError;
+use crate::lists::{ListWriter, Location};
+use crate::outbox::Outbox;
+use crate::push::Push;
+use crate::walk::Skipped;
+
+/// How many paths are remembered at a time.
+const REMEMBERED_AT_A_TIME: usize = 1024;
+
+pub(super) struct Collector<'a> {
+    site: &'a Site,
+    job: &'a Job,
+    counters: &'a Counters,
+    outbox: Outbox,
+    push: Push,
+    batch: BatchBuilder,
+    batch_contents: Vec<Content>,
+    uploads: u64,
+    list_writer: ListWriter<'a>,
+    /// Lists that were written in this sync, by what they are the list of.
+    listed: HashMap<ContentDigest, Location>,
+    remembered: Vec<(DocumentPath, Option<Known>)>,
+    /// Folders that could not be listed: what lies below them is not gone.
+    unlisted: Vec<DocumentPath>,
+    census: Census,
+    documents: u64,
+}
+
+/// Why collecting stopped before its end.
+pub(super) enum Stopped {
+    Sync(SyncError),
+    UnknownContents,
+}
+
+impl From<SyncError> for Stopped {
+    fn from(error: SyncError) -> Stopped {
+        Stopped::Sync(error)
+    }
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(
+        site: &'a Site,
+        job: &'a Job,
+        outbox: Outbox,
+        push: Push,
+        counters: &'a Counters,
+    ) -> Collector<'a> {
+        Collector {
+            site,
+            job,
+            counters,
+            outbox,
+            push,
+            batch: BatchBuilder::default(),
+            batch_contents: Vec::new(),
+            uploads: 0,
+            list_writer: site.lists.writer(),
+            listed: HashMap::new(),
+            remembered: Vec::new(),
+            unlisted: Vec::new(),
+            census: Census::default(),
+            documents: 0,
+        }
+    }
+
+    /// Takes outcomes until the readers are done.
+    pub(super) fn collect_all(
+        &mut self,
+        outcomes: Receiver<io::Result<Vec<Outcome>>>,
+        cancelled: &AtomicBool,
+    ) -> Result<(), Stopped> {
+        for handful in outcomes {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(SyncError::Cancelled.into());
+            }
+            for outcome in handful.map_err(|source| self.site.records(source))? {
+                self.collect(outcome)?;
+            }
+            self.counters.sent_bytes.store(self.push.sent_bytes(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Removes what was not come across, sends the rest, and seals the index.
+    pub(super) fn finish(mut self, skipped: &Skipped, counters: &Counters) -> Result<SyncSummary, super::Attempt> {
+        let result = self.seal(skipped, counters);
+        match result {
+            Ok(summary) => Ok(summary),
+            Err(Stopped::Sync(error)) => Err(super::Attempt::Failed(error)),
+            Err(Stopped::UnknownContents) => Err(super::Attempt::UnknownContents(Box::new(self.outbox))),
+        }
+    }
+
+    pub(super) fn into_outbox(self) -> Outbox {
+        self.outbox
+    }
+
+    fn seal(&mut self, skipped: &Skipped, counters: &Counters) -> Result<SyncSummary, Stopped> {
+        self.guard_root(skipped, counters)?;
+        for path in self.outbox.unseen() {
+            if self.is_gone(&path) {
+                self.remembered.push((path.clone(), None));
+                self.send(DocumentRow { path, state: DocumentState::Removed, content: None, modified: 0 })?;
+            }
+        }
+        self.flush_batch()?;
+        self.remember()?;
+        let (sequence, root) = (self.outbox.sequence(), self.outbox.root());
+        let sent_bytes = self.push.seal(sequence, root)?;
+        counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
+        self.outbox.finish_sync().map_err(|source| self.site.records(source))?;
+        if let Some(cache) = &self.site.cache {
+            cache.finish_sync(&self.job.repository, self.outbox.documents());
+        }
+        Ok(SyncSummary {
+            read_bytes: counters.read_bytes.load(Ordering::Relaxed),
+            read_documents: counters.documents_read.load(Ordering::Relaxed),
+            sent_bytes,
+            skipped: Vec::new(),
+            census: self.census.rows(),
+        })
+    }
+
+    /// A root without a single entry that held documents before is more likely not mounted than emptied.
+    fn guard_root(&self, skipped: &Skipped, counters: &Counters) -> Result<(), SyncError> {
+        let Some(cache) = &self.site.cache else { return Ok(()) };
+        let documents = cache.documents_at_last_sync(&self.job.repository);
+        let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
+        let left_out: u64 = reasons.into_iter().map(|reason| skipped.of(reason)).sum();
+        if documents > 0 && counters.entries_seen.load(Ordering::Relaxed) == 0 && left_out == 0 {
+            return Err(SyncError::RootGuard { path: self.job.path.clone(), documents });
+        }
+        Ok(())
+    }
+
+    /// Whether a document that was not come across is gone, as far as this sync can tell.
+    fn is_gone(&self, path: &DocumentPath) -> bool {
+        let below = |folder: &DocumentPath| {
+            path.as_bytes().strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
+        };
+        self.job.selection.selects_path(path.as_bytes()) && !self.unlisted.iter().any(below)
+    }
+
+    fn collect(&mut self, outcome: Outcome) -> Result<(), Stopped> {
+        self.counters.documents_done.fetch_add(1, Ordering::Relaxed);
+        let path = outcome.path;
+        match outcome.found {
+            Found::NotSelected => {
+                self.outbox.leave(path);
+                Ok(())
+            }
+            Found::Failed(state) => {
+                self.unlisted.push(path.clone());
+                self.send_if_new(DocumentRow { path, state, content: None, modified: 0 })
+            }
+            Found::Unchanged(known, place) => {
+                let (_, content, location) = known.made[place];
+                self.census.count(known.class, content.size_bytes);
+                let row = read_row(path, &content, known.stamp.modified_seconds(), DocumentState::Read);
+                self.send_read(row, content, Chunks::Listed(location))
+            }
+            Found::Read(done, earlier) => self.collect_read(path, *done, earlier),
+        }
+    }
+
+    fn collect_read(
+        &mut self,
+        path: DocumentPath,
+        done: Fingerprinted,
+        earlier: Option<Box<Known>>,
+    ) -> Result<(), Stopped> {
+        self.census.count(done.class, done.content.size_bytes);
+        let state = if done.changing { DocumentState::Changing } else { DocumentState::Read };
+        let row = read_row(path, &done.content, done.stamp.modified_seconds(), state);
+        let keep = self.site.cache.is_some() && done.settled;
+        let spooled = match done.chunks {
+            Chunks::Listed(location) if !keep => Some(location.file),
+            _ => None,
+        };
+        if keep {
+            let location = self.list(&done.content, &done.chunks).map_err(|source| self.site.records(source))?;
+            let mut made = earlier.map(|known| known.made).unwrap_or_default();
+            made.push((self.job.method_id, done.content, location));
+            let known = Known { stamp: done.stamp, class: done.class, made };
+            self.remembered.push((row.path.clone(), Some(known)));
+            if self.remembered.len() >= REMEMBERED_AT_A_TIME {
+                self.remember()?;
+            }
+        }
+        self.send_read(row, done.content, done.chunks)?;
+        if let Some(file) = spooled {
+            // Nothing refers to it any more; what is left of it would only take room.
+            let _ = self.site.lists.delete(file);
+        }
+        Ok(())
+    }
+
+    /// Where the list lies that will be remembered; it is written unless it was before.
+    fn list(&mut self, content: &Content, chunks: &Chunks) -> io::Result<Location> {
+        if let Some(location) = self.listed.get(&content.digest) {
+            if let Chunks::Listed(copy) = chunks {
+                self.site.lists.delete(copy.file)?;
+            }
+            return Ok(*location);
+        }
+        let location = match chunks {
+            Chunks::Listed(location) => *location,
+            Chunks::Held(table) => self.list_writer.append(table)?,
+        };
+        self.listed.insert(content.digest, location);
+        Ok(location)
+    }
+
+    /// Lists first, then the rows that point to them.
+    fn remember(&mut self) -> Result<(), SyncError> {
+        self.list_writer.flush().map_err(|source| self.site.records(source))?;
+        if let Some(cache) = &self.site.cache {
+            cache.apply(&self.job.repository, &self.remembered);
+        }
+        self.remembered.clear();
+        Ok(())
+    }
+
+    fn send_read(&mut self, row: DocumentRow, content: Content, chunks: Chunks) -> Result<(), Stopped> {
+        self.documents += 1;
+        if self.outbox.has_document(&row) {
+            return Ok(());
+        }
+        if !self.outbox.has_content(&content.digest) {
+            self.send_content(&content, chunks)?;
+        }
+        self.send(row)
+    }
+
+    fn send_if_new(&mut self, row: DocumentRow) -> Result<(), Stopped> {
+        if self.outbox.has_document(&row) {
+            return Ok(());
+        }
+        self.send(row)
+    }
+
+    fn send_content(&mut self, content: &Content, chunks: Chunks) -> Result<(), Stopped> {
+        match chunks {
+            Chunks::Held(table) => self.batch.content(content, &table),
+            Chunks::Listed(location) if content.chunk_count <= CONTENT_CHUNKS_MAX as u64 => {
+                let mut whole = ChunkTable::default();
+                self.read_list(location, |_, table| {
+                    whole.append(&table);
+                    Ok(())
+                })?;
+                self.batch.content(content, &whole);
+            }
+            Chunks::Listed(location) => {
+                self.uploads += 1;
+                let upload = self.uploads;
+                self.read_list(location, |collector, table| {
+                    collector.batch.part(upload, table, None);
+                    collector.flush_if_full()
+                })?;
+                self.batch.part(upload, ChunkTable::default(), Some(content));
+            }
+        }
+        self.outbox.add_content(content);
+        self.batch_contents.push(*content);
+        Ok(())
+    }
+
+    /// Reads a list piece by piece. The pieces are collected by the lists' own reader; what the coordinator says to them
+    /// must not be mistaken for damage, so it is kept apart.
+    fn read_list(
+        &mut self,
+        location: Location,
+        mut each: impl FnMut(&mut Self, ChunkTable) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let site = self.site;
+        let mut stopped = None;
+        let read = site.lists.read(location, |table| {
+            each(self, table).map_err(|reason| {
+                stopped = Some(reason);
+                io::Error::other("stopped")
+            })
+        });
+        match (stopped, read) {
+            (Some(reason), _) => Err(reason),
+            (None, read) => Ok(read.map_err(|source| site.records(source))?),
+        }
+    }
+
+    fn send(&mut self, row: DocumentRow) -> Result<(), Stopped> {
+        self.outbox.add_document(&row);
+        self.batch.document(row);
+        self.flush_if_full()
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), Stopped> {
+        if self.batch.is_full() { self.flush_batch() } else { Ok(()) }
+    }
+
+    fn flush_batch(&mut self) -> Result<(), Stopped> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let (body, documents) = self.batch.finish();
+        let contents = std::mem::take(&mut self.batch_contents);
+        let sequence = self.outbox.log_batch(&documents, &contents).map_err(|source| self.site.records(source))?;
+        Ok(self.push.batch(sequence, body)?)
+    }
+}
+
+fn read_row(path: DocumentPath, content: &Content, modified: i64, state: DocumentState) -> DocumentRow {
+    DocumentRow { path, state, content: Some(content.digest), modified }
+}
