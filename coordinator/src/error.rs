@@ -1,0 +1,160 @@
+//! What can go wrong at the coordinator, by kind. One table turns the kinds into what the wire says.
+
+use std::io;
+use std::path::PathBuf;
+
+use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+
+/// An error of the coordinator.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder of the state cannot be used.
+    #[error("`{}`: {source}", path.display())]
+    State {
+        /// The file or folder.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Another process has the state open.
+    #[error("the state folder `{}` is in use by another process", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A newer version wrote the state.
+    #[error("the state `{}` was written by a newer version ({found}; this one reads {known}): upgrade, or use another folder", path.display())]
+    Newer {
+        /// The folder.
+        path: PathBuf,
+        /// The version that was found.
+        found: u32,
+        /// The version that this build reads.
+        known: u32,
+    },
+    /// The transactional view cannot be read or written.
+    #[error("the store failed: {0}")]
+    Store(#[from] sled::Error),
+    /// A stored file is not what was written.
+    #[error("`{}` is damaged: {detail}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        detail: String,
+    },
+    /// What came over the wire is not acceptable.
+    #[error("{0}")]
+    Invalid(String),
+    /// A batch leaves a gap; the next one that can be taken is named.
+    #[error("batch {got} came where {expected} is next")]
+    OutOfOrder {
+        /// The next batch.
+        expected: u64,
+        /// The batch that came.
+        got: u64,
+    },
+    /// What came contradicts what is stored.
+    #[error("{0}")]
+    Contradiction(String),
+    /// Somebody else is at it.
+    #[error("{0}")]
+    Busy(String),
+    /// There is no such site.
+    #[error("no site `{0}`")]
+    UnknownSite(SiteName),
+    /// There is no such scan.
+    #[error("no scan {0}")]
+    UnknownScan(ScanId),
+    /// A repository has no sealed index under the method.
+    #[error("{site}/{repository} has no index to analyse: it was never synced to its end")]
+    NotSynced {
+        /// The site.
+        site: SiteName,
+        /// The repository.
+        repository: RepositoryName,
+    },
+    /// The sites' keys or parameters differ: a result would be empty and wrong.
+    #[error("{a} and {b} fingerprint differently ({a_says} and {b_says}): give both the same key and version")]
+    Mismatch {
+        /// One site.
+        a: String,
+        /// What it works under.
+        a_says: String,
+        /// Another site.
+        b: String,
+        /// What that one works under.
+        b_says: String,
+    },
+    /// No site could take part.
+    #[error("no repository could be synced: {0}")]
+    NothingToAnalyse(String),
+    /// The engine failed.
+    #[error(transparent)]
+    Analysis(#[from] cognate_similarity::Error),
+    /// The result file cannot be written or read.
+    #[error("the result `{}`: {source}", path.display())]
+    Result {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: rusqlite::Error,
+    },
+    /// The scan was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// It is not there.
+    NotFound,
+    /// It was refused and will be again.
+    Invalid,
+    /// It does not fit what is there now.
+    Conflict,
+    /// It may work later.
+    Unavailable,
+    /// What is stored is damaged.
+    Corrupt,
+    /// The coordinator itself is in trouble.
+    Internal,
+}
+
+impl Error {
+    /// The error with the file that it is about.
+    pub(crate) fn state(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::State { path, source }
+    }
+
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::UnknownSite(_) | Error::UnknownScan(_) | Error::NotSynced { .. } => ErrorKind::NotFound,
+            Error::Invalid(_) | Error::Mismatch { .. } | Error::NothingToAnalyse(_) => ErrorKind::Invalid,
+            Error::OutOfOrder { .. } => ErrorKind::Conflict,
+            Error::Busy(_) | Error::Locked { .. } | Error::Cancelled => ErrorKind::Unavailable,
+            Error::Contradiction(_) | Error::Corrupt { .. } => ErrorKind::Corrupt,
+            Error::State { .. } | Error::Store(_) | Error::Newer { .. } | Error::Analysis(_) | Error::Result { .. } => {
+                ErrorKind::Internal
+            }
+        }
+    }
+}
+
+impl From<Error> for tonic::Status {
+    /// The one place where errors become what the wire says.
+    fn from(error: Error) -> tonic::Status {
+        let code = match error.kind() {
+            ErrorKind::NotFound => tonic::Code::NotFound,
+            ErrorKind::Invalid => tonic::Code::InvalidArgument,
+            ErrorKind::Conflict => tonic::Code::Aborted,
+            ErrorKind::Unavailable => tonic::Code::Unavailable,
+            ErrorKind::Corrupt => tonic::Code::DataLoss,
+            ErrorKind::Internal => tonic::Code::Internal,
+        };
+        tonic::Status::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,293 @@
+//! An index in memory: the documents and contents that the batches of one epoch add up to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cognate_fingerprint::{Content, ContentDigest};
+use cognate_proto::batch::{Batch, DocumentRow, DocumentState};
+use cognate_proto::limits::OPEN_UPLOADS_MAX;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::root::{Root, RowHash};
+use cognate_proto::v1::ChunkTable;
+
+use crate::error::Error;
+
+/// The state of an index after some batch.
+#[derive(Default)]
+pub(crate) struct Index {
+    pub(crate) documents: BTreeMap<DocumentPath, IndexedDocument>,
+    pub(crate) contents: HashMap<ContentDigest, IndexedContent>,
+    /// Contents that have begun to arrive in parts.
+    uploads: HashMap<u64, Upload>,
+    /// The digest of every batch, so that a repetition can be told from a contradiction.
+    digests: Vec<[u8; 16]>,
+    root: Root,
+    next_ordinal: u32,
+}
+
+/// A document's row without its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexedDocument {
+    pub(crate) state: DocumentState,
+    pub(crate) content: Option<ContentDigest>,
+    pub(crate) modified: i64,
+}
+
+/// What is known of a content besides its chunks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexedContent {
+    /// Its number in the index's runs.
+    pub(crate) ordinal: u32,
+    pub(crate) size_bytes: u64,
+    pub(crate) chunk_count: u64,
+    /// Bytes in chunks of one repeated byte.
+    pub(crate) repeated_bytes: u64,
+}
+
+/// A content in parts, as far as it has come.
+#[derive(Clone, Copy, Default)]
+struct Upload {
+    ordinal: u32,
+    size_bytes: u64,
+    chunk_count: u64,
+    repeated_bytes: u64,
+}
+
+impl Index {
+    /// The last batch that the state includes, or 0.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.digests.len() as u64
+    }
+
+    /// The root over documents and contents.
+    pub(crate) fn root(&self) -> Root {
+        self.root
+    }
+
+    /// How many ordinals have been given out.
+    pub(crate) fn ordinals(&self) -> u32 {
+        self.next_ordinal
+    }
+
+    /// Whether contents are still arriving in parts.
+    pub(crate) fn has_open_uploads(&self) -> bool {
+        !self.uploads.is_empty()
+    }
+
+    /// Whether a batch of this number was taken in before, and was this one.
+    ///
+    /// # Errors
+    /// When there is a gap before it, or the number belongs to another batch.
+    pub(crate) fn is_repetition(&self, sequence: u64, digest: [u8; 16]) -> Result<bool, Error> {
+        let expected = self.sequence() + 1;
+        if sequence == 0 || sequence > expected {
+            return Err(Error::OutOfOrder { expected, got: sequence });
+        }
+        match usize::try_from(sequence - 1).ok().and_then(|place| self.digests.get(place)) {
+            None => Ok(false),
+            Some(known) if *known == digest => Ok(true),
+            Some(_) => Err(Error::Contradiction(format!("batch {sequence} came again with other content"))),
+        }
+    }
+
+    /// The contents that documents of the batch refer to and that are neither here nor in it.
+    pub(crate) fn unknown_contents(&self, batch: &Batch) -> Vec<ContentDigest> {
+        let missing = |digest: &ContentDigest| {
+            !self.contents.contains_key(digest)
+                && !batch.contents.iter().any(|content| content.digest == *digest)
+                && !batch.parts.iter().any(|part| part.end.is_some_and(|end| end.digest == *digest))
+        };
+        batch.documents.iter().filter_map(|row| row.content).filter(missing).collect()
+    }
+
+    /// Whether the parts of a batch go on from what has arrived, and end where they say.
+    ///
+    /// # Errors
+    /// When they do not; the state is as it was.
+    pub(crate) fn check_parts(&self, batch: &Batch) -> Result<(), Error> {
+        let mut uploads = self.uploads.clone();
+        for part in &batch.parts {
+            let upload = uploads.entry(part.upload).or_default();
+            upload.grow(&part.chunks);
+            if let Some(end) = part.end {
+                if (end.size_bytes, end.chunk_count) != (upload.size_bytes, upload.chunk_count) {
+                    return Err(Error::Invalid(format!(
+                        "upload {} ends with {} bytes in {} chunks, but {} in {} arrived",
+                        part.upload, end.size_bytes, end.chunk_count, upload.size_bytes, upload.chunk_count
+                    )));
+                }
+                uploads.remove(&part.upload);
+            }
+        }
+        if uploads.len() > OPEN_UPLOADS_MAX {
+            return Err(Error::Invalid(format!("more than {OPEN_UPLOADS_MAX} contents arrive in parts at once")));
+        }
+        Ok(())
+    }
+
+    /// Takes in the next batch, which has been checked. Each posting is handed to `posting` with its content's ordinal.
+    pub(crate) fn apply(&mut self, digest: [u8; 16], batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
+        self.digests.push(digest);
+        let mut chunks = batch.chunks.iter();
+        for content in &batch.contents {
+            let ordinal = self.take_ordinal();
+            let mut own = Chunks { rows: &mut chunks, left: content.chunk_count, repeated_bytes: 0 };
+            posting(ordinal, &mut own);
+            own.by_ref().for_each(drop);
+            let repeated_bytes = own.repeated_bytes;
+            self.add_content(content, ordinal, repeated_bytes);
+        }
+        for part in &batch.parts {
+            let mut upload = match self.uploads.remove(&part.upload) {
+                Some(upload) => upload,
+                None => Upload { ordinal: self.take_ordinal(), ..Upload::default() },
+            };
+            upload.grow(&part.chunks);
+            let mut rows = part.chunks.iter();
+            posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, repeated_bytes: 0 });
+            match part.end {
+                None => drop(self.uploads.insert(part.upload, upload)),
+                Some(end) => self.add_content(&end, upload.ordinal, upload.repeated_bytes),
+            }
+        }
+        batch.documents.iter().for_each(|row| self.add_document(row));
+    }
+
+    fn take_ordinal(&mut self) -> u32 {
+        let ordinal = self.next_ordinal;
+        self.next_ordinal = ordinal.checked_add(1).expect("an index holds fewer than 2^32 contents");
+        ordinal
+    }
+
+    /// A content that came before keeps its first ordinal; the postings of the second are nobody's.
+    fn add_content(&mut self, content: &Content, ordinal: u32, repeated_bytes: u64) {
+        let Content { size_bytes, chunk_count, digest } = *content;
+        self.contents.entry(digest).or_insert_with(|| {
+            self.root.add(RowHash::of_content(digest, size_bytes, chunk_count));
+            IndexedContent { ordinal, size_bytes, chunk_count, repeated_bytes }
+        });
+    }
+
+    fn add_document(&mut self, row: &DocumentRow) {
+        let before = if row.state == DocumentState::Removed {
+            self.documents.remove(&row.path)
+        } else {
+            self.root.add(RowHash::of_document(row));
+            let document = IndexedDocument { state: row.state, content: row.content, modified: row.modified };
+            self.documents.insert(row.path.clone(), document)
+        };
+        if let Some(IndexedDocument { state, content, modified }) = before {
+            let before = DocumentRow { path: row.path.clone(), state, content, modified };
+            self.root.remove(RowHash::of_document(&before));
+        }
+    }
+}
+
+impl Upload {
+    fn grow(&mut self, chunks: &ChunkTable) {
+        self.chunk_count += chunks.rows() as u64;
+        for (_, length_bytes, repeated_byte) in chunks.iter() {
+            self.size_bytes += u64::from(length_bytes);
+            self.repeated_bytes += if repeated_byte { u64::from(length_bytes) } else { 0 };
+        }
+    }
+}
+
+/// The chunks of one content of a batch.
+pub(crate) struct Chunks<'a> {
+    rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>,
+    left: u64,
+    repeated_bytes: u64,
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = (cognate_fingerprint::Tag, u32, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let row = self.rows.next()?;
+        self.repeated_bytes += if row.2 { u64::from(row.1) } else { 0 };
+        Some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::{Chunk, Tag};
+    use cognate_proto::batch::BatchBuilder;
+
+    use super::*;
+
+    fn content(number: u8, lengths: &[u32]) -> (Content, ChunkTable) {
+        let mut table = ChunkTable::default();
+        for &length_bytes in lengths {
+            table.push(&Chunk { offset: 0, length_bytes, tag: Tag([number; 16]), repeated_byte: length_bytes == 9 });
+        }
+        let size_bytes = lengths.iter().copied().map(u64::from).sum();
+        let content = Content { size_bytes, chunk_count: lengths.len() as u64, digest: ContentDigest([number; 16]) };
+        (content, table)
+    }
+
+    fn row(path: &str, state: DocumentState, content: Option<u8>) -> DocumentRow {
+        let content = content.map(|number| ContentDigest([number; 16]));
+        DocumentRow { path: DocumentPath::new(path.as_bytes()).unwrap(), state, content, modified: 0 }
+    }
+
+    fn batch(fill: impl FnOnce(&mut BatchBuilder)) -> Batch {
+        let mut builder = BatchBuilder::default();
+        fill(&mut builder);
+        Batch::decode(&builder.finish().0, 5000).unwrap()
+    }
+
+    #[test]
+    fn batches_add_up_and_a_removed_document_leaves_no_trace_in_the_root() {
+        let mut index = Index::default();
+        let (one, table) = content(1, &[5, 9]);
+        let first = batch(|batch| {
+            batch.content(&one, &table);
+            batch.document(row("a", DocumentState::Read, Some(1)));
+        });
+        let mut postings = vec![];
+        index.apply([1; 16], &first, |ordinal, chunks| postings.extend(chunks.map(|chunk| (ordinal, chunk.1))));
+        assert_eq!(postings, [(0, 5), (0, 9)]);
+        assert_eq!(index.contents[&one.digest].repeated_bytes, 9);
+        let after_first = index.root();
+        index.apply([2; 16], &batch(|batch| batch.document(row("b", DocumentState::Read, Some(1)))), |_, _| {});
+        index.apply([3; 16], &batch(|batch| batch.document(row("b", DocumentState::Removed, None))), |_, _| {});
+        assert_eq!((index.root(), index.documents.len(), index.sequence()), (after_first, 1, 3));
+    }
+
+    #[test]
+    fn gaps_are_refused_repetitions_are_known_and_contradictions_are_an_alarm() {
+        let mut index = Index::default();
+        index.apply([1; 16], &Batch::default(), |_, _| {});
+        assert!(index.is_repetition(1, [1; 16]).unwrap());
+        assert!(!index.is_repetition(2, [2; 16]).unwrap());
+        assert!(matches!(index.is_repetition(1, [9; 16]), Err(Error::Contradiction(_))));
+        for sequence in [0, 3, u64::MAX] {
+            assert!(matches!(index.is_repetition(sequence, [1; 16]), Err(Error::OutOfOrder { expected: 2, .. })));
+        }
+    }
+
+    #[test]
+    fn a_content_in_parts_is_there_once_its_last_part_agrees() {
+        let mut index = Index::default();
+        let (whole, _) = content(7, &[5, 9, 5]);
+        let first = batch(|batch| batch.part(1, content(7, &[5, 9]).1, None));
+        index.check_parts(&first).unwrap();
+        index.apply([1; 16], &first, |_, _| {});
+        assert!(index.has_open_uploads() && index.contents.is_empty());
+        let wrong = batch(|batch| batch.part(1, content(7, &[4]).1, Some(&whole)));
+        assert!(index.check_parts(&wrong).is_err());
+        let last = batch(|batch| batch.part(1, content(7, &[5]).1, Some(&whole)));
+        index.check_parts(&last).unwrap();
+        index.apply([2; 16], &last, |ordinal, _| assert_eq!(ordinal, 0));
+        assert!(!index.has_open_uploads());
+        assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
+    }
+
+    #[test]
+    fn documents_that_refer_to_nothing_are_named() {
+        let refers = batch(|batch| batch.document(row("a", DocumentState::Read, Some(3))));
+        assert_eq!(Index::default().unknown_contents(&refers), [ContentDigest([3; 16])]);
+    }
+}

@@ -1,0 +1,15 @@
+//! The coordinator: takes in what sites push, analyses frozen sets of indexes, and keeps the results.
+//!
+//! Segments are the record, sled is the small transactional view of them, runs and results are derived. The way of the
+//! data: `session` (who is attached) → `ingest` (batches in, acknowledgements out) → `indexes` → `scan` (freeze, analyse)
+//! → `result` (one `SQLite` file per scan) → `report` (what is read from it).
+//!
+//! This crate never sees the contents of a file.
+
+mod error;
+mod index;
+mod indexes;
+mod segment;
+mod store;
+
+pub use error::{Error, ErrorKind};

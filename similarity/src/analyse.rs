@@ -1,0 +1,297 @@
+//! An analysis from end to end: the table of contents of this crate.
+//!
+//! | pass | reads | leaves |
+//! |---|---|---|
+//! | 1 tags | shards | overlap; the shared tags of each content |
+//! | 2 prefixes | contents, range by range | the holders of each tag, and who looks it up |
+//! | 3 components | tags, range by range | which contents could be linked |
+//! | 4 partitions | components | the shared tags again, by partition |
+//! | 5 join | partitions | links, clusters, families |
+//!
+//! Rows go from pass to pass through [`Buckets`], in memory or on disk as the budget allows.
+
+use std::num::NonZeroUsize;
+
+use crate::budget::Budget;
+use crate::cluster::{Cluster, Members, Parts, build_clusters, connect};
+use crate::component::{Components, Partitions, find_components};
+use crate::error::Error;
+use crate::input::{Home, Input, Options, Watch, check};
+use crate::join::{JoinRow, Joined, Lists, Pair, Wanted, join};
+use crate::overlap::OverlapLevel;
+use crate::prefix::{PrefixTables, Rarity, find_prefixes};
+use crate::shards::Shards;
+use crate::spill::{Buckets, Spill, Writer};
+use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
+use crate::threshold::{Containment, Thresholds};
+use crate::workers::{Tracker, share_out};
+
+/// What an analysis is doing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Reading shards and counting tags.
+    Tags,
+    /// Ordering the tags of contents from rare to common.
+    Prefixes,
+    /// Finding which contents could be linked.
+    Components,
+    /// Sharing out what could be linked.
+    Partitions,
+    /// Finding links, clusters and families.
+    Join,
+}
+
+/// How far an analysis has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The phase; phases follow each other in the order of [`Phase`].
+    pub phase: Phase,
+    /// Finished parts of the phase.
+    pub done: u64,
+    /// All parts of the phase.
+    pub total: u64,
+}
+
+/// What an analysis found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Analysis {
+    /// The clusters, by their smallest members.
+    pub clusters: Vec<Cluster>,
+    /// Overlap at each level of the input, in its order.
+    pub overlap: Vec<OverlapLevel>,
+    /// What it took.
+    pub stats: Stats,
+}
+
+/// What an analysis took.
+///
+/// `candidates`, `spilled_bytes` and the partitions may differ with budget and threads; all else may not.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stats {
+    /// Postings read.
+    pub postings: u64,
+    /// Distinct tags.
+    pub tags: u64,
+    /// Tags, templates apart, that occur in two contents or more.
+    pub shared_tags: u64,
+    /// Pairs measured for links.
+    pub candidates: u64,
+    /// Links kept.
+    pub links: u64,
+    /// Bytes written to spill files.
+    pub spilled_bytes: u64,
+    /// Parts that were joined each by itself.
+    pub partitions: u64,
+    /// Of these, how many were one component beyond the memory budget and joined all the same.
+    pub oversized_partitions: u64,
+}
+
+/// Finds the clusters of similar contents and the overlap of their holders.
+///
+/// The result is exact and does not depend on shards, threads, memory budget or the order of postings within a tag. The
+/// budget is kept but for one case: a component of contents that cannot be told apart by their rare tags is joined whole,
+/// and [`Stats::oversized_partitions`] says that it happened.
+///
+/// # Errors
+///
+/// When the input contradicts itself, the source of postings or the spill folder fails, or the caller cancels.
+pub fn analyse(
+    shards: &dyn Shards,
+    input: &Input<'_>,
+    options: &Options<'_>,
+    watch: &Watch<'_>,
+) -> Result<Analysis, Error> {
+    check(input)?;
+    let spill = Spill::new(options.spill_dir);
+    let engine = Engine { input, options, watch, budget: Budget::new(options), spill: &spill };
+    let rows = Buckets::new(&spill, &engine.budget.tag_rows(shards, input));
+    let tags = find_shared_tags(shards, input, &rows, options.threads, watch)?;
+    let partitions = engine.find_partitions(&rows, &tags)?;
+    let parts = engine.route(rows, &tags.numbers, &partitions)?;
+    let found = engine.join_all(&partitions, &parts)?;
+    Ok(Analysis {
+        stats: Stats {
+            postings: tags.postings,
+            tags: tags.tags,
+            shared_tags: u64::from(tags.numbers.count),
+            candidates: found.candidates,
+            links: found.clusters.iter().map(|cluster| cluster.links.len() as u64).sum(),
+            spilled_bytes: spill.written_bytes(),
+            partitions: partitions.count() as u64,
+            oversized_partitions: partitions.oversized,
+        },
+        clusters: found.clusters,
+        overlap: tags.overlap,
+    })
+}
+
+/// What every pass needs to know.
+struct Engine<'a, 's> {
+    input: &'a Input<'a>,
+    options: &'a Options<'a>,
+    watch: &'a Watch<'a>,
+    budget: Budget,
+    spill: &'s Spill<'s>,
+}
+
+/// What the join of a partition found.
+#[derive(Default)]
+struct Found {
+    clusters: Vec<Cluster>,
+    candidates: u64,
+}
+
+impl<'s> Engine<'_, 's> {
+    /// Passes 2 to 4: from the shared tags of contents to partitions that can be joined apart.
+    fn find_partitions(&self, rows: &Buckets<'s, TagRow>, tags: &SharedTags) -> Result<Partitions, Error> {
+        let payload_bytes = self.input.payload_bytes;
+        let holders = Buckets::new(self.spill, &self.budget.holder_rows(tags.numbers.count));
+        let tables = PrefixTables { rows, numbers: &tags.numbers, holders: &holders };
+        let (thresholds, threads) = (&self.options.thresholds, self.options.threads);
+        let row_counts = find_prefixes(&tables, payload_bytes, thresholds, threads, self.watch)?;
+        let count = tags.numbers.count;
+        let components = find_components(&holders, count, payload_bytes, threads, self.watch)?;
+        let pack = self.budget.pack(tags.rows);
+        Ok(Partitions::pack(&components, &row_counts, payload_bytes, &pack))
+    }
+
+    /// Takes the shared tags of each content to its partition; contents without possible partners end here.
+    fn route(
+        &self,
+        rows: Buckets<'s, TagRow>,
+        numbers: &TagNumbers,
+        partitions: &Partitions,
+    ) -> Result<Buckets<'s, JoinRow>, Error> {
+        let parts = Buckets::new(self.spill, &self.budget.join_rows(partitions.count()));
+        let tracker = Tracker::new(self.watch, Phase::Partitions, rows.count());
+        let start = || parts.writer();
+        let writers = share_out(self.options.threads, rows.count(), start, |writer, bucket| {
+            rows.scan(bucket, |rows| {
+                for row in rows {
+                    let Some(partition) = partitions.of(row.content) else {
+                        continue;
+                    };
+                    let row = JoinRow {
+                        rarity: Rarity::new(row.holders, numbers.of(row.tag)),
+                        member: partitions.place(row.content),
+                        length_bytes: row.length_bytes,
+                        count: row.count,
+                    };
+                    writer.push(partition, row)?;
+                }
+                Ok(())
+            })?;
+            rows.clear(bucket)?;
+            tracker.step()
+        })?;
+        writers.into_iter().try_for_each(Writer::finish)?;
+        Ok(parts)
+    }
+
+    /// Pass 5: large partitions one after the other with all threads, then the others side by side.
+    fn join_all(&self, partitions: &Partitions, parts: &Buckets<'s, JoinRow>) -> Result<Found, Error> {
+        let tracker = Tracker::new(self.watch, Phase::Join, partitions.count());
+        let homes = self.input.across.map(|labels| Home::of_all(self.input.holders, labels));
+        let join = |found: &mut Found, partition, threads| {
+            let part = Part {
+                thresholds: &self.options.thresholds,
+                members: Members { contents: partitions.members(partition), payload_bytes: self.input.payload_bytes },
+                lists: Lists::new(collect_rows(parts, partition, partitions)?, partitions.members(partition).len()),
+                homes: homes.as_deref(),
+                threads,
+                tracker: &tracker,
+            };
+            part.join(found)?;
+            tracker.step()
+        };
+        let (large, small): (Vec<_>, Vec<_>) =
+            (0..partitions.count()).partition(|&partition| partitions.is_large(partition));
+        let mut found = Found::default();
+        for partition in large {
+            join(&mut found, partition, self.options.threads)?;
+        }
+        let others = share_out(self.options.threads, small.len(), Found::default, |found, task| {
+            join(found, small[task], NonZeroUsize::MIN)
+        })?;
+        for mut other in others {
+            found.candidates += other.candidates;
+            found.clusters.append(&mut other.clusters);
+        }
+        found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
+        Ok(found)
+    }
+}
+
+fn collect_rows(
+    parts: &Buckets<'_, JoinRow>,
+    partition: usize,
+    partitions: &Partitions,
+) -> Result<Vec<JoinRow>, Error> {
+    let count = usize::try_from(partitions.rows(partition)).unwrap_or(0);
+    let mut rows = Vec::with_capacity(count);
+    parts.scan(partition, |slice| {
+        rows.extend_from_slice(slice);
+        Ok(())
+    })?;
+    parts.clear(partition)?;
+    Ok(rows)
+}
+
+/// A partition in memory.
+struct Part<'a> {
+    thresholds: &'a Thresholds,
+    members: Members<'a>,
+    lists: Lists,
+    /// Homes of all contents, when links must go across.
+    homes: Option<&'a [Home]>,
+    threads: NonZeroUsize,
+    tracker: &'a Tracker<'a>,
+}
+
+impl Part<'_> {
+    fn join(&self, found: &mut Found) -> Result<(), Error> {
+        let admits = |a, b| self.is_across(a, b);
+        let Joined { pairs: links, candidates } = self.pairs(self.thresholds, &admits)?;
+        let clusters = connect(&links, self.members.contents.len());
+        let near = self.near_pairs(&links, &clusters)?;
+        found.candidates += candidates;
+        found.clusters.append(&mut build_clusters(&Parts {
+            members: self.members,
+            lists: &self.lists,
+            links: &links,
+            clusters: &clusters,
+            near: &near,
+        }));
+        Ok(())
+    }
+
+    fn pairs(&self, thresholds: &Thresholds, admits: &(dyn Fn(u32, u32) -> bool + Sync)) -> Result<Joined, Error> {
+        let least_bytes = |member| thresholds.least_shared_bytes(self.members.payload_bytes(member));
+        let wanted = Wanted { least_bytes: &least_bytes, admits };
+        join(&self.lists, &wanted, self.threads, self.tracker)
+    }
+
+    fn is_across(&self, a: u32, b: u32) -> bool {
+        self.homes.is_none_or(|homes| {
+            let home = |member| homes[self.members.content(member).at()];
+            home(a).is_across(home(b))
+        })
+    }
+
+    /// All pairs within a cluster that are near, for the families.
+    ///
+    /// Near contents contain four fifths of each other, so they are among the links unless the threshold is above four
+    /// fifths or links must go across. Only then are they looked for apart.
+    fn near_pairs(&self, links: &[Pair], clusters: &Components) -> Result<Vec<Pair>, Error> {
+        let min_containment = self.thresholds.min_containment;
+        let is_near = |pair: &Pair| self.members.resemblance(pair).is_near();
+        if self.homes.is_none() && min_containment.is_at_most(Containment::FOUR_FIFTHS) {
+            return Ok(links.iter().copied().filter(is_near).collect());
+        }
+        let near = Thresholds { min_shared_bytes: u64::MAX, min_containment: Containment::FOUR_FIFTHS };
+        let admits = |a, b| clusters.root(a) == clusters.root(b);
+        let mut pairs = self.pairs(&near, &admits)?.pairs;
+        pairs.retain(is_near);
+        Ok(pairs)
+    }
+}

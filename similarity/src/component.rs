@@ -1,0 +1,290 @@
+//! Passes 3 and 4: which contents could be linked at all, and how they are shared out into partitions.
+//!
+//! Pass 3 unites, per tag, the contents that look the tag up with the larger contents that hold it; four bytes per
+//! content are all it needs. Contents of different components cannot be linked, directly or through others, so pass 4
+//! may pack components into partitions that fit the budget and are joined each by itself.
+//!
+//! A component that is larger than a partition should be gets a partition of its own; it is joined in one piece by all
+//! threads, and counted as oversized when it is beyond the budget. (Cutting it into slices of contents that look for
+//! their partners one slice at a time gives the same links; [`Partitions::pack`] is the place to plan that.)
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::analyse::Phase;
+use crate::error::Error;
+use crate::input::Watch;
+use crate::prefix::{HolderRow, tags_per_bucket};
+use crate::spill::Buckets;
+use crate::workers::{Tracker, share_out};
+
+/// Stands for "no content", "no partition".
+const NONE: u32 = u32::MAX;
+
+/// Union-find over contents that several threads may unite in at once.
+///
+/// The root of a set is its smallest member, so the outcome does not depend on who united what first.
+#[derive(Debug)]
+pub(crate) struct Components {
+    parents: Vec<AtomicU32>,
+}
+
+impl Components {
+    pub(crate) fn new(contents: usize) -> Components {
+        let contents = u32::try_from(contents).expect("contents have 31-bit numbers");
+        Components { parents: (0..contents).map(AtomicU32::new).collect() }
+    }
+
+    /// The smallest member of a content's set.
+    pub(crate) fn root(&self, mut content: u32) -> u32 {
+        loop {
+            let parent = self.parents[content as usize].load(Ordering::Relaxed);
+            if parent == content {
+                return content;
+            }
+            let grandparent = self.parents[parent as usize].load(Ordering::Relaxed);
+            // Losing this race costs nothing: the path only stays longer.
+            let _ = self.parents[content as usize].compare_exchange_weak(
+                parent,
+                grandparent,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            content = grandparent;
+        }
+    }
+
+    /// Makes one set of the sets of two contents.
+    pub(crate) fn unite(&self, a: u32, b: u32) {
+        loop {
+            let (a, b) = (self.root(a), self.root(b));
+            if a == b {
+                return;
+            }
+            // Only roots are ever hung up, and only below smaller ones, so there is no cycle.
+            let (root, child) = (a.min(b), a.max(b));
+            let hung = self.parents[child as usize].compare_exchange(child, root, Ordering::Relaxed, Ordering::Relaxed);
+            if hung.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// Pass 3: unites the contents that could be linked.
+pub(crate) fn find_components(
+    holders: &Buckets<'_, HolderRow>,
+    tags: u32,
+    payload_bytes: &[u64],
+    threads: NonZeroUsize,
+    watch: &Watch<'_>,
+) -> Result<Components, Error> {
+    let components = Components::new(payload_bytes.len());
+    let tags_per_bucket = tags_per_bucket(tags, holders);
+    let tracker = Tracker::new(watch, Phase::Components, holders.count());
+    share_out(threads, holders.count(), Vec::new, |seekers, bucket| {
+        seekers.clear();
+        seekers.resize(tags_per_bucket as usize, NONE);
+        let size = |content: u32| (payload_bytes[content as usize], content);
+        let first_tag = u32::try_from(bucket).expect("buckets are few") * tags_per_bucket;
+        holders.scan(bucket, |rows| {
+            for row in rows.iter().filter(|row| row.in_prefix()) {
+                let seeker = &mut seekers[(row.tag - first_tag) as usize];
+                if *seeker == NONE || size(row.content()) < size(*seeker) {
+                    *seeker = row.content();
+                }
+            }
+            Ok(())
+        })?;
+        // The smallest seeker of a tag reaches all that any other seeker reaches: the holders larger than itself.
+        holders.scan(bucket, |rows| {
+            tracker.check()?;
+            for row in rows {
+                let seeker = seekers[(row.tag - first_tag) as usize];
+                if seeker != NONE && size(row.content()) > size(seeker) {
+                    components.unite(seeker, row.content());
+                }
+            }
+            Ok(())
+        })?;
+        holders.clear(bucket)?;
+        tracker.step()
+    })?;
+    Ok(components)
+}
+
+/// How components are packed.
+pub(crate) struct PackOptions {
+    /// Rows up to which components share a partition.
+    pub(crate) rows_wanted: u64,
+    /// Rows beyond which a partition exceeds the budget.
+    pub(crate) rows_max: u64,
+}
+
+/// Components packed into partitions.
+#[derive(Debug)]
+pub(crate) struct Partitions {
+    /// Where the members of each partition begin, and the end.
+    starts: Vec<usize>,
+    /// Members by ascending payload, then number.
+    members: Vec<u32>,
+    /// Rows of each partition.
+    rows: Vec<u64>,
+    /// Of each content, its partition and its place among the partition's members.
+    places: Vec<(u32, u32)>,
+    rows_wanted: u64,
+    pub(crate) oversized: u64,
+}
+
+impl Partitions {
+    /// Packs components of two contents or more, in the order of their smallest members.
+    pub(crate) fn pack(
+        components: &Components,
+        row_counts: &[u32],
+        payload_bytes: &[u64],
+        options: &PackOptions,
+    ) -> Partitions {
+        let sizes = component_sizes(components, row_counts);
+        let mut places = vec![(NONE, NONE); row_counts.len()];
+        let mut rows: Vec<u64> = Vec::new();
+        let mut open = None;
+        for (root, &(members, size)) in (0u32..).zip(&sizes) {
+            if members < 2 {
+                continue;
+            }
+            let fits = |&open: &usize| rows[open] + size <= options.rows_wanted;
+            let partition = match open.filter(fits) {
+                Some(partition) => partition,
+                None => {
+                    rows.push(0);
+                    rows.len() - 1
+                }
+            };
+            rows[partition] += size;
+            if size <= options.rows_wanted {
+                open = Some(partition);
+            }
+            places[root as usize].0 = u32::try_from(partition).expect("fewer than contents");
+        }
+        let oversized = rows.iter().filter(|&&rows| rows > options.rows_max).count() as u64;
+        let (starts, members) = list_members(components, &mut places, rows.len(), payload_bytes);
+        Partitions { starts, members, rows, places, rows_wanted: options.rows_wanted, oversized }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn rows(&self, partition: usize) -> u64 {
+        self.rows[partition]
+    }
+
+    /// Whether a partition is one component that is larger than a partition should be.
+    pub(crate) fn is_large(&self, partition: usize) -> bool {
+        self.rows[partition] > self.rows_wanted
+    }
+
+    /// The contents of a partition by ascending payload, then number.
+    pub(crate) fn members(&self, partition: usize) -> &[u32] {
+        &self.members[self.starts[partition]..self.starts[partition + 1]]
+    }
+
+    /// The partition of a content, unless it has no possible partner.
+    #[inline]
+    pub(crate) fn of(&self, content: u32) -> Option<usize> {
+        let partition = self.places[content as usize].0;
+        (partition != NONE).then_some(partition as usize)
+    }
+
+    /// The place of a content among the members of its partition.
+    #[inline]
+    pub(crate) fn place(&self, content: u32) -> u32 {
+        self.places[content as usize].1
+    }
+}
+
+/// Members and rows of the component of each root; nothing for the others.
+fn component_sizes(components: &Components, row_counts: &[u32]) -> Vec<(u32, u64)> {
+    let mut sizes = vec![(0, 0); row_counts.len()];
+    for (content, &rows) in (0u32..).zip(row_counts) {
+        let size: &mut (u32, u64) = &mut sizes[components.root(content) as usize];
+        size.0 += 1;
+        size.1 += u64::from(rows);
+    }
+    sizes
+}
+
+/// Takes every content to the partition of its root and lists the members of each.
+fn list_members(
+    components: &Components,
+    places: &mut [(u32, u32)],
+    partitions: usize,
+    payload_bytes: &[u64],
+) -> (Vec<usize>, Vec<u32>) {
+    let mut listed: Vec<Vec<u32>> = vec![Vec::new(); partitions];
+    for content in (0u32..).take(places.len()) {
+        let partition = places[components.root(content) as usize].0;
+        places[content as usize].0 = partition;
+        if partition != NONE {
+            listed[partition as usize].push(content);
+        }
+    }
+    let (mut starts, mut members) = (vec![0], Vec::new());
+    for mut list in listed {
+        list.sort_unstable_by_key(|&content| (payload_bytes[content as usize], content));
+        for (place, &content) in (0u32..).zip(&list) {
+            places[content as usize].1 = place;
+        }
+        members.append(&mut list);
+        starts.push(members.len());
+    }
+    (starts, members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_are_the_same_whatever_the_order_and_named_by_their_smallest() {
+        let pairs = [(5, 9), (1, 2), (9, 2), (7, 8), (3, 3)];
+        for turn in 0..pairs.len() {
+            let components = Components::new(10);
+            for at in 0..pairs.len() {
+                let (a, b) = pairs[(at + turn) % pairs.len()];
+                components.unite(b, a);
+            }
+            let roots: Vec<_> = (0..10).map(|content| components.root(content)).collect();
+            assert_eq!(roots, [0, 1, 1, 3, 4, 1, 6, 7, 7, 1]);
+        }
+    }
+
+    #[test]
+    fn threads_that_unite_at_once_agree() {
+        let components = Components::new(10_000);
+        std::thread::scope(|scope| {
+            for step in [1u32, 2, 3] {
+                let components = &components;
+                scope.spawn(move || (step..10_000).for_each(|n| components.unite(n, n - step)));
+            }
+        });
+        assert!((0..10_000).all(|content| components.root(content) == 0));
+    }
+
+    #[test]
+    fn small_components_share_a_partition_and_a_large_one_is_alone() {
+        let components = Components::new(8);
+        for (a, b) in [(0, 1), (2, 3), (4, 5), (6, 7)] {
+            components.unite(a, b);
+        }
+        let options = PackOptions { rows_wanted: 4, rows_max: 50 };
+        let rows = [1, 1, 50, 50, 1, 1, 1, 1];
+        let partitions = Partitions::pack(&components, &rows, &[9, 1, 5, 5, 3, 2, 0, 0], &options);
+        assert_eq!(partitions.count(), 3);
+        assert_eq!(partitions.members(0), [1, 5, 4, 0]);
+        assert_eq!(partitions.members(1), [2, 3]);
+        assert_eq!(partitions.members(2), [6, 7]);
+        assert_eq!(partitions.oversized, 1);
+        assert_eq!((partitions.of(4), partitions.place(4)), (Some(0), 2));
+    }
+}

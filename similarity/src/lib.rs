@@ -1,0 +1,70 @@
+//! Finds contents that share chunks: postings in, links and clusters out.
+//!
+//! A *posting* says that a chunk, known by its tag, occurs in a content. Two contents that share enough bytes are
+//! *linked*; linked contents form *clusters*, and within a cluster *families* gather what is truly close. The engine is
+//! exact (a brute-force [`oracle`] stands beside it), deterministic, and works within a memory budget whatever the size
+//! of the input. It knows contents by dense numbers and their holders by opaque groups, and nothing else.
+//!
+//! ```
+//! use std::num::{NonZeroU32, NonZeroUsize};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use cognate_fingerprint::Tag;
+//! use cognate_similarity::{
+//!     ContentIndex, Group, Holders, Holding, Input, MemoryShards, Options, Posting, Thresholds, Watch, analyse,
+//! };
+//!
+//! // Two contents of 1000 bytes that share a chunk of 900.
+//! let chunk = |tag, length_bytes, content| Posting {
+//!     tag: Tag([tag; 16]),
+//!     length_bytes,
+//!     template: false,
+//!     content: ContentIndex(content),
+//! };
+//! let postings = vec![chunk(1, 900, 0), chunk(2, 100, 0), chunk(1, 900, 1), chunk(3, 100, 1)];
+//! let mut holders = Holders::new();
+//! holders.push([Holding { group: Group(0), copies: 1 }]);
+//! holders.push([Holding { group: Group(1), copies: 1 }]);
+//! let input = Input { payload_bytes: &[1000, 1000], holders: &holders, levels: &[], across: None };
+//! let options = Options {
+//!     thresholds: Thresholds { min_shared_bytes: 16384, min_containment: "0.5".parse()? },
+//!     memory_budget_bytes: 32 << 20,
+//!     threads: NonZeroUsize::MIN,
+//!     spill_dir: &std::env::temp_dir(),
+//! };
+//! let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+//! let shards = MemoryShards::new(postings, NonZeroU32::MIN);
+//! let analysis = analyse(&shards, &input, &options, &watch)?;
+//! assert_eq!(analysis.clusters[0].links[0].shared_bytes, 900);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod analyse;
+mod budget;
+mod cluster;
+mod component;
+mod error;
+mod input;
+mod join;
+mod measure;
+pub mod oracle;
+mod overlap;
+mod posting;
+mod prefix;
+mod run;
+mod shards;
+mod spill;
+mod tags;
+mod threshold;
+mod workers;
+
+pub use analyse::{Analysis, Phase, Progress, Stats, analyse};
+pub use cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link};
+pub use error::{Error, ErrorKind};
+pub use input::{CONTENTS_MAX, Group, Holders, Holding, Input, Level, Options, Watch};
+pub use measure::{Relation, Resemblance, Shape};
+pub use overlap::OverlapLevel;
+pub use posting::{ContentIndex, Posting};
+pub use run::{Run, RunReader, RunRecord, RunSummary, SHARDS, WriteRun, write_run};
+pub use shards::{ContentMap, MemoryShards, RunInput, RunShards, Shards};
+pub use threshold::{Containment, ContainmentError, Thresholds};

@@ -1,0 +1,173 @@
+//! Exact measures of a pair, and the relations that follow from them.
+//!
+//! Sizes are payloads (bytes less template bytes). Every comparison is between integers.
+
+use std::cmp::Ordering;
+
+use crate::cluster::{Cluster, Link};
+use crate::posting::ContentIndex;
+use crate::threshold::Containment;
+
+/// The fraction shared / union of two contents, unreduced.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Resemblance {
+    /// Bytes that both hold.
+    pub shared: u64,
+    /// Bytes that either holds.
+    pub union: u64,
+}
+
+impl Resemblance {
+    /// The resemblance of two contents by their payloads and what they share.
+    pub fn of(shared_bytes: u64, a_payload_bytes: u64, b_payload_bytes: u64) -> Resemblance {
+        // Payloads that are smaller than what is shared contradict the postings; the fraction then stays defined.
+        let union = (u128::from(a_payload_bytes) + u128::from(b_payload_bytes))
+            .saturating_sub(u128::from(shared_bytes))
+            .max(u128::from(shared_bytes))
+            .max(1);
+        Resemblance { shared: shared_bytes, union: u64::try_from(union).unwrap_or(u64::MAX) }
+    }
+
+    /// Whether the two belong in one family: resemblance at least four fifths.
+    pub fn is_near(self) -> bool {
+        Containment::FOUR_FIFTHS.is_reached_by(self.shared, self.union)
+    }
+
+    /// The fraction as the nearest floating point number, for showing.
+    pub fn to_f64(self) -> f64 {
+        self.shared as f64 / self.union as f64
+    }
+}
+
+/// By value; equal values by their parts, so that the least of several is one certain fraction.
+impl Ord for Resemblance {
+    fn cmp(&self, other: &Resemblance) -> Ordering {
+        let left = u128::from(self.shared) * u128::from(other.union);
+        let right = u128::from(other.shared) * u128::from(self.union);
+        left.cmp(&right).then(self.shared.cmp(&other.shared)).then(self.union.cmp(&other.union))
+    }
+}
+
+impl PartialOrd for Resemblance {
+    fn partial_cmp(&self, other: &Resemblance) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// How two linked contents a and b lie to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Relation {
+    /// Each holds at least four fifths of the other.
+    Near,
+    /// Only b lies in a.
+    Contains,
+    /// Only a lies in b.
+    Contained,
+    /// Neither lies in the other.
+    Shares,
+}
+
+impl Relation {
+    /// The relation of a to b.
+    pub fn of(shared_bytes: u64, a_payload_bytes: u64, b_payload_bytes: u64) -> Relation {
+        let a_in_b = Containment::FOUR_FIFTHS.is_reached_by(shared_bytes, a_payload_bytes);
+        let b_in_a = Containment::FOUR_FIFTHS.is_reached_by(shared_bytes, b_payload_bytes);
+        match (a_in_b, b_in_a) {
+            (true, true) => Relation::Near,
+            (false, true) => Relation::Contains,
+            (true, false) => Relation::Contained,
+            (false, false) => Relation::Shares,
+        }
+    }
+}
+
+/// The shape of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// Two members.
+    Pair,
+    /// One member contains each of the others.
+    Archive,
+    /// Anything else.
+    Group,
+}
+
+impl Shape {
+    /// The shape of a cluster, from its links and the payloads of all contents of the analysis.
+    ///
+    /// Containment is read off the kept links. Where a threshold above four fifths or an across rule dropped the link
+    /// between an archive and one of its parts, the shape is a group.
+    pub fn of(cluster: &Cluster, payload_bytes: &[u64]) -> Shape {
+        if cluster.members.len() == 2 {
+            return Shape::Pair;
+        }
+        // Only a member that is linked with all others can contain them all.
+        let mut contained = vec![0usize; cluster.members.len()];
+        for link in &cluster.links {
+            for (container, part) in [(link.a, link.b), (link.b, link.a)] {
+                if contains(link, part, payload_bytes) {
+                    contained[place(cluster, container)] += 1;
+                }
+            }
+        }
+        let others = cluster.members.len() - 1;
+        if contained.contains(&others) { Shape::Archive } else { Shape::Group }
+    }
+}
+
+fn contains(link: &Link, part: ContentIndex, payload_bytes: &[u64]) -> bool {
+    Containment::FOUR_FIFTHS.is_reached_by(link.shared_bytes, payload_bytes[part.at()])
+}
+
+fn place(cluster: &Cluster, member: ContentIndex) -> usize {
+    cluster.members.binary_search(&member).expect("links of a cluster join its members")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_turn_exactly_at_four_fifths() {
+        for (shared, a, b, relation) in [
+            (80, 100, 100, Relation::Near),
+            (79, 100, 100, Relation::Shares),
+            (80, 100, 101, Relation::Contained),
+            (80, 101, 100, Relation::Contains),
+            (8, 10, 1_000_000, Relation::Contained),
+        ] {
+            assert_eq!(Relation::of(shared, a, b), relation, "{shared} {a} {b}");
+        }
+    }
+
+    #[test]
+    fn families_turn_exactly_at_four_fifths_of_the_union() {
+        assert!(Resemblance::of(80, 90, 90).is_near());
+        assert!(!Resemblance::of(80, 90, 91).is_near());
+    }
+
+    #[test]
+    fn resemblances_are_ordered_by_value_not_by_their_parts() {
+        let half = Resemblance { shared: 1, union: 2 };
+        let same = Resemblance { shared: 2, union: 4 };
+        let less = Resemblance { shared: 499, union: 1000 };
+        assert!(less < half && half < same && less < same);
+    }
+
+    #[test]
+    fn an_archive_holds_each_of_the_others() {
+        let link = |a, b, shared_bytes| Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes };
+        let mut cluster = Cluster {
+            members: vec![ContentIndex(0), ContentIndex(1), ContentIndex(2)],
+            links: vec![link(0, 1, 80), link(1, 2, 90)],
+            representative: ContentIndex(1),
+            families: vec![],
+        };
+        let payload_bytes = [100, 1000, 100];
+        assert_eq!(Shape::of(&cluster, &payload_bytes), Shape::Archive);
+        cluster.links[0].shared_bytes = 79;
+        assert_eq!(Shape::of(&cluster, &payload_bytes), Shape::Group);
+        cluster.members.pop();
+        assert_eq!(Shape::of(&cluster, &payload_bytes), Shape::Pair);
+    }
+}

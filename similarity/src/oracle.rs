@@ -1,0 +1,217 @@
+//! The reference that the engine is held to: every pair compared with every other, nothing clever.
+//!
+//! It computes from the definitions alone and shares no code with the engine for counting, thresholds, clusters and
+//! families. Its time grows with the square of the contents; use it on small inputs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link};
+use crate::input::Input;
+use crate::measure::Resemblance;
+use crate::overlap::OverlapLevel;
+use crate::posting::{ContentIndex, Posting};
+
+/// A chunk: tag and length.
+type Chunk = ([u8; 16], u32);
+/// How often each chunk occurs.
+type Counts = BTreeMap<Chunk, u64>;
+
+/// The thresholds of a link, the share as a plain fraction.
+#[derive(Clone, Copy, Debug)]
+pub struct OracleThresholds {
+    /// Shared bytes that make a link.
+    pub min_shared_bytes: u64,
+    /// Share of the smaller content that makes a link: numerator and denominator.
+    pub min_containment: (u64, u64),
+}
+
+/// What the engine must find, its statistics apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// The clusters, by their smallest members.
+    pub clusters: Vec<Cluster>,
+    /// Overlap at each level.
+    pub overlap: Vec<OverlapLevel>,
+}
+
+/// Finds clusters and overlap the slow way.
+///
+/// # Panics
+///
+/// When a posting or a label is out of range.
+pub fn analyse(postings: &[Posting], input: &Input<'_>, thresholds: &OracleThresholds) -> Reference {
+    let counts = count(postings, input.payload_bytes.len(), false);
+    let mut shared = BTreeMap::new();
+    let mut links = Vec::new();
+    for a in 0..counts.len() {
+        for b in a + 1..counts.len() {
+            let bytes = shared_bytes(&counts[a], &counts[b]);
+            shared.insert((a, b), bytes);
+            if is_kept(bytes, a, b, input, thresholds) && is_across(a, b, input) {
+                links.push((a, b));
+            }
+        }
+    }
+    Reference { clusters: clusters(&links, &shared, input.payload_bytes), overlap: overlap(postings, input) }
+}
+
+fn count(postings: &[Posting], contents: usize, template: bool) -> Vec<Counts> {
+    let mut counts = vec![Counts::new(); contents];
+    for posting in postings.iter().filter(|posting| posting.template == template) {
+        let chunk = (posting.tag.0, posting.length_bytes);
+        *counts[posting.content.0 as usize].entry(chunk).or_default() += 1;
+    }
+    counts
+}
+
+fn shared_bytes(a: &Counts, b: &Counts) -> u64 {
+    let both = a.iter().filter_map(|(chunk, mine)| Some((chunk, mine, b.get(chunk)?)));
+    both.map(|(chunk, mine, theirs)| mine.min(theirs) * u64::from(chunk.1)).sum()
+}
+
+fn is_kept(shared: u64, a: usize, b: usize, input: &Input<'_>, thresholds: &OracleThresholds) -> bool {
+    let (numerator, denominator) = thresholds.min_containment;
+    let contained = |size: u64| shared * denominator >= numerator * size;
+    shared >= 1
+        && (contained(input.payload_bytes[a])
+            || contained(input.payload_bytes[b])
+            || shared >= thresholds.min_shared_bytes)
+}
+
+fn is_across(a: usize, b: usize, input: &Input<'_>) -> bool {
+    let Some(labels) = input.across else {
+        return true;
+    };
+    let mut found = BTreeSet::new();
+    for content in [a, b] {
+        for holding in input.holders.of(content_index(content)) {
+            if holding.copies > 0 {
+                found.insert(labels[usize::from(holding.group.0)]);
+            }
+        }
+    }
+    found.len() >= 2
+}
+
+fn content_index(content: usize) -> ContentIndex {
+    ContentIndex(u32::try_from(content).expect("the oracle is for small inputs"))
+}
+
+type SharedBytes = BTreeMap<(usize, usize), u64>;
+
+fn clusters(links: &[(usize, usize)], shared: &SharedBytes, payloads: &[u64]) -> Vec<Cluster> {
+    // Every content takes the smallest label among itself and its neighbours until nothing changes.
+    let mut labels: Vec<usize> = (0..payloads.len()).collect();
+    loop {
+        let before = labels.clone();
+        for &(a, b) in links {
+            let label = labels[a].min(labels[b]);
+            labels[a] = label;
+            labels[b] = label;
+        }
+        if labels == before {
+            break;
+        }
+    }
+    let mut groups = BTreeMap::<usize, Vec<usize>>::new();
+    for (content, &label) in labels.iter().enumerate() {
+        groups.entry(label).or_default().push(content);
+    }
+    let groups = groups.into_values().filter(|members| members.len() > 1);
+    groups.map(|members| cluster(members, links, shared, payloads)).collect()
+}
+
+fn cluster(members: Vec<usize>, links: &[(usize, usize)], shared: &SharedBytes, payloads: &[u64]) -> Cluster {
+    let links: Vec<_> = links.iter().filter(|(a, _)| members.contains(a)).collect();
+    let degree = |m: usize| links.iter().filter(|(a, b)| *a == m || *b == m).count();
+    let mut ranked = members.clone();
+    ranked.sort_by(|&x, &y| (degree(y), payloads[y]).cmp(&(degree(x), payloads[x])).then(x.cmp(&y)));
+    Cluster {
+        links: links
+            .iter()
+            .map(|&&(a, b)| Link { a: content_index(a), b: content_index(b), shared_bytes: shared[&(a, b)] })
+            .collect(),
+        members: members.into_iter().map(content_index).collect(),
+        representative: content_index(ranked[0]),
+        families: families(ranked, shared, payloads),
+    }
+}
+
+fn resemblance(a: usize, b: usize, shared: &SharedBytes, payloads: &[u64]) -> Resemblance {
+    let shared = shared[&(a.min(b), a.max(b))];
+    Resemblance { shared, union: payloads[a] + payloads[b] - shared }
+}
+
+fn families(ranked: Vec<usize>, shared: &SharedBytes, payloads: &[u64]) -> Vec<Family> {
+    let mut families = Vec::new();
+    let mut left = ranked;
+    while !left.is_empty() {
+        let representative = left.remove(0);
+        let (mut members, others): (Vec<usize>, Vec<usize>) = left.into_iter().partition(|&m| {
+            let with = resemblance(representative, m, shared, payloads);
+            with.shared * 10 >= with.union * 8
+        });
+        left = others;
+        members.push(representative);
+        members.sort_unstable();
+        if members.len() < 2 {
+            continue;
+        }
+        let over_representative_only = members.len() > FAMILY_MEMBERS_MEASURED_MAX;
+        let mut least: Option<Resemblance> = None;
+        for &a in &members {
+            for &b in members.iter().filter(|&&b| b > a) {
+                if over_representative_only && a != representative && b != representative {
+                    continue;
+                }
+                let this = resemblance(a, b, shared, payloads);
+                if least.is_none_or(|least| is_less(this, least)) {
+                    least = Some(this);
+                }
+            }
+        }
+        families.push(Family {
+            representative: content_index(representative),
+            members: members.into_iter().map(content_index).collect(),
+            min_resemblance: least.expect("two members make a pair"),
+            over_representative_only,
+        });
+    }
+    families
+}
+
+/// By value, then by the smaller parts.
+fn is_less(x: Resemblance, y: Resemblance) -> bool {
+    let (left, right) = (x.shared * y.union, y.shared * x.union);
+    left < right || (left == right && (x.shared, x.union) < (y.shared, y.union))
+}
+
+fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
+    let levels = input.levels.iter();
+    levels
+        .map(|level| {
+            let mut overlap = OverlapLevel::new(level.label_count);
+            for template in [false, true] {
+                let counts = count(postings, input.payload_bytes.len(), template);
+                let mut at = BTreeMap::<(Chunk, u16), u64>::new();
+                for (content, counts) in counts.iter().enumerate() {
+                    for holding in input.holders.of(content_index(content)) {
+                        let label = level.labels[usize::from(holding.group.0)];
+                        for (chunk, times) in counts.iter().filter(|_| holding.copies > 0) {
+                            *at.entry((*chunk, label)).or_default() +=
+                                times * u64::from(chunk.1) * u64::from(holding.copies);
+                        }
+                    }
+                }
+                for (&(chunk, a), &bytes) in &at {
+                    for b in (0..level.label_count).filter(|&b| b != a) {
+                        if at.contains_key(&(chunk, b)) {
+                            overlap.add(a, b, template, bytes);
+                        }
+                    }
+                }
+            }
+            overlap
+        })
+        .collect()
+}

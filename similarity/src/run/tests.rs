@@ -1,0 +1,123 @@
+//! Runs read back what was written, and say so when they cannot.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn record(first: u8, ordinal: u32) -> RunRecord {
+    let mut tag = [7; 16];
+    tag[0] = first;
+    RunRecord { tag: Tag(tag), length_bytes: 1 + ordinal, template: ordinal.is_multiple_of(3), ordinal }
+}
+
+fn write(path: &Path, records: &mut [RunRecord]) -> RunSummary {
+    write_run(path, records, &WriteRun { sync: false }).unwrap()
+}
+
+fn read(path: &Path) -> Result<Vec<RunRecord>, Error> {
+    let run = Run::open(path)?;
+    let mut records = Vec::new();
+    for shard in 0..SHARDS {
+        let mut reader = run.shard(shard)?;
+        while let Some(record) = reader.peek()? {
+            assert_eq!(u32::from(record.tag.0[0]), shard);
+            records.push(record);
+            reader.advance();
+        }
+    }
+    Ok(records)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_run_gives_back_its_records_sorted(
+        rows in prop::collection::vec((any::<u8>(), 0u32..4, 0..TEMPLATE_BIT, any::<bool>()), 0..3000)
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.run");
+        let mut records: Vec<_> = rows.iter().map(|&(first, ordinal, length_bytes, template)| {
+            RunRecord { length_bytes, template, ..record(first, ordinal) }
+        }).collect();
+        let summary = write(&path, &mut records);
+        prop_assert_eq!(summary.records, records.len() as u64);
+        prop_assert_eq!(summary.file_bytes, fs::metadata(&path).unwrap().len());
+        prop_assert!(records.is_sorted_by_key(|r| (r.tag, r.ordinal)));
+        prop_assert_eq!(read(&path).unwrap(), records);
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_found_and_the_file_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flipped.run");
+    let mut records: Vec<_> = (0..1500u32).map(|n| record(n.to_le_bytes()[0], n)).collect();
+    write(&path, &mut records);
+    let good = fs::read(&path).unwrap();
+    let places = (0..good.len()).step_by(97).chain([8, 12, 16, good.len() - 1]);
+    for place in places {
+        let mut bad = good.clone();
+        bad[place] ^= 0x10;
+        fs::write(&path, bad).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.to_string().contains("flipped.run"), "byte {place}: {error}");
+    }
+}
+
+#[test]
+fn a_run_cut_short_anywhere_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.run");
+    write(&path, &mut (0..1500u32).map(|n| record(5, n)).collect::<Vec<_>>());
+    let good = fs::read(&path).unwrap();
+    for length in [0, 5, 10, 100, HEADER_BYTES, good.len() - 40, good.len() - 1] {
+        fs::write(&path, &good[..length]).unwrap();
+        assert!(Run::open(&path).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
+fn a_block_of_another_run_does_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mine, other) = (folder.path().join("mine.run"), folder.path().join("other.run"));
+    write(&mine, &mut [record(5, 1)]);
+    write(&other, &mut [record(5, 1), record(6, 2)]);
+    let mut bytes = fs::read(&mine).unwrap();
+    let foreign = fs::read(&other).unwrap();
+    let end = bytes.len();
+    bytes[HEADER_BYTES..].copy_from_slice(&foreign[HEADER_BYTES..end]);
+    fs::write(&mine, bytes).unwrap();
+    assert!(matches!(read(&mine), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn a_foreign_file_is_not_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("letter.txt");
+    fs::write(&path, "Dear reader, ".repeat(1000)).unwrap();
+    assert!(matches!(Run::open(&path), Err(Error::NotARun { .. })));
+}
+
+#[test]
+fn another_version_is_refused_by_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("newer.run");
+    write(&path, &mut [record(5, 1)]);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[8] = 2;
+    fs::write(&path, bytes).unwrap();
+    assert!(matches!(Run::open(&path), Err(Error::UnsupportedVersion { version: 2, .. })));
+}
+
+#[test]
+fn a_length_that_does_not_fit_is_refused_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.run");
+    let mut records = [RunRecord { length_bytes: TEMPLATE_BIT, ..record(1, 1) }];
+    let error = write_run(&path, &mut records, &WriteRun { sync: true }).unwrap_err();
+    assert!(matches!(error, Error::LengthTooLarge { .. }));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    write_run(&path, &mut [record(1, 1)], &WriteRun { sync: true }).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

@@ -1,0 +1,410 @@
+//! Buckets: rows sorted coarsely by number, in memory while they fit and in checksummed files once they do not.
+//!
+//! The passes of an analysis hand rows to each other through buckets. A bucket keeps its rows in memory until all
+//! buckets of the pass together use up their share of the budget; then whichever bucket grows next and is worth a write
+//! moves to its file. A small input never touches the disk: the folder is made at the first spill. It is removed when the
+//! [`Spill`] goes, whatever the reason.
+//!
+//! A spill file is a list of blocks: number of rows (4 bytes), BLAKE3 of the rows cut to 16 bytes, the rows.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::error::Error;
+
+const CHECKSUM_BYTES: usize = 16;
+/// A block is read into memory whole; rows beyond this go into a block of their own.
+const BLOCK_BYTES_MAX: usize = 1 << 18;
+/// Names of spill folders within one process differ by this number.
+static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+
+/// A row of fixed size, all words.
+pub(crate) trait Row: Copy + Send {
+    /// Bytes of a row in a file.
+    const BYTES: usize;
+    /// Appends the row.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads a row back from `BYTES` bytes.
+    fn decode(bytes: &[u8]) -> Self;
+}
+
+impl<const WORDS: usize> Row for [u32; WORDS] {
+    const BYTES: usize = WORDS * 4;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        let mut words = bytes.chunks_exact(4);
+        std::array::from_fn(|_| {
+            let word = words.next().expect("a row has all its words");
+            u32::from_le_bytes(word.try_into().expect("a word has 4 bytes"))
+        })
+    }
+}
+
+/// The folder that an analysis spills to, made when first needed and removed when this value goes.
+pub(crate) struct Spill<'a> {
+    parent: &'a Path,
+    folder: OnceLock<PathBuf>,
+    making: Mutex<()>,
+    written_bytes: AtomicU64,
+}
+
+impl<'a> Spill<'a> {
+    pub(crate) fn new(parent: &'a Path) -> Spill<'a> {
+        Spill { parent, folder: OnceLock::new(), making: Mutex::new(()), written_bytes: AtomicU64::new(0) }
+    }
+
+    /// Bytes written to spill files so far.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
+    }
+
+    fn folder(&self) -> Result<&Path, Error> {
+        let _one_at_a_time = lock(&self.making);
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
+        }
+        fs::create_dir_all(self.parent).map_err(Error::io("create", self.parent))?;
+        loop {
+            let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+            let folder = self.parent.join(format!("spill-{}-{number}", std::process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(self.folder.get_or_init(|| folder)),
+                // A process with this number may have died here before us; its folder is not ours to touch.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io("create", &folder)(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Spill<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.get() {
+            // Nobody is left to tell; what stays is only disk space, and its name says what it is.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A poisoned lock means that another thread panicked; that panic ends the analysis, so the data need not be mistrusted.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a set of buckets is made.
+pub(crate) struct BucketsOptions {
+    /// Distinguishes the files of the passes.
+    pub(crate) name: &'static str,
+    pub(crate) count: usize,
+    /// What the rows of all buckets may use; may be exceeded by half while buckets too small to write pile up.
+    pub(crate) memory_bytes_max: u64,
+    /// Threads that write at the same time.
+    pub(crate) writers: usize,
+}
+
+/// Numbered buckets of rows.
+pub(crate) struct Buckets<'s, T> {
+    spill: &'s Spill<'s>,
+    name: &'static str,
+    buckets: Vec<Mutex<Bucket<T>>>,
+    memory_bytes: AtomicU64,
+    memory_bytes_max: u64,
+    /// Rows that a writer holds back per bucket, so that locks are rare.
+    held_rows_max: usize,
+}
+
+struct Bucket<T> {
+    /// Rows in memory, as the writers handed them over.
+    slices: Vec<Vec<T>>,
+    memory_bytes: u64,
+    /// Rows in the file.
+    spilled_rows: u64,
+}
+
+impl<'s, T: Row> Buckets<'s, T> {
+    pub(crate) fn new(spill: &'s Spill<'s>, options: &BucketsOptions) -> Buckets<'s, T> {
+        let held_bytes = options.memory_bytes_max / 4 / (options.count * options.writers) as u64;
+        let held_rows = usize::try_from(held_bytes).unwrap_or(usize::MAX) / T::BYTES;
+        let empty = || Bucket { slices: Vec::new(), memory_bytes: 0, spilled_rows: 0 };
+        Buckets {
+            spill,
+            name: options.name,
+            buckets: (0..options.count).map(|_| Mutex::new(empty())).collect(),
+            memory_bytes: AtomicU64::new(0),
+            memory_bytes_max: options.memory_bytes_max,
+            held_rows_max: held_rows.clamp(8, 1024),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// A handle for one thread to write with.
+    pub(crate) fn writer(&self) -> Writer<'_, 's, T> {
+        Writer { buckets: self, held: self.buckets.iter().map(|_| Vec::new()).collect() }
+    }
+
+    /// Visits the rows of a bucket in slices, a block of the file at a time; the order of rows is not defined.
+    pub(crate) fn scan(&self, number: usize, mut visit: impl FnMut(&[T]) -> Result<(), Error>) -> Result<(), Error> {
+        let bucket = lock(&self.buckets[number]);
+        if bucket.spilled_rows > 0 {
+            scan_file(&self.path(number)?, bucket.spilled_rows, &mut visit)?;
+        }
+        bucket.slices.iter().try_for_each(|slice| visit(slice))
+    }
+
+    /// Forgets the rows of a bucket and frees their memory and disk.
+    pub(crate) fn clear(&self, number: usize) -> Result<(), Error> {
+        let mut bucket = lock(&self.buckets[number]);
+        self.memory_bytes.fetch_sub(bucket.memory_bytes, Ordering::Relaxed);
+        bucket.memory_bytes = 0;
+        bucket.slices = Vec::new();
+        if std::mem::take(&mut bucket.spilled_rows) > 0 {
+            let path = self.path(number)?;
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    fn add(&self, number: usize, rows: Vec<T>) -> Result<(), Error> {
+        let bytes = (rows.capacity() * size_of::<T>()) as u64;
+        let mut bucket = lock(&self.buckets[number]);
+        bucket.slices.push(rows);
+        bucket.memory_bytes += bytes;
+        let total = self.memory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Writing a bucket that holds little would make many small blocks; the larger ones come by soon enough.
+        let worth_bytes = self.memory_bytes_max / (2 * self.count() as u64);
+        if total > self.memory_bytes_max && bucket.memory_bytes >= worth_bytes {
+            self.move_to_file(number, &mut bucket)?;
+        }
+        Ok(())
+    }
+
+    fn move_to_file(&self, number: usize, bucket: &mut Bucket<T>) -> Result<(), Error> {
+        let path = self.path(number)?;
+        // Opened for each write: thousands of buckets would run out of descriptors.
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io("open", &path))?;
+        let mut rows = Vec::new();
+        for slice in &bucket.slices {
+            slice.iter().for_each(|row| row.encode(&mut rows));
+            bucket.spilled_rows += slice.len() as u64;
+            if rows.len() >= BLOCK_BYTES_MAX / 2 {
+                self.write_block(&mut file, &path, &mut rows)?;
+            }
+        }
+        self.write_block(&mut file, &path, &mut rows)?;
+        self.memory_bytes.fetch_sub(bucket.memory_bytes, Ordering::Relaxed);
+        bucket.memory_bytes = 0;
+        bucket.slices = Vec::new();
+        Ok(())
+    }
+
+    fn write_block(&self, file: &mut File, path: &Path, rows: &mut Vec<u8>) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let count = u32::try_from(rows.len() / T::BYTES).expect("a block holds kilobytes");
+        let mut head = count.to_le_bytes().to_vec();
+        head.extend_from_slice(&checksum(rows));
+        file.write_all(&head).and_then(|()| file.write_all(rows)).map_err(Error::io("write", path))?;
+        let bytes = (head.len() + rows.len()) as u64;
+        self.spill.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        rows.clear();
+        Ok(())
+    }
+
+    fn path(&self, number: usize) -> Result<PathBuf, Error> {
+        Ok(self.spill.folder()?.join(format!("{}-{number}.spill", self.name)))
+    }
+}
+
+/// Frees the disk as soon as a pass is over.
+impl<T> Drop for Buckets<'_, T> {
+    fn drop(&mut self) {
+        let Some(folder) = self.spill.folder.get() else {
+            return;
+        };
+        for (number, bucket) in self.buckets.iter().enumerate() {
+            if lock(bucket).spilled_rows > 0 {
+                // The whole folder goes at the end of the analysis, so a failure here loses nothing.
+                let _ = fs::remove_file(folder.join(format!("{}-{number}.spill", self.name)));
+            }
+        }
+    }
+}
+
+fn checksum(rows: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut sum = [0; CHECKSUM_BYTES];
+    sum.copy_from_slice(&blake3::hash(rows).as_bytes()[..CHECKSUM_BYTES]);
+    sum
+}
+
+fn scan_file<T: Row>(
+    path: &Path,
+    row_count: u64,
+    visit: &mut impl FnMut(&[T]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let corrupt = |detail| Error::Corrupt { path: path.to_owned(), detail };
+    let read = |file: &mut BufReader<File>, bytes: &mut [u8]| {
+        file.read_exact(bytes).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => corrupt("it is cut short"),
+            _ => Error::io("read", path)(error),
+        })
+    };
+    let mut file = BufReader::new(File::open(path).map_err(Error::io("open", path))?);
+    let mut left = row_count;
+    let (mut bytes, mut rows) = (Vec::new(), Vec::new());
+    while left > 0 {
+        let mut head = [0; 4 + CHECKSUM_BYTES];
+        read(&mut file, &mut head)?;
+        let (count, sum) = head.split_at(4);
+        let count = u32::from_le_bytes(count.try_into().expect("a word has 4 bytes"));
+        let block_bytes = count as usize * T::BYTES;
+        // Checked before memory is taken for it: a damaged count could ask for gigabytes.
+        if count == 0 || u64::from(count) > left || block_bytes > 2 * BLOCK_BYTES_MAX {
+            return Err(corrupt("a block has an impossible length"));
+        }
+        bytes.resize(block_bytes, 0);
+        read(&mut file, &mut bytes)?;
+        if sum != checksum(&bytes) {
+            return Err(corrupt("the checksum of a block does not match"));
+        }
+        rows.clear();
+        rows.extend(bytes.chunks_exact(T::BYTES).map(T::decode));
+        visit(&rows)?;
+        left -= u64::from(count);
+    }
+    Ok(())
+}
+
+/// One thread's way into the buckets.
+pub(crate) struct Writer<'b, 's, T> {
+    buckets: &'b Buckets<'s, T>,
+    held: Vec<Vec<T>>,
+}
+
+impl<T: Row> Writer<'_, '_, T> {
+    #[inline]
+    pub(crate) fn push(&mut self, number: usize, row: T) -> Result<(), Error> {
+        let held = &mut self.held[number];
+        if held.capacity() == 0 {
+            held.reserve_exact(self.buckets.held_rows_max);
+        }
+        held.push(row);
+        if held.len() == self.buckets.held_rows_max {
+            self.buckets.add(number, std::mem::take(held))?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what is still held back.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        for (number, mut rows) in self.held.into_iter().enumerate() {
+            if !rows.is_empty() {
+                rows.shrink_to_fit();
+                self.buckets.add(number, rows)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(memory_bytes_max: u64) -> BucketsOptions {
+        BucketsOptions { name: "rows", count: 3, memory_bytes_max, writers: 1 }
+    }
+
+    fn fill(buckets: &Buckets<'_, [u32; 2]>) {
+        let mut writer = buckets.writer();
+        for n in 0..10_000u32 {
+            writer.push(n as usize % 3, [n, n * 2]).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    fn rows(buckets: &Buckets<'_, [u32; 2]>) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::new();
+        for number in 0..buckets.count() {
+            buckets.scan(number, |slice| {
+                for row in slice {
+                    assert_eq!((row[0] as usize % 3, row[1]), (number, row[0] * 2));
+                    found.push(row[0]);
+                }
+                Ok(())
+            })?;
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    #[test]
+    fn rows_come_back_from_memory_without_touching_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path());
+        let buckets = Buckets::new(&spill, &options(1 << 20));
+        fill(&buckets);
+        assert_eq!(rows(&buckets).unwrap(), (0..10_000).collect::<Vec<_>>());
+        assert_eq!(spill.written_bytes(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn rows_come_back_from_files_and_the_folder_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path());
+        let buckets = Buckets::new(&spill, &options(4096));
+        fill(&buckets);
+        assert!(spill.written_bytes() > 60_000);
+        assert_eq!(rows(&buckets).unwrap(), (0..10_000).collect::<Vec<_>>());
+        assert_eq!(rows(&buckets).unwrap(), (0..10_000).collect::<Vec<_>>());
+        buckets.clear(1).unwrap();
+        assert_eq!(fs::read_dir(spill.folder().unwrap()).unwrap().count(), 2);
+        drop(buckets);
+        assert_eq!(fs::read_dir(spill.folder().unwrap()).unwrap().count(), 0);
+        drop(spill);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn memory_stays_within_one_and_a_half_times_its_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path());
+        let buckets = Buckets::new(&spill, &options(8192));
+        let mut writer = buckets.writer();
+        for n in 0..10_000u32 {
+            writer.push(n as usize % 3, [n, n * 2]).unwrap();
+            assert!(buckets.memory_bytes.load(Ordering::Relaxed) <= 8192 * 3 / 2);
+        }
+    }
+
+    #[test]
+    fn damage_to_a_spill_file_is_found_and_the_file_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path());
+        let buckets = Buckets::new(&spill, &options(4096));
+        fill(&buckets);
+        let path = buckets.path(0).unwrap();
+        let good = fs::read(&path).unwrap();
+        for place in [0, 3, 10, 30, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[place] ^= 0x40;
+            fs::write(&path, bad).unwrap();
+            let error = rows(&buckets).unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "byte {place}: {error}");
+            assert!(error.to_string().contains("rows-0.spill"), "{error}");
+        }
+        fs::write(&path, &good[..good.len() - 4]).unwrap();
+        assert!(matches!(rows(&buckets), Err(Error::Corrupt { .. })));
+    }
+}
