@@ -7,9 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use cognate_fingerprint::ContentDigest;
+use cognate_fingerprint::{ContentDigest, Method};
 use cognate_proto::batch::{Batch, body_digest};
+use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::root::Root;
+use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, write_run};
 
 use crate::error::Error;
@@ -53,6 +55,33 @@ impl Indexes {
         Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
     }
 
+    /// The last sealed index of a repository that was made with a method, under whichever key.
+    pub(crate) fn sealed_with(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        method: &Method,
+    ) -> Result<Option<(Sealed, SyncSummary)>, Error> {
+        let mut found = None;
+        for slot in self.store.slots(site, repository)? {
+            let id = IndexId(slot.current);
+            let row = if id.0 == 0 { None } else { self.store.index(id)? };
+            if let Some(row) = row.filter(|row| row.sealed && row.method == method.to_string())
+                && found.as_ref().is_none_or(|(earlier, _): &(Sealed, _)| earlier.id < id)
+            {
+                found = Some((Sealed { id, sequence: row.sealed_sequence }, row.summary.unwrap_or_default()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps what a sync told beside the index.
+    pub(crate) fn put_summary(&self, id: IndexId, summary: &SyncSummary) -> Result<(), Error> {
+        let mut row = self.row(id)?;
+        row.summary = Some(SyncSummary { read_bytes: 0, read_documents: 0, sent_bytes: 0, ..summary.clone() });
+        self.store.put_index(id, &row)
+    }
+
     /// An index as it was after a batch, from memory or from its segment.
     pub(crate) fn load(&self, id: IndexId, sequence: u64) -> Result<Arc<Index>, Error> {
         if let Some(index) = lock(&self.loaded).get(&id).filter(|index| index.sequence() == sequence) {
@@ -87,24 +116,19 @@ impl Indexes {
     /// # Errors
     /// When somebody else is writing it, or the store fails. A damaged segment is not an error: it is set aside, and the
     /// worker is told that nothing is here.
-    pub(crate) fn writer(
-        self: &Arc<Indexes>,
-        key: SlotKey,
-        epoch: u64,
-        chunk_bytes_max: u32,
-    ) -> Result<IndexWriter, Error> {
+    pub(crate) fn writer(self: &Arc<Indexes>, key: SlotKey, epoch: u64, method: &Method) -> Result<IndexWriter, Error> {
         if !lock(&self.busy).insert(key.clone()) {
             return Err(Error::Busy(format!("{}/{} is being pushed already", key.site, key.repository)));
         }
         let lease = Lease { indexes: Arc::clone(self), key };
-        let (id, mut row) = self.writable(&lease.key, epoch, chunk_bytes_max)?;
+        let (id, mut row) = self.writable(&lease.key, epoch, method)?;
         let (index, pending) = match self.replay(id, &row) {
             Ok(replayed) => replayed,
             Err(Error::Corrupt { path, detail }) => {
                 tracing::error!(path = %path.display(), detail, "a segment is damaged and was set aside; the site will send it again");
                 let aside = path.with_extension("damaged");
                 std::fs::rename(&path, &aside).map_err(Error::state(&aside))?;
-                row = IndexRow { epoch, chunk_bytes_max, ..IndexRow::default() };
+                row = begun(epoch, method);
                 self.store.put_index(id, &row)?;
                 (Index::default(), Vec::new())
             }
@@ -115,7 +139,7 @@ impl Indexes {
     }
 
     /// Which index a push under this epoch goes to: the one that is there, or a new one beside it.
-    fn writable(&self, key: &SlotKey, epoch: u64, chunk_bytes_max: u32) -> Result<(IndexId, IndexRow), Error> {
+    fn writable(&self, key: &SlotKey, epoch: u64, method: &Method) -> Result<(IndexId, IndexRow), Error> {
         let mut slot = self.store.slot(key)?;
         for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
             if let Some(row) = self.store.index(id)?.filter(|row| row.epoch == epoch) {
@@ -124,7 +148,7 @@ impl Indexes {
         }
         let abandoned = slot.pending;
         let id = self.store.next_index_id()?;
-        let row = IndexRow { epoch, chunk_bytes_max, ..IndexRow::default() };
+        let row = begun(epoch, method);
         slot.pending = id.0;
         self.store.put_index(id, &row)?;
         self.store.put_slot(key, &slot)?;
@@ -388,6 +412,10 @@ impl IndexWriter {
         self.row.runs.push(RunRow { number: number + 1, last_sequence: self.index.sequence() });
         Ok(())
     }
+}
+
+fn begun(epoch: u64, method: &Method) -> IndexRow {
+    IndexRow { epoch, chunk_bytes_max: method.chunk_bytes_max(), method: method.to_string(), ..IndexRow::default() }
 }
 
 fn run_record(ordinal: u32, (tag, length_bytes, template): (cognate_fingerprint::Tag, u32, bool)) -> RunRecord {

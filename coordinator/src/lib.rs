@@ -2,14 +2,25 @@
 //!
 //! Segments are the record, sled is the small transactional view of them, runs and results are derived. The way of the
 //! data: `session` (who is attached) → `ingest` (batches in, acknowledgements out) → `indexes` → `scan` (freeze, analyse)
-//! → `result` (one `SQLite` file per scan) → `report` (what is read from it).
+//! → `result` (one `SQLite` file per scan) → [`report`] (what is read from it).
 //!
 //! This crate never sees the contents of a file.
 
+mod coordinator;
 mod error;
 mod index;
 mod indexes;
+mod ingest;
+pub mod report;
+mod result;
+mod scan;
 mod segment;
+mod server;
+mod session;
 mod store;
 
+pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
+pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use error::{Error, ErrorKind};
+pub use scan::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub use server::{Peer, PeerSite};

@@ -62,6 +62,12 @@ pub(crate) struct IndexRow {
     pub(crate) sealed_sequence: u64,
     #[prost(uint32, tag = "5")]
     pub(crate) chunk_bytes_max: u32,
+    /// What the index was made with, in the canonical form of a method; the key's fingerprint is in the method id only.
+    #[prost(string, tag = "8")]
+    pub(crate) method: String,
+    /// What the last sync told beside the index.
+    #[prost(message, optional, tag = "9")]
+    pub(crate) summary: Option<cognate_proto::v1::SyncSummary>,
     /// Derived, sorted runs of the segment's postings.
     #[prost(message, repeated, tag = "6")]
     pub(crate) runs: Vec<RunRow>,
@@ -92,6 +98,9 @@ pub(crate) struct ScanRow {
     /// Repositories that could not take part, and why.
     #[prost(message, repeated, tag = "5")]
     pub(crate) missing: Vec<MissingRow>,
+    /// Whether the sites fingerprinted with a key.
+    #[prost(bool, tag = "7")]
+    pub(crate) keyed: bool,
     /// Why the scan failed.
     #[prost(string, tag = "6")]
     pub(crate) failure: String,
@@ -217,6 +226,12 @@ impl Store {
 
     pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
         Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
+    }
+
+    /// All slots of a repository, in the order of their method ids.
+    pub(crate) fn slots(&self, site: &SiteName, repository: &RepositoryName) -> Result<Vec<SlotRow>, Error> {
+        let prefix = [site.as_str().as_bytes(), &[0], repository.as_str().as_bytes(), &[0]].concat();
+        self.slots.scan_prefix(prefix).values().map(|value| self.decode(&value?)).collect()
     }
 
     pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {

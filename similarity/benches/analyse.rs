@@ -53,7 +53,7 @@ struct Corpus {
     levels: Vec<Level>,
 }
 
-/// SplitMix64: small, seeded, and good enough to spread tags.
+/// The generator `SplitMix64`: small, seeded, and good enough to spread tags.
 struct Random(u64);
 
 impl Random {

@@ -55,9 +55,10 @@ impl Budget {
 
     /// How to pack components that have so many rows together.
     pub(crate) fn pack(&self, rows: u64) -> PackOptions {
-        let rows_max = self.work_bytes() / JOIN_ROW_BYTES;
+        // Large partitions are joined one at a time, so such a one may use what all threads have.
+        let rows_max = self.budget_bytes / 4 / JOIN_ROW_BYTES;
         let even_rows = rows / (self.threads as u64 * PARTS_PER_THREAD);
-        PackOptions { rows_wanted: even_rows.max(DIVIDED_MIN).min(rows_max), rows_max }
+        PackOptions { rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES), rows_max }
     }
 
     fn buckets(&self, name: &'static str, count: usize, share: u64) -> BucketsOptions {

@@ -149,7 +149,7 @@ impl Lists {
                 return None;
             }
         }
-        (shared_bytes > least_bytes).then_some(shared_bytes)
+        (shared_bytes >= least_bytes).then_some(shared_bytes)
     }
 }
 

@@ -333,6 +333,21 @@ fn a_chain_does_not_hide_that_its_ends_differ() {
 }
 
 #[test]
+fn near_members_are_a_family_even_where_the_threshold_dropped_their_link() {
+    // Two versions of a document share nine chunks of eleven; both lie whole in an archive.
+    let versions: [Vec<u8>; 2] = [(1..=10).collect(), (2..=11).collect()];
+    let archive: Vec<u8> = (1..=40).collect();
+    let world = plain_world(&[&versions[0], &versions[1], &archive]);
+    let found = run(&world, thresholds(u64::MAX, 1000), LARGE);
+    let [cluster] = &found.clusters[..] else { panic!("{found:?}") };
+    assert_eq!((cluster.links.len(), cluster.representative), (2, ContentIndex(2)));
+    assert_eq!(cluster.families.len(), 1);
+    assert_eq!(cluster.families[0].members, [ContentIndex(0), ContentIndex(1)]);
+    let least = cluster.families[0].min_resemblance;
+    assert_eq!((least.shared, least.union), (900, 1100));
+}
+
+#[test]
 fn a_family_of_more_than_a_thousand_is_measured_by_its_representative_and_says_so() {
     for (members, over_representative_only) in [(1000u32, false), (1001, true)] {
         // All hold ten common chunks and one of their own.

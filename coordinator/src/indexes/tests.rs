@@ -1,9 +1,10 @@
 use cognate_fingerprint::{Chunk, Content, MethodId, Tag};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
-use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::root::RowHash;
 use cognate_proto::v1::ChunkTable;
+
+use cognate_proto::name::RepositoryName;
 
 use super::*;
 
@@ -15,6 +16,10 @@ struct Fixture {
 
 fn key() -> SlotKey {
     SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([1; 16]) }
+}
+
+fn method() -> Method {
+    Method::tttd(cognate_fingerprint::View::Raw, 1000).unwrap()
 }
 
 impl Fixture {
@@ -36,7 +41,7 @@ impl Fixture {
     }
 
     fn writer(&self, epoch: u64) -> IndexWriter {
-        self.indexes.writer(key(), epoch, 5000).unwrap()
+        self.indexes.writer(key(), epoch, &method()).unwrap()
     }
 
     fn segment(&self) -> PathBuf {
@@ -119,7 +124,7 @@ fn a_new_epoch_takes_the_place_of_the_old_index_only_when_it_is_sealed() {
 fn only_one_push_writes_an_index_at_a_time() {
     let fixture = Fixture::new();
     let first = fixture.writer(7);
-    assert!(matches!(fixture.indexes.writer(key(), 7, 5000), Err(Error::Busy(_))));
+    assert!(matches!(fixture.indexes.writer(key(), 7, &method()), Err(Error::Busy(_))));
     drop(first);
     fixture.writer(7);
 }

@@ -82,7 +82,7 @@ fn a_block_of_another_run_does_not_pass() {
     let folder = tempfile::tempdir().unwrap();
     let (mine, other) = (folder.path().join("mine.run"), folder.path().join("other.run"));
     write(&mine, &mut [record(5, 1)]);
-    write(&other, &mut [record(5, 1), record(6, 2)]);
+    write(&other, &mut [record(6, 2)]);
     let mut bytes = fs::read(&mine).unwrap();
     let foreign = fs::read(&other).unwrap();
     let end = bytes.len();

@@ -1,0 +1,569 @@
+//! What a result says, read from its file: the rows of the report `cognate.report/1`, in the order in which it lists them.
+//!
+//! Lists can be long, so they are handed over row by row and never held whole. The fields of every row are declared in
+//! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
+//! report can be taken while it streams.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, Row, params};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::result::{FORMAT, ten_thousandths};
+
+mod rows;
+
+pub use rows::*;
+
+/// The name of the report's schema. Fields may be added to it, never renamed.
+pub const SCHEMA: &str = "cognate.report/1";
+
+/// An open result.
+pub struct Report {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Report {
+    /// Opens a result for reading.
+    ///
+    /// # Errors
+    /// When the file is not there, or is not a result of a version that this build reads.
+    pub fn open(path: &Path) -> Result<Report, Error> {
+        let failed = |source| Error::Result { path: path.to_owned(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
+        if format != FORMAT {
+            let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
+            return Err(Error::Corrupt { path: path.to_owned(), detail });
+        }
+        Ok(Report { connection, path: path.to_owned() })
+    }
+
+    /// Where the result lies: a file of `SQLite` that anybody may open.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was done.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so for every method below.
+    pub fn scan(&self) -> Result<ScanSection, Error> {
+        let missing = self
+            .collect("SELECT site, repository, reason FROM missing ORDER BY site, repository", |row| {
+                Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? })
+            })?;
+        let run = self.run()?;
+        self.one("SELECT * FROM scan", |row| {
+            Ok(ScanSection {
+                across_only: row.get("across_only")?,
+                chunk_bytes: row.get("chunk_bytes")?,
+                digest: None,
+                id: Some(row.get("id")?),
+                keyed: row.get("keyed")?,
+                method: row.get("method")?,
+                min_containment: Ratio::parse(&row.get::<_, String>("min_containment")?),
+                min_shared_bytes: row.get("min_shared_bytes")?,
+                missing,
+                run: Some(run),
+                status: row.get("status")?,
+                view: row.get("view")?,
+            })
+        })
+    }
+
+    fn run(&self) -> Result<RunSection, Error> {
+        let sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
+            Ok(RunSite {
+                read_bytes: row.get("read_bytes")?,
+                read_documents: row.get("read_documents")?,
+                repository: row.get("repository")?,
+                sent_bytes: row.get("sent_bytes")?,
+                site: row.get("site")?,
+            })
+        })?;
+        self.one("SELECT started, finished FROM scan", |row| {
+            Ok(RunSection { finished: time(row.get("finished")?), sites, started: time(row.get("started")?) })
+        })
+    }
+
+    /// The repositories that took part.
+    pub fn sites(&self) -> Result<Vec<SiteSection>, Error> {
+        let mut sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
+            Ok(SiteSection {
+                bytes: row.get("bytes")?,
+                changed: row.get("changed")?,
+                chunks: row.get("chunks")?,
+                compressed_bytes: row.get("compressed_bytes")?,
+                documents: row.get("documents")?,
+                empty: row.get("empty")?,
+                excluded: Counts::new(),
+                party: row.get("party")?,
+                repository: row.get("repository")?,
+                site: row.get("site")?,
+                skipped: 0,
+                skipped_reasons: Counts::new(),
+                status: Counts::new(),
+                unreadable: row.get("unreadable")?,
+            })
+        })?;
+        self.each("SELECT root, reason, entries FROM skipped", |row| {
+            let (root, reason, entries): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            sites[root].skipped += entries;
+            sites[root].skipped_reasons.insert(reason, entries);
+            Ok(())
+        })?;
+        self.each("SELECT root, status, count(*) FROM document GROUP BY root, status", |row| {
+            let (root, status, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            match status.strip_prefix("excluded(") {
+                None => drop(sites[root].status.insert(status, count)),
+                Some(reason) => {
+                    *sites[root].status.entry("excluded".to_owned()).or_insert(0) += count;
+                    sites[root].excluded.insert(reason.trim_end_matches(')').to_owned(), count);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(sites)
+    }
+
+    /// The identical sets, those whose copies waste most bytes first.
+    pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party
+                   FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+                   WHERE c.identical IS NOT NULL ORDER BY c.identical, d.id";
+        let mut set: Option<(i64, IdenticalSet)> = None;
+        self.each_or(
+            sql,
+            |row| {
+                let place: i64 = row.get(0)?;
+                let document = located(row)?;
+                match &mut set {
+                    Some((current, set)) if *current == place => set.documents.push(document),
+                    _ => {
+                        let next = IdenticalSet {
+                            documents: vec![document],
+                            id: hex(&row.get::<_, Vec<u8>>(1)?),
+                            size_bytes: row.get(2)?,
+                            tier: "same bytes",
+                        };
+                        if let Some((_, finished)) = set.replace((place, next)) {
+                            return Ok(Some(finished));
+                        }
+                    }
+                }
+                Ok(None)
+            },
+            &mut each,
+        )?;
+        set.map_or(Ok(()), |(_, last)| each(last))
+    }
+
+    /// How many identical sets there are, and how many bytes their copies beyond the first take.
+    pub fn identical_totals(&self) -> Result<(u64, u64), Error> {
+        let sql =
+            "SELECT count(*), ifnull(sum(size_bytes * (documents - 1)), 0) FROM content WHERE identical IS NOT NULL";
+        self.one(sql, |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// How many clusters there are.
+    pub fn cluster_count(&self) -> Result<u64, Error> {
+        self.one("SELECT count(*) FROM cluster", |row| row.get(0))
+    }
+
+    /// The clusters, by total bytes, falling.
+    pub fn clusters<E: From<Error>>(&self, mut each: impl FnMut(ClusterSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
+                   min_resemblance, mean_resemblance FROM cluster ORDER BY id";
+        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            let cluster = self.cluster(row).map_err(|error| self.failed(error))?;
+            each(cluster)?;
+        }
+        Ok(())
+    }
+
+    fn cluster(&self, row: &Row<'_>) -> rusqlite::Result<ClusterSection> {
+        let id: i64 = row.get(0)?;
+        let members = self.members(id)?;
+        let place = |content: i64| members.iter().position(|member| member.content == content).unwrap_or(0);
+        let links = self.links(id, &members)?;
+        let families = self.families(id, &members)?;
+        Ok(ClusterSection {
+            families,
+            id: row.get(1)?,
+            link_count: row.get(6)?,
+            links_omitted: row.get(7)?,
+            links,
+            mean_resemblance: Ratio(row.get(9)?),
+            members_digest: row.get(2)?,
+            min_resemblance: Ratio(row.get(8)?),
+            relation: row.get(3)?,
+            representative: place(row.get(4)?),
+            total_bytes: row.get(5)?,
+            documents: members.into_iter().map(|member| member.document).collect(),
+        })
+    }
+
+    /// The contents of a cluster, each with its first document, in the order of those.
+    fn members(&self, cluster: i64) -> rusqlite::Result<Vec<Member>> {
+        let sql = "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
+                          c.payload_bytes, c.identical
+                   FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+                   WHERE c.cluster = ? ORDER BY d.id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([cluster])?;
+        let mut members: Vec<Member> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let content: i64 = row.get(0)?;
+            let Located { modified, path, path_escaped, repository, site, .. } = located(row)?;
+            if let Some(member) = members.iter_mut().find(|member| member.content == content) {
+                member.document.copies += 1;
+                if !member.document.sites.contains(&site) {
+                    member.document.sites.push(site);
+                }
+                continue;
+            }
+            let identical: Option<i64> = row.get(9)?;
+            let digest: Vec<u8> = row.get(1)?;
+            members.push(Member {
+                content,
+                document: ClusterDocument {
+                    copies: 1,
+                    identical: identical.map(|_| hex(&digest)),
+                    modified,
+                    path,
+                    path_escaped,
+                    payload_bytes: row.get(8)?,
+                    repository,
+                    sites: vec![site.clone()],
+                    site,
+                    size_bytes: row.get(2)?,
+                },
+            });
+        }
+        Ok(members)
+    }
+
+    fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
+        let places: std::collections::HashMap<i64, usize> =
+            members.iter().enumerate().map(|(place, member)| (member.content, place)).collect();
+        let sql = "SELECT a, b, shared_bytes, relation FROM link WHERE cluster = ?";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([cluster])?;
+        let mut links = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let relation: String = row.get(3)?;
+            let (Some(&a), Some(&b)) = (places.get(&a), places.get(&b)) else { continue };
+            // A link is told from the document that comes first.
+            let (a, b, relation) = if a < b { (a, b, relation) } else { (b, a, reversed(&relation).to_owned()) };
+            let shared_bytes: u64 = row.get(2)?;
+            let payload = |place: usize| members[place].document.payload_bytes;
+            links.push(LinkRow {
+                a,
+                a_in_b: Ratio::of(shared_bytes, payload(a)),
+                b,
+                b_in_a: Ratio::of(shared_bytes, payload(b)),
+                relation,
+                resemblance: Ratio::of(shared_bytes, payload(a) + payload(b) - shared_bytes),
+                shared_bytes,
+            });
+        }
+        links.sort_by_key(|link| (link.a, link.b));
+        Ok(links)
+    }
+
+    fn families(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<FamilyRow>> {
+        let place = |content: i64| members.iter().position(|member| member.content == content).unwrap_or(0);
+        let sql = "SELECT number, representative, min_resemblance, over_representative_only FROM family
+                   WHERE cluster = ? ORDER BY number";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([cluster])?;
+        let mut families = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let sql = "SELECT content FROM family_member WHERE cluster = ? AND number = ?";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let contents = statement.query_map(params![cluster, number], |row| row.get::<_, i64>(0))?;
+            let mut members = contents.map(|content| content.map(place)).collect::<rusqlite::Result<Vec<_>>>()?;
+            members.sort_unstable();
+            families.push(FamilyRow {
+                members,
+                min_resemblance: Ratio(row.get(2)?),
+                over_representative_only: row.get::<_, bool>(3)?.then_some(true),
+                representative: place(row.get(1)?),
+            });
+        }
+        Ok(families)
+    }
+
+    /// The folder pairs, those with most bytes first.
+    pub fn folders<E: From<Error>>(&self, mut each: impl FnMut(FolderSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT f.*, a.site AS site_a, a.repository AS repository_a, b.site AS site_b,
+                          b.repository AS repository_b
+                   FROM folder f JOIN root a ON a.id = f.root_a JOIN root b ON b.id = f.root_b ORDER BY f.id";
+        let folder = |row: &Row<'_>, side: &str| -> rusqlite::Result<FolderPlace> {
+            let bytes: Vec<u8> = row.get(format!("path_{side}").as_str())?;
+            let (path, path_escaped) = path_of(&bytes);
+            Ok(FolderPlace {
+                path,
+                path_escaped,
+                repository: row.get(format!("repository_{side}").as_str())?,
+                site: row.get(format!("site_{side}").as_str())?,
+            })
+        };
+        self.each_or(
+            sql,
+            |row| {
+                Ok(Some(FolderSection {
+                    a: folder(row, "a")?,
+                    b: folder(row, "b")?,
+                    bytes_a: row.get("bytes_a")?,
+                    bytes_b: row.get("bytes_b")?,
+                    documents_a: row.get("documents_a")?,
+                    documents_b: row.get("documents_b")?,
+                    documents_total_a: row.get("documents_total_a")?,
+                    documents_total_b: row.get("documents_total_b")?,
+                    relation: row.get("relation")?,
+                    shared_bytes_a: row.get("shared_bytes_a")?,
+                    shared_bytes_b: row.get("shared_bytes_b")?,
+                }))
+            },
+            &mut each,
+        )
+    }
+
+    /// What sites, and parties, have in common.
+    pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
+        // Sites before parties, as the format says.
+        self.collect("SELECT * FROM overlap ORDER BY level = 'party', a, b", |row| {
+            Ok(OverlapSection {
+                a: row.get("a")?,
+                b: row.get("b")?,
+                documents_a: row.get("documents_a")?,
+                documents_b: row.get("documents_b")?,
+                level: row.get("level")?,
+                shared_bytes_a: row.get("shared_bytes_a")?,
+                shared_bytes_b: row.get("shared_bytes_b")?,
+                template_bytes_a: row.get("template_bytes_a")?,
+                template_bytes_b: row.get("template_bytes_b")?,
+            })
+        })
+    }
+
+    /// What could not be read.
+    pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT r.site, r.repository, u.path, u.reason FROM unread u JOIN root r ON r.id = u.root
+                   ORDER BY u.root, u.path";
+        self.each_or(
+            sql,
+            |row| {
+                let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(2)?);
+                Ok(Some(UnreadSection {
+                    path,
+                    path_escaped,
+                    reason: row.get(3)?,
+                    repository: row.get(1)?,
+                    site: row.get(0)?,
+                }))
+            },
+            &mut each,
+        )
+    }
+
+    /// Every document with what became of it.
+    pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT d.path, d.modified, d.status, r.site, r.repository, c.size_bytes, c.payload_bytes, c.digest,
+                          p.path AS partner_path, pr.site AS partner_site, pr.repository AS partner_repository,
+                          d.partner_shared_bytes, d.partner_relation
+                   FROM document d JOIN root r ON r.id = d.root JOIN content c ON c.id = d.content
+                   LEFT JOIN document p ON p.id = d.partner LEFT JOIN root pr ON pr.id = p.root
+                   ORDER BY d.id";
+        self.each_or(
+            sql,
+            |row| {
+                let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>("path")?);
+                let partner_path: Option<Vec<u8>> = row.get("partner_path")?;
+                let partner = match partner_path {
+                    None => None,
+                    Some(bytes) => {
+                        let (path, path_escaped) = path_of(&bytes);
+                        Some(PartnerRow {
+                            path,
+                            path_escaped,
+                            relation: row.get("partner_relation")?,
+                            repository: row.get("partner_repository")?,
+                            shared_bytes: row.get("partner_shared_bytes")?,
+                            site: row.get("partner_site")?,
+                        })
+                    }
+                };
+                Ok(Some(DocumentSection {
+                    content: hex(&row.get::<_, Vec<u8>>("digest")?),
+                    modified: time(row.get("modified")?),
+                    partner,
+                    path,
+                    path_escaped,
+                    payload_bytes: row.get("payload_bytes")?,
+                    repository: row.get("repository")?,
+                    site: row.get("site")?,
+                    size_bytes: row.get("size_bytes")?,
+                    status: row.get("status")?,
+                }))
+            },
+            &mut each,
+        )
+    }
+
+    /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, and the digest itself. Equal
+    /// inputs and options have equal digests, whatever happened on the way.
+    pub fn digest(&self) -> Result<String, Error> {
+        let mut hasher = blake3::Hasher::new();
+        self.write_canonical(&mut hasher)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
+    /// Writes the form that the digest is taken of.
+    fn write_canonical(&self, out: &mut impl std::io::Write) -> Result<(), Error> {
+        let mut out = Canonical { out: std::io::BufWriter::new(out), path: &self.path };
+        out.text("{\"clusters\":[");
+        let mut list = List::default();
+        self.clusters(|row| out.row(&mut list, &row))?;
+        out.text("],\"folders\":[");
+        list = List::default();
+        self.folders(|row| out.row(&mut list, &row))?;
+        out.text("],\"identical\":[");
+        list = List::default();
+        self.identical(|row| out.row(&mut list, &row))?;
+        out.text("],\"overlap\":");
+        out.value(&self.overlap()?)?;
+        out.text(",\"scan\":");
+        out.value(&ScanSection { id: None, run: None, digest: None, ..self.scan()? })?;
+        out.text(",\"schema\":");
+        out.value(&SCHEMA)?;
+        out.text(",\"set_aside\":[],\"sites\":");
+        out.value(&self.sites()?)?;
+        out.text(",\"unread\":[");
+        list = List::default();
+        self.unread(|row| out.row(&mut list, &row))?;
+        out.text("]}");
+        out.out.flush().map_err(Error::state(&self.path))
+    }
+
+    fn one<T>(&self, sql: &str, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+        self.connection.query_row(sql, [], read).map_err(|error| self.failed(error))
+    }
+
+    fn each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), Error> {
+        let mut run = || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                read(row)?;
+            }
+            Ok(())
+        };
+        run().map_err(|error| self.failed(error))
+    }
+
+    fn collect<T>(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        self.each(sql, |row| read(row).map(|row| all.push(row)))?;
+        Ok(all)
+    }
+
+    /// Hands over what a query's rows come to, and stops when the taker fails.
+    fn each_or<T, E: From<Error>>(
+        &self,
+        sql: &str,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+        each: &mut impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            if let Some(read) = read(row).map_err(|error| self.failed(error))? {
+                each(read)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> Error {
+        Error::Result { path: self.path.clone(), source }
+    }
+}
+
+struct Member {
+    content: i64,
+    document: ClusterDocument,
+}
+
+/// Whether a comma is due.
+#[derive(Default)]
+struct List {
+    begun: bool,
+}
+
+struct Canonical<'a, W: std::io::Write> {
+    out: std::io::BufWriter<W>,
+    path: &'a Path,
+}
+
+impl<W: std::io::Write> Canonical<'_, W> {
+    fn text(&mut self, text: &str) {
+        // The buffer keeps the first failure for the flush at the end.
+        let _ = self.out.write_all(text.as_bytes());
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        let failed = |error: serde_json::Error| Error::state(self.path)(error.into());
+        serde_json::to_writer(&mut self.out, value).map_err(failed)
+    }
+
+    fn row(&mut self, list: &mut List, value: &impl Serialize) -> Result<(), Error> {
+        if std::mem::replace(&mut list.begun, true) {
+            self.text(",");
+        }
+        self.value(value)
+    }
+}
+
+/// Columns 3 to 7 of the queries that list documents.
+fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
+    let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(3)?);
+    let modified = time(row.get(4)?);
+    Ok(Located { modified, path, path_escaped, repository: row.get(6)?, site: row.get(5)? })
+}
+
+fn path_of(bytes: &[u8]) -> (String, Option<bool>) {
+    let (text, escaped) = cognate_proto::path::escaped(bytes);
+    (text.into_owned(), escaped.then_some(true))
+}
+
+fn reversed(relation: &str) -> &str {
+    match relation {
+        "contains" => "contained",
+        "contained" => "contains",
+        same => same,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A time as text. One that no calendar has is shown at the edge.
+fn time(seconds: i64) -> String {
+    let clamped = seconds.clamp(jiff::Timestamp::MIN.as_second() + 1, jiff::Timestamp::MAX.as_second());
+    jiff::Timestamp::from_second(clamped).map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests;

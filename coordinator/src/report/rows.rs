@@ -1,0 +1,391 @@
+//! The rows of a report. Fields are declared in the order of their names: see the module above.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::ten_thousandths;
+
+/// How many, by name.
+pub type Counts = BTreeMap<String, u64>;
+
+/// A ratio in ten-thousandths, written as a number with at most four decimals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ratio(pub i64);
+
+impl Ratio {
+    /// The ratio of two numbers of bytes, rounded.
+    pub fn of(part: u64, whole: u64) -> Ratio {
+        Ratio(ten_thousandths(part, whole))
+    }
+
+    /// The ratio that a decimal says, rounded.
+    pub(super) fn parse(text: &str) -> Ratio {
+        #[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]
+        Ratio((text.parse::<f64>().unwrap_or_default() * 10_000.0).round() as i64)
+    }
+
+    /// The ratio as a number.
+    pub fn to_f64(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio is 0 to 1")]
+        let number = self.0 as f64 / 10_000.0;
+        number
+    }
+}
+
+impl Serialize for Ratio {
+    /// Whole numbers without a point, as RFC 8785 has them.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0 % 10_000 == 0 {
+            serializer.serialize_i64(self.0 / 10_000)
+        } else {
+            serializer.serialize_f64(self.to_f64())
+        }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Serialize, Debug)]
+pub struct ScanSection {
+    /// Whether only what crosses sites or parties counted.
+    pub across_only: bool,
+    /// The mean chunk in bytes.
+    pub chunk_bytes: u64,
+    /// The digest of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The scan's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whether the sites had a key.
+    pub keyed: bool,
+    /// The method's name.
+    pub method: String,
+    /// A link needs this share of the smaller content.
+    pub min_containment: Ratio,
+    /// Or this many bytes.
+    pub min_shared_bytes: u64,
+    /// Repositories that could not take part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingRow>,
+    /// What may differ between equal runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunSection>,
+    /// `complete` or `partial`.
+    pub status: String,
+    /// The view's name.
+    pub view: String,
+}
+
+/// A repository that could not take part.
+#[derive(Clone, Serialize, Debug)]
+pub struct MissingRow {
+    /// Why.
+    pub reason: String,
+    /// The repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// Times and counters of this run alone.
+#[derive(Clone, Serialize, Debug)]
+pub struct RunSection {
+    /// When it ended.
+    pub finished: String,
+    /// What each site did.
+    pub sites: Vec<RunSite>,
+    /// When it began.
+    pub started: String,
+}
+
+/// What a site did in this run.
+#[derive(Clone, Serialize, Debug)]
+pub struct RunSite {
+    /// Bytes of documents read.
+    pub read_bytes: u64,
+    /// Documents read.
+    pub read_documents: u64,
+    /// The repository.
+    pub repository: String,
+    /// Bytes of messages sent.
+    pub sent_bytes: u64,
+    /// The site.
+    pub site: String,
+}
+
+/// A repository and its documents in numbers.
+#[derive(Clone, Serialize, Debug)]
+pub struct SiteSection {
+    /// Bytes of all documents.
+    pub bytes: u64,
+    /// Documents that changed each time they were read.
+    pub changed: u64,
+    /// Chunks of all documents.
+    pub chunks: u64,
+    /// Bytes in compressed containers.
+    pub compressed_bytes: u64,
+    /// Documents fingerprinted, empty ones too.
+    pub documents: u64,
+    /// Empty documents.
+    pub empty: u64,
+    /// Excluded documents by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub excluded: Counts,
+    /// The site's party.
+    pub party: String,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+    /// Entries left out.
+    pub skipped: u64,
+    /// Entries left out, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped_reasons: Counts,
+    /// Documents by status; adds up to `documents`.
+    pub status: Counts,
+    /// Documents and folders that could not be read.
+    pub unreadable: u64,
+}
+
+/// Where a document is, and how old.
+#[derive(Clone, Serialize, Debug)]
+pub struct Located {
+    /// When it was last modified.
+    pub modified: String,
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// Documents with the same bytes.
+#[derive(Clone, Serialize, Debug)]
+pub struct IdenticalSet {
+    /// The documents, by site, repository and path.
+    pub documents: Vec<Located>,
+    /// The set's id: the content's digest.
+    pub id: String,
+    /// The size of each.
+    pub size_bytes: u64,
+    /// In what they are the same.
+    pub tier: &'static str,
+}
+
+/// A cluster.
+#[derive(Clone, Serialize, Debug)]
+pub struct ClusterSection {
+    /// Its contents, each shown as its first document.
+    pub documents: Vec<ClusterDocument>,
+    /// Members that are close to one of them.
+    pub families: Vec<FamilyRow>,
+    /// Its id, from the smallest member's digest.
+    pub id: String,
+    /// How many links it has.
+    pub link_count: u64,
+    /// Its links.
+    pub links: Vec<LinkRow>,
+    /// How many of them are not listed.
+    pub links_omitted: u64,
+    /// The mean resemblance over its links.
+    pub mean_resemblance: Ratio,
+    /// The digest of all members.
+    pub members_digest: String,
+    /// The least resemblance over its links.
+    pub min_resemblance: Ratio,
+    /// `pair`, `archive` or `group`.
+    pub relation: String,
+    /// The place of the representative among `documents`.
+    pub representative: usize,
+    /// Bytes of its contents, each counted once.
+    pub total_bytes: u64,
+}
+
+/// A content in a cluster.
+#[derive(Clone, Serialize, Debug)]
+pub struct ClusterDocument {
+    /// How many documents have it.
+    pub copies: u64,
+    /// The identical set that they form, if they do.
+    pub identical: Option<String>,
+    /// When the first was last modified.
+    pub modified: String,
+    /// The first one's path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// The first one's repository.
+    pub repository: String,
+    /// The first one's site.
+    pub site: String,
+    /// All sites that have it.
+    pub sites: Vec<String>,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// Two contents of a cluster and what they share.
+#[derive(Clone, Serialize, Debug)]
+pub struct LinkRow {
+    /// The place of the first.
+    pub a: usize,
+    /// How much of the first lies in the second.
+    pub a_in_b: Ratio,
+    /// The place of the second.
+    pub b: usize,
+    /// How much of the second lies in the first.
+    pub b_in_a: Ratio,
+    /// How the first lies to the second.
+    pub relation: String,
+    /// Shared bytes by bytes of both.
+    pub resemblance: Ratio,
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+}
+
+/// Members of a cluster that are close to one of them.
+#[derive(Clone, Serialize, Debug)]
+pub struct FamilyRow {
+    /// Their places.
+    pub members: Vec<usize>,
+    /// The least resemblance between two of them.
+    pub min_resemblance: Ratio,
+    /// Set when that is only over pairs with the representative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_representative_only: Option<bool>,
+    /// The place of the one that all are close to.
+    pub representative: usize,
+}
+
+/// Two folders that hold documents of each other.
+#[derive(Clone, Serialize, Debug)]
+pub struct FolderSection {
+    /// The first folder.
+    pub a: FolderPlace,
+    /// The second folder.
+    pub b: FolderPlace,
+    /// Bytes of all documents below the first.
+    pub bytes_a: u64,
+    /// Bytes of all documents below the second.
+    pub bytes_b: u64,
+    /// Documents of the first with a partner in the second.
+    pub documents_a: u64,
+    /// Documents of the second with a partner in the first.
+    pub documents_b: u64,
+    /// All documents below the first.
+    pub documents_total_a: u64,
+    /// All documents below the second.
+    pub documents_total_b: u64,
+    /// `identical`, `contains`, `contained` or `overlaps`.
+    pub relation: String,
+    /// Bytes of the first's documents that their partners have.
+    pub shared_bytes_a: u64,
+    /// Bytes of the second's documents that their partners have.
+    pub shared_bytes_b: u64,
+}
+
+/// A folder.
+#[derive(Clone, Serialize, Debug)]
+pub struct FolderPlace {
+    /// Its path; empty for the root.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// What two sites or parties have in common.
+#[derive(Clone, Serialize, Debug)]
+pub struct OverlapSection {
+    /// The first.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// Documents of the first that are identical or linked to one of the second.
+    pub documents_a: u64,
+    /// And the other way.
+    pub documents_b: u64,
+    /// `site` or `party`.
+    pub level: String,
+    /// Bytes of the first's chunks that occur at the second, every copy counted.
+    pub shared_bytes_a: u64,
+    /// And the other way.
+    pub shared_bytes_b: u64,
+    /// The same of template chunks.
+    pub template_bytes_a: u64,
+    /// And the other way.
+    pub template_bytes_b: u64,
+}
+
+/// What could not be read.
+#[derive(Clone, Serialize, Debug)]
+pub struct UnreadSection {
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Why.
+    pub reason: String,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// A document and what became of it.
+#[derive(Clone, Serialize, Debug)]
+pub struct DocumentSection {
+    /// The digest of its content.
+    pub content: String,
+    /// When it was last modified.
+    pub modified: String,
+    /// The document of another repository that it is best compared with.
+    pub partner: Option<PartnerRow>,
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, or `excluded(reason)`.
+    pub status: String,
+}
+
+/// The document that another is best compared with.
+#[derive(Clone, Serialize, Debug)]
+pub struct PartnerRow {
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// How the document lies to it.
+    pub relation: String,
+    /// Its repository.
+    pub repository: String,
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Its site.
+    pub site: String,
+}

@@ -1,0 +1,149 @@
+-- The result of one scan. It is written once and never changed; everything that shows results reads it.
+-- Ratios are whole numbers of ten-thousandths. Times are seconds since 1970. Paths are bytes.
+
+-- What was done: one row.
+CREATE TABLE scan (
+  schema TEXT NOT NULL,               -- cognate.result/1
+  id TEXT NOT NULL,
+  method TEXT NOT NULL,
+  view TEXT NOT NULL,
+  chunk_bytes INTEGER NOT NULL,
+  min_shared_bytes INTEGER NOT NULL,
+  min_containment TEXT NOT NULL,
+  across_only INTEGER NOT NULL,
+  keyed INTEGER NOT NULL,
+  status TEXT NOT NULL,               -- complete, partial
+  started INTEGER NOT NULL,
+  finished INTEGER NOT NULL
+);
+
+-- The repositories that took part.
+CREATE TABLE root (
+  id INTEGER PRIMARY KEY,
+  party TEXT NOT NULL,
+  site TEXT NOT NULL,
+  repository TEXT NOT NULL,
+  documents INTEGER NOT NULL,         -- fingerprinted, empty ones too
+  bytes INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  empty INTEGER NOT NULL,
+  unreadable INTEGER NOT NULL,
+  changed INTEGER NOT NULL,           -- changed each time they were read
+  compressed_bytes INTEGER NOT NULL,  -- in containers where raw chunks find only identical files
+  read_bytes INTEGER NOT NULL,
+  read_documents INTEGER NOT NULL,
+  sent_bytes INTEGER NOT NULL
+);
+
+-- Entries that were left out, by reason.
+CREATE TABLE skipped (
+  root INTEGER NOT NULL REFERENCES root,
+  reason TEXT NOT NULL,
+  entries INTEGER NOT NULL
+);
+
+-- Repositories that could not take part.
+CREATE TABLE missing (
+  site TEXT NOT NULL,
+  repository TEXT NOT NULL,
+  reason TEXT NOT NULL
+);
+
+-- What documents with the same bytes share. Numbered by digest.
+CREATE TABLE content (
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  payload_bytes INTEGER NOT NULL,     -- less the bytes of template chunks
+  chunks INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  identical INTEGER,                  -- its place among the identical sets, or NULL
+  cluster INTEGER                     -- its cluster, or NULL
+);
+
+-- Ordered by (site, repository, path).
+CREATE TABLE document (
+  id INTEGER PRIMARY KEY,
+  root INTEGER NOT NULL REFERENCES root,
+  path BLOB NOT NULL,
+  content INTEGER NOT NULL REFERENCES content,
+  modified INTEGER NOT NULL,
+  changing INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  partner INTEGER,                    -- the document of another repository that it is best compared with
+  partner_shared_bytes INTEGER,
+  partner_relation TEXT               -- identical, near, contains, contained, shares
+);
+
+CREATE TABLE unread (
+  root INTEGER NOT NULL REFERENCES root,
+  path BLOB NOT NULL,
+  reason TEXT NOT NULL
+);
+
+-- Numbered by total bytes, falling.
+CREATE TABLE cluster (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,                 -- stable: made from the smallest member's digest
+  members_digest TEXT NOT NULL,
+  relation TEXT NOT NULL,             -- pair, archive, group
+  representative INTEGER NOT NULL REFERENCES content,
+  total_bytes INTEGER NOT NULL,
+  members INTEGER NOT NULL,
+  links INTEGER NOT NULL,
+  links_omitted INTEGER NOT NULL,
+  min_resemblance INTEGER NOT NULL,
+  mean_resemblance INTEGER NOT NULL
+);
+
+CREATE TABLE link (
+  cluster INTEGER NOT NULL REFERENCES cluster,
+  a INTEGER NOT NULL REFERENCES content,
+  b INTEGER NOT NULL REFERENCES content,
+  shared_bytes INTEGER NOT NULL,
+  relation TEXT NOT NULL              -- of a to b
+);
+
+CREATE TABLE family (
+  cluster INTEGER NOT NULL REFERENCES cluster,
+  number INTEGER NOT NULL,
+  representative INTEGER NOT NULL REFERENCES content,
+  min_resemblance INTEGER NOT NULL,
+  over_representative_only INTEGER NOT NULL
+);
+
+CREATE TABLE family_member (
+  cluster INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  content INTEGER NOT NULL REFERENCES content
+);
+
+-- Pairs of folders that hold documents of each other, those with most bytes first.
+CREATE TABLE folder (
+  id INTEGER PRIMARY KEY,
+  root_a INTEGER NOT NULL REFERENCES root,
+  path_a BLOB NOT NULL,
+  root_b INTEGER NOT NULL REFERENCES root,
+  path_b BLOB NOT NULL,
+  relation TEXT NOT NULL,             -- identical, contains, contained, overlaps
+  documents_a INTEGER NOT NULL,
+  documents_b INTEGER NOT NULL,
+  shared_bytes_a INTEGER NOT NULL,
+  shared_bytes_b INTEGER NOT NULL,
+  documents_total_a INTEGER NOT NULL,
+  documents_total_b INTEGER NOT NULL,
+  bytes_a INTEGER NOT NULL,
+  bytes_b INTEGER NOT NULL
+);
+
+CREATE TABLE overlap (
+  level TEXT NOT NULL,                -- site, party
+  a TEXT NOT NULL,
+  b TEXT NOT NULL,
+  documents_a INTEGER NOT NULL,
+  documents_b INTEGER NOT NULL,
+  shared_bytes_a INTEGER NOT NULL,
+  shared_bytes_b INTEGER NOT NULL,
+  template_bytes_a INTEGER NOT NULL,
+  template_bytes_b INTEGER NOT NULL
+);

@@ -1,0 +1,410 @@
+//! A scan: one analysis over a frozen set of indexes, in steps that are each done once.
+//!
+//! `Syncing` brings the indexes up to date, `Frozen` fixes which ones and at which batch, `Published` means that the result
+//! stands. The step is written to the store before the next one begins; a scan that was cut off goes on from the last.
+
+mod analyse;
+mod folders;
+mod freeze;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cognate_fingerprint::{Key, KeyFingerprint, Method, MethodId};
+use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
+use cognate_proto::selection::{Selection, SelectionRule};
+use cognate_proto::v1::{self, SyncProgress, SyncSummary};
+use cognate_similarity::Thresholds;
+use tokio::sync::{mpsc, watch};
+
+pub(crate) use self::analyse::{Findings, Status, relation};
+pub(crate) use self::folders::FolderRelation;
+pub(crate) use self::freeze::Frozen;
+use crate::error::Error;
+use crate::indexes::{Indexes, Sealed};
+use crate::result;
+use crate::session::{Event, Sessions};
+use crate::store::{FrozenRow, MissingRow, ScanRow, ScanStep, SlotKey, Store};
+
+/// What a scan is to do.
+#[derive(Clone, Debug)]
+pub struct ScanSpec {
+    /// The repositories, by site.
+    pub repositories: Vec<(SiteName, RepositoryName)>,
+    /// How documents are fingerprinted.
+    pub method: Method,
+    /// What makes a link.
+    pub thresholds: Thresholds,
+    /// Whether only what crosses parties (or sites, where there is one party) counts.
+    pub across_only: bool,
+    /// Which documents it is about.
+    pub selection: SelectionRule,
+    /// Whether what symbolic links point to is read as well.
+    pub follow_symlinks: bool,
+    /// Whether the sites are synced first; otherwise their last indexes are analysed.
+    pub sync: bool,
+    /// How long to wait for a site; `None`: as long as it takes.
+    pub sync_deadline: Option<Duration>,
+    /// Working memory of the analysis, in bytes.
+    pub memory_budget_bytes: u64,
+    /// Threads of the analysis.
+    pub threads: NonZeroUsize,
+}
+
+/// How far a scan is.
+#[derive(Clone, Debug, Default)]
+pub struct ScanProgress {
+    /// Every repository, in the order of the specification.
+    pub repositories: Vec<RepositoryProgress>,
+    /// What the analysis is at, once it has begun.
+    pub analysis: Option<(AnalysisPhase, u64, u64)>,
+    /// How it ended, once it has.
+    pub ended: Option<ScanEnd>,
+}
+
+/// How far a repository's sync is.
+#[derive(Clone, Debug, Default)]
+pub struct RepositoryProgress {
+    /// Files and folders that the walk has come across.
+    pub entries_seen: u64,
+    /// Whether the walk is at its end.
+    pub walk_finished: bool,
+    /// Documents that are dealt with.
+    pub documents_done: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Whether it has ended, and with which failure.
+    pub ended: Option<Result<(), String>>,
+}
+
+/// What an analysis is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnalysisPhase {
+    /// Putting the documents of all indexes together.
+    Freezing,
+    /// Finding what contents share.
+    Comparing,
+    /// Writing the result.
+    Publishing,
+}
+
+/// How a scan ended.
+#[derive(Clone, Debug)]
+pub enum ScanEnd {
+    /// There is a result, at this place.
+    Published(PathBuf),
+    /// There is none, because of this.
+    Failed(String),
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// Everything that a scan works with.
+pub(crate) struct Scans {
+    pub(crate) store: Arc<Store>,
+    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) folder: PathBuf,
+    pub(crate) clock: fn() -> SystemTime,
+}
+
+/// One scan at work.
+pub(crate) struct Scan {
+    pub(crate) id: ScanId,
+    pub(crate) spec: ScanSpec,
+    pub(crate) progress: watch::Sender<ScanProgress>,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+impl Scans {
+    /// Carries a scan out from its beginning.
+    pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>) {
+        let result = self.steps(&scan).await;
+        let end = match result {
+            Ok(path) => ScanEnd::Published(path),
+            Err(Error::Cancelled) => ScanEnd::Cancelled,
+            Err(Error::Analysis(error)) if matches!(error, cognate_similarity::Error::Cancelled) => ScanEnd::Cancelled,
+            Err(error) => ScanEnd::Failed(chain(&error)),
+        };
+        if let Err(error) = self.record_end(scan.id, &end) {
+            tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
+        }
+        scan.progress.send_modify(|progress| progress.ended = Some(end));
+    }
+
+    async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>) -> Result<PathBuf, Error> {
+        let row = ScanRow {
+            spec: describe(&scan.spec),
+            step: ScanStep::Syncing.into(),
+            started: seconds((self.clock)()),
+            ..ScanRow::default()
+        };
+        self.store.put_scan(scan.id, &row)?;
+        let row = if scan.spec.sync { self.sync(scan, row).await? } else { self.take_last(scan, row)? };
+        self.store.put_scan(scan.id, &row)?;
+        self.store.barrier()?;
+        let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
+        let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row));
+        finishing.await.expect("an analysis does not panic")
+    }
+
+    /// The first step: bring every index up to date, and fix what will be analysed.
+    async fn sync(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let spec = &scan.spec;
+        let repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
+        scan.progress.send_modify(|progress| progress.repositories = repositories);
+        let (events, mut heard) = mpsc::unbounded_channel();
+        let deadline = spec.sync_deadline.map(|deadline| tokio::time::Instant::now() + deadline);
+        let keys = self.assign_all(scan, &events, deadline).await?;
+        drop(events);
+        row.keyed = keys.iter().flatten().any(|key| *key != Key::none().fingerprint());
+        let mut ended: BTreeMap<usize, (Option<MethodId>, Result<SyncSummary, String>)> = BTreeMap::new();
+        for (target, key) in keys.iter().enumerate() {
+            if key.is_none() {
+                ended.insert(target, (None, Err("the site did not come in time".to_owned())));
+            }
+        }
+        while ended.len() < spec.repositories.len() {
+            let event = match deadline {
+                Some(deadline) => match tokio::time::timeout_at(deadline, heard.recv()).await {
+                    Ok(event) => event,
+                    Err(_) => break,
+                },
+                None => heard.recv().await,
+            };
+            match event {
+                Some(Event::Progress { target, progress }) => self.show(scan, target, &progress),
+                Some(Event::Ended { target, method_id, outcome }) => {
+                    let shown = outcome.as_ref().map(|_| ()).map_err(Clone::clone);
+                    scan.progress.send_modify(|progress| progress.repositories[target].ended = Some(shown));
+                    ended.insert(target, (method_id, outcome));
+                }
+                None => break,
+            }
+            if scan.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+        }
+        same_method(spec, &ended)?;
+        for (target, (site, repository)) in spec.repositories.iter().enumerate() {
+            let late = || (None, Err("the site was not done in time".to_owned()));
+            let (method_id, outcome) = ended.remove(&target).unwrap_or_else(late);
+            let frozen = match (method_id, outcome) {
+                (Some(method_id), Ok(summary)) => self.frozen_row(site, repository, method_id, summary)?,
+                (_, Ok(_)) => Err("the site said that it was done without pushing".to_owned()),
+                (_, Err(reason)) => Err(reason),
+            };
+            match frozen {
+                Ok(frozen) => row.frozen.push(frozen),
+                Err(reason) => {
+                    row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
+                }
+            }
+        }
+        if row.frozen.is_empty() {
+            let reasons: Vec<String> = row
+                .missing
+                .iter()
+                .map(|missing| format!("{}/{}: {}", missing.site, missing.repository, missing.reason))
+                .collect();
+            return Err(Error::NothingToAnalyse(reasons.join("; ")));
+        }
+        row.step = ScanStep::Frozen.into();
+        Ok(row)
+    }
+
+    /// The first step without syncing: what the last syncs left is what will be analysed.
+    fn take_last(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
+        for (site, repository) in &scan.spec.repositories {
+            let Some((sealed, summary)) = self.indexes.sealed_with(site, repository, &scan.spec.method)? else {
+                return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+            };
+            row.frozen.push(self.row_of(site, repository, &sealed, summary)?);
+        }
+        row.step = ScanStep::Frozen.into();
+        Ok(row)
+    }
+
+    /// Waits for every site and gives it its assignment. Sites with different keys are refused before anything is read.
+    async fn assign_all(
+        &self,
+        scan: &Scan,
+        events: &mpsc::UnboundedSender<Event>,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<Vec<Option<KeyFingerprint>>, Error> {
+        let spec = &scan.spec;
+        let mut keys: Vec<Option<KeyFingerprint>> = Vec::new();
+        for (site, repository) in &spec.repositories {
+            let attached = self.sessions.wait_for(site, repository);
+            let key = match deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline, attached).await.ok(),
+                None => Some(attached.await),
+            };
+            keys.push(key);
+        }
+        let mut known = keys.iter().enumerate().filter_map(|(target, key)| key.map(|key| (target, key)));
+        if let Some((first, first_key)) = known.next()
+            && let Some((other, other_key)) = known.find(|(_, key)| *key != first_key)
+        {
+            return Err(Error::Mismatch {
+                a: spec.repositories[first].0.to_string(),
+                a_says: format!("key {first_key}"),
+                b: spec.repositories[other].0.to_string(),
+                b_says: format!("key {other_key}"),
+            });
+        }
+        for (target, (site, repository)) in spec.repositories.iter().enumerate() {
+            if keys[target].is_none() {
+                continue;
+            }
+            let assignment = v1::Assignment {
+                assignment: random_number(),
+                repository: repository.to_string(),
+                method: Some((&spec.method).into()),
+                selection: Some((&spec.selection).into()),
+                follow_symlinks: spec.follow_symlinks,
+            };
+            self.sessions.assign(site, assignment, spec.method, target, events.clone()).await;
+        }
+        Ok(keys)
+    }
+
+    fn show(&self, scan: &Scan, target: usize, progress: &SyncProgress) {
+        scan.progress.send_modify(|all| {
+            let shown = &mut all.repositories[target];
+            shown.entries_seen = progress.entries_seen;
+            shown.walk_finished = progress.walk_finished;
+            shown.documents_done = progress.documents_done;
+            shown.read_bytes = progress.read_bytes;
+            shown.sent_bytes = progress.sent_bytes;
+        });
+    }
+
+    fn frozen_row(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        method_id: MethodId,
+        summary: SyncSummary,
+    ) -> Result<Result<FrozenRow, String>, Error> {
+        let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
+        let Some(sealed) = self.indexes.sealed(&key)? else {
+            return Ok(Err("the index was not sealed".to_owned()));
+        };
+        self.indexes.put_summary(sealed.id, &summary)?;
+        Ok(Ok(self.row_of(site, repository, &sealed, summary)?))
+    }
+
+    fn row_of(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        sealed: &Sealed,
+        summary: SyncSummary,
+    ) -> Result<FrozenRow, Error> {
+        let party = self.store.site(site)?.map_or_else(|| PartyName::home().to_string(), |row| row.party);
+        Ok(FrozenRow {
+            site: site.to_string(),
+            repository: repository.to_string(),
+            index: sealed.id.0,
+            sequence: sealed.sequence,
+            summary: Some(summary),
+            party,
+        })
+    }
+
+    /// The steps after freezing: they need no site any more, and may be repeated after a crash.
+    pub(crate) fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
+        let at = |phase, done, total| {
+            scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));
+        };
+        at(AnalysisPhase::Freezing, 0, 0);
+        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let frozen = Frozen::build(&self.indexes, &row, &selection)?;
+        let folder = self.folder.join(scan.id.to_string());
+        let spill_dir = folder.join("spill");
+        std::fs::create_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
+        let findings = Findings::of(&frozen, scan, &spill_dir, &|done, total| {
+            at(AnalysisPhase::Comparing, done, total);
+        })?;
+        std::fs::remove_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
+        at(AnalysisPhase::Publishing, 0, 0);
+        let path = folder.join("result.sqlite");
+        let finished = seconds((self.clock)());
+        result::write(&path, &result::Publication { scan, row: &row, finished, frozen: &frozen, findings: &findings })?;
+        row.step = ScanStep::Published.into();
+        self.store.put_scan(scan.id, &row)?;
+        self.store.barrier()?;
+        Ok(path)
+    }
+
+    fn record_end(&self, id: ScanId, end: &ScanEnd) -> Result<(), Error> {
+        let Some(mut row) = self.store.scan(id)? else { return Ok(()) };
+        match end {
+            ScanEnd::Published(_) => return Ok(()),
+            ScanEnd::Failed(reason) => {
+                row.step = ScanStep::Failed.into();
+                row.failure.clone_from(reason);
+            }
+            ScanEnd::Cancelled => row.step = ScanStep::Cancelled.into(),
+        }
+        self.store.put_scan(id, &row)
+    }
+}
+
+/// Sites that arrive at different method ids would compare as if they had nothing in common.
+fn same_method(
+    spec: &ScanSpec,
+    ended: &BTreeMap<usize, (Option<MethodId>, Result<SyncSummary, String>)>,
+) -> Result<(), Error> {
+    let mut ids = ended.iter().filter_map(|(target, (method_id, _))| method_id.map(|id| (*target, id)));
+    let Some((first, first_id)) = ids.next() else { return Ok(()) };
+    match ids.find(|(_, id)| *id != first_id) {
+        None => Ok(()),
+        Some((other, other_id)) => Err(Error::Mismatch {
+            a: spec.repositories[first].0.to_string(),
+            a_says: format!("method {first_id}"),
+            b: spec.repositories[other].0.to_string(),
+            b_says: format!("method {other_id}"),
+        }),
+    }
+}
+
+/// The specification in a few words, for whoever lists scans.
+fn describe(spec: &ScanSpec) -> String {
+    let names: Vec<String> = spec.repositories.iter().map(|(site, name)| format!("{site}/{name}")).collect();
+    format!("{} {} {}", spec.method.name(), spec.method.chunk_bytes(), names.join(","))
+}
+
+/// An error and its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        source = cause.source();
+    }
+    line
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A number that nobody can guess and that does not come twice.
+pub(crate) fn random_number() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    u64::from_le_bytes(bytes).max(1)
+}

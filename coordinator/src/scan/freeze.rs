@@ -1,0 +1,195 @@
+//! The frozen set: the documents and contents that a scan is about, numbered so that the numbers say nothing of the order
+//! in which they came.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cognate_fingerprint::ContentDigest;
+use cognate_proto::batch::DocumentState;
+use cognate_proto::name::{PartyName, RepositoryName, SiteName};
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::Selection;
+use cognate_proto::v1::SyncSummary;
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+
+use crate::error::Error;
+use crate::index::Index;
+use crate::indexes::Indexes;
+use crate::store::{FrozenRow, IndexId, ScanRow};
+
+/// All that is compared. Documents are ordered by (site, repository, path); contents by digest.
+pub(crate) struct Frozen {
+    pub(crate) roots: Vec<FrozenRoot>,
+    pub(crate) documents: Vec<FrozenDocument>,
+    pub(crate) contents: Vec<FrozenContent>,
+    pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
+    pub(crate) shards: RunShards,
+}
+
+/// One repository of one site.
+pub(crate) struct FrozenRoot {
+    pub(crate) party: PartyName,
+    pub(crate) site: SiteName,
+    pub(crate) repository: RepositoryName,
+    pub(crate) summary: SyncSummary,
+    /// The site and the party by number: roots of one site share one.
+    pub(crate) site_number: u16,
+    pub(crate) party_number: u16,
+}
+
+/// A document that was read.
+pub(crate) struct FrozenDocument {
+    pub(crate) root: u16,
+    pub(crate) path: DocumentPath,
+    pub(crate) content: ContentIndex,
+    pub(crate) modified: i64,
+    pub(crate) changing: bool,
+}
+
+/// What documents with the same bytes share.
+#[derive(Clone, Copy)]
+pub(crate) struct FrozenContent {
+    pub(crate) digest: ContentDigest,
+    pub(crate) size_bytes: u64,
+    /// Size less the bytes of template chunks.
+    pub(crate) payload_bytes: u64,
+    pub(crate) chunk_count: u64,
+}
+
+impl Frozen {
+    /// Puts the indexes of a frozen scan together.
+    pub(crate) fn build(indexes: &Indexes, row: &ScanRow, selection: &Selection) -> Result<Frozen, Error> {
+        let mut rows: Vec<&FrozenRow> = row.frozen.iter().collect();
+        rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
+        let loaded = rows
+            .iter()
+            .map(|row| indexes.load(IndexId(row.index), row.sequence))
+            .collect::<Result<Vec<Arc<Index>>, Error>>()?;
+        let mut frozen = Frozen {
+            roots: roots(&rows)?,
+            documents: Vec::new(),
+            contents: Vec::new(),
+            unread: Vec::new(),
+            shards: RunShards { runs: Vec::new() },
+        };
+        let numbers = frozen.number_contents(&loaded, selection);
+        for (root, index) in loaded.iter().enumerate() {
+            frozen.take_documents(u16::try_from(root).expect("sites are few"), index, &numbers, selection);
+        }
+        frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
+        for row in rows {
+            indexes.unload(IndexId(row.index));
+        }
+        Ok(frozen)
+    }
+
+    /// Numbers the contents of the selected documents in the order of their digests.
+    fn number_contents(&mut self, loaded: &[Arc<Index>], selection: &Selection) -> HashMap<ContentDigest, u32> {
+        let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
+        for index in loaded {
+            for (path, document) in &index.documents {
+                let Some((digest, content)) = document.content.and_then(|digest| index.contents.get_key_value(&digest))
+                else {
+                    continue;
+                };
+                if selection.selects_path(path.as_bytes()) && selection.selects_size(content.size_bytes) {
+                    contents.entry(*digest).or_insert(FrozenContent {
+                        digest: *digest,
+                        size_bytes: content.size_bytes,
+                        payload_bytes: content.size_bytes - content.repeated_bytes,
+                        chunk_count: content.chunk_count,
+                    });
+                }
+            }
+        }
+        self.contents = contents.into_values().collect();
+        self.contents.sort_unstable_by_key(|content| content.digest);
+        let number = |(number, content): (usize, &FrozenContent)| {
+            (content.digest, u32::try_from(number).expect("fewer than 2^32 contents"))
+        };
+        self.contents.iter().enumerate().map(number).collect()
+    }
+
+    fn take_documents(
+        &mut self,
+        root: u16,
+        index: &Index,
+        numbers: &HashMap<ContentDigest, u32>,
+        selection: &Selection,
+    ) {
+        for (path, document) in &index.documents {
+            if !selection.selects_path(path.as_bytes()) {
+                continue;
+            }
+            let Some(digest) = document.content else {
+                self.unread.push((root, path.clone(), document.state));
+                continue;
+            };
+            let selected =
+                index.contents.get(&digest).is_some_and(|content| selection.selects_size(content.size_bytes));
+            if let Some(number) = numbers.get(&digest).filter(|_| selected) {
+                self.documents.push(FrozenDocument {
+                    root,
+                    path: path.clone(),
+                    content: ContentIndex(*number),
+                    modified: document.modified,
+                    changing: document.state == DocumentState::Changing,
+                });
+            }
+        }
+    }
+
+    /// Opens the runs. A content that several indexes have is counted through the first of them alone.
+    fn take_runs(
+        &mut self,
+        indexes: &Indexes,
+        rows: &[&FrozenRow],
+        loaded: &[Arc<Index>],
+        numbers: &HashMap<ContentDigest, u32>,
+    ) -> Result<(), Error> {
+        let mut taken = vec![false; self.contents.len()];
+        for (row, index) in rows.iter().zip(loaded) {
+            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals() as usize];
+            for (digest, content) in &index.contents {
+                let Some(&number) = numbers.get(digest) else { continue };
+                if !std::mem::replace(&mut taken[number as usize], true) {
+                    map[content.ordinal as usize] = Some(ContentIndex(number));
+                }
+            }
+            let map: ContentMap = map.into_iter().collect();
+            for run in indexes.runs(IndexId(row.index), row.sequence)? {
+                self.shards.runs.push(RunInput { run, contents: map.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn roots(rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {
+    let (mut sites, mut parties) = (Vec::new(), Vec::new());
+    rows.iter().for_each(|row| {
+        sites.push(row.site.clone());
+        parties.push(row.party.clone());
+    });
+    for names in [&mut sites, &mut parties] {
+        names.sort();
+        names.dedup();
+    }
+    let place = |names: &[String], name: &String| {
+        let place = names.binary_search(name).expect("every name is in the list");
+        u16::try_from(place).expect("sites are few")
+    };
+    let invalid = |error: cognate_proto::name::NameError| Error::Invalid(error.to_string());
+    rows.iter()
+        .map(|row| {
+            Ok(FrozenRoot {
+                site_number: place(&sites, &row.site),
+                party_number: place(&parties, &row.party),
+                party: row.party.parse().map_err(invalid)?,
+                site: row.site.parse().map_err(invalid)?,
+                repository: row.repository.parse().map_err(invalid)?,
+                summary: row.summary.clone().unwrap_or_default(),
+            })
+        })
+        .collect()
+}
