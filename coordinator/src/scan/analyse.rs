@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// What became of a document: the first that applies (DESIGN 5.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Status {
+pub(crate) enum Status {
     /// It has no bytes.
     ExcludedEmpty,
     /// All its bytes are template.

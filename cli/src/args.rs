@@ -1,0 +1,279 @@
+//! The command line: every command, option and default, as they are typed.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cognate_coordinator::{Containment, Thresholds};
+use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::selection::{Selection, SelectionRule};
+
+use crate::exit::usage;
+use crate::trace::{LogFormat, LogLevel};
+
+/// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
+#[derive(Parser, Debug)]
+#[command(name = "cognate", version, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// How lines of the log look [default: compact on a terminal, else json]
+    #[arg(long, global = true, env = "COGNATE_LOG_FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// From which severity on events are logged
+    #[arg(long, global = true, env = "COGNATE_LOG_LEVEL", default_value = "warn")]
+    pub(crate) log_level: LogLevel,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Compare folders: who has what in common
+    Compare(CompareArgs),
+    /// Show what a file becomes: its chunks, their tags, its digest
+    Fingerprint(FingerprintArgs),
+    #[command(external_subcommand)]
+    Later(Vec<OsString>),
+}
+
+/// Compares folders on this machine, each as a site of its own, with nothing to set up.
+///
+/// Real workers fingerprint the folders and a real coordinator compares them, all in this process: what the result says
+/// is what a federation of separate machines would say.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate compare old=release-1 new=release-2
+  cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
+  cognate compare /home/me/papers            # duplicates within one folder
+  cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
+pub(crate) struct CompareArgs {
+    /// Folders, as NAME=DIR or just DIR; NAME is [PARTY:]SITE[/REPOSITORY]
+    #[arg(required = true, value_name = "NAME=DIR")]
+    pub(crate) folders: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) scan: ScanArgs,
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Write the result here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Keep what was learned in this folder, so that a second run reads only what changed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Rows of each list of the text report; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+}
+
+/// What a scan is about, and what counts.
+#[derive(Args, Debug)]
+pub(crate) struct ScanArgs {
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// A link needs this many bytes in common, or --min-containment [default: 16384]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
+    pub(crate) min_shared_bytes: Option<u64>,
+    /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes
+    #[arg(long, value_name = "X", default_value = "0.5", help_heading = "What counts")]
+    pub(crate) min_containment: Containment,
+    /// Count only what crosses sites (parties, where there are two or more)
+    #[arg(long, help_heading = "What counts")]
+    pub(crate) across_only: bool,
+    /// Only documents that match; a pattern without `/` matches names at any depth
+    #[arg(long, value_name = "GLOB", help_heading = "What is read")]
+    pub(crate) include: Vec<String>,
+    /// No documents or folders that match
+    #[arg(long, value_name = "GLOB", help_heading = "What is read")]
+    pub(crate) exclude: Vec<String>,
+    /// No documents larger than this
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is read")]
+    pub(crate) size_max: Option<u64>,
+    /// Read what symbolic links point to as well
+    #[arg(long, help_heading = "What is read")]
+    pub(crate) follow: bool,
+    /// Go on without sites that are not done after this long: 10s, 5m, 2h
+    #[arg(long, value_name = "D", value_parser = humantime::parse_duration, help_heading = "How")]
+    pub(crate) sync_deadline: Option<Duration>,
+    /// Fail when something was unreadable or a site was missing
+    #[arg(long, help_heading = "How")]
+    pub(crate) require_complete: bool,
+    /// Compare what the last run with the same --state has left, without reading anything
+    #[arg(long, help_heading = "How")]
+    pub(crate) no_sync: bool,
+    /// Working memory of the comparison, at least 32MiB
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "128MiB", help_heading = "How")]
+    pub(crate) memory_budget: u64,
+    /// Threads [default: one for each processor]
+    #[arg(long, value_name = "N", help_heading = "How")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+/// How documents are fingerprinted.
+#[derive(Args, Debug)]
+pub(crate) struct MethodArgs {
+    /// The recipe
+    #[arg(long, value_parser = PossibleValuesParser::new(METHODS), default_value = "tttd", help_heading = "Method")]
+    pub(crate) method: String,
+    /// What of a document is fingerprinted
+    #[arg(long, value_parser = PossibleValuesParser::new(VIEWS), default_value = "raw", help_heading = "Method")]
+    pub(crate) view: String,
+    /// The mean length of a chunk, 80 to 1MiB [default: 1000]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
+    pub(crate) chunk_bytes: Option<u64>,
+    /// Further parameters of the method
+    #[arg(long, value_name = "K=V,…", help_heading = "Method")]
+    pub(crate) param: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeyArgs {
+    /// Fingerprint with the key in this file: 32 bytes, or 64 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// Shows what files become, for people and for other programs.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate fingerprint --format summary -- *.html
+  cognate fingerprint --chunk-bytes 100 --format ndjson -- report.txt")]
+pub(crate) struct FingerprintArgs {
+    /// Files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: FingerprintFormat,
+    /// Threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum ReportFormat {
+    /// Tables for people
+    Text,
+    /// One object, schema cognate.report/1
+    Json,
+    /// One object a line
+    Ndjson,
+    /// One row a member, for spreadsheets
+    Csv,
+    /// The result itself, a database that can be queried
+    Sqlite,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum FingerprintFormat {
+    /// A table of chunks
+    Text,
+    /// One object a file
+    Ndjson,
+    /// One line a file, no chunks
+    Summary,
+}
+
+/// The methods and views that the design names; those that are not there yet are told so.
+const METHODS: [&str; 9] = ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
+const VIEWS: [&str; 3] = ["raw", "text", "both"];
+
+/// The least working memory.
+const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
+
+impl MethodArgs {
+    /// The method that was asked for.
+    pub(crate) fn method(&self) -> anyhow::Result<Method> {
+        if self.method != "tttd" {
+            return Err(usage(format!("the method `{}` is not yet there in this version; use `tttd`", self.method)));
+        }
+        if self.view != "raw" {
+            return Err(usage(format!("the view `{}` is not yet there in this version; use `raw`", self.view)));
+        }
+        if let Some(param) = &self.param {
+            return Err(usage(format!("`tttd` has no parameter `{param}`; its one parameter is --chunk-bytes")));
+        }
+        Method::tttd(View::Raw, self.chunk_bytes.unwrap_or(1000)).map_err(|error| usage(error.to_string()))
+    }
+}
+
+impl KeyArgs {
+    /// The key that was asked for, or none.
+    pub(crate) fn key(&self) -> anyhow::Result<Key> {
+        let Some(path) = &self.key else { return Ok(Key::none()) };
+        let bytes = std::fs::read(path).with_context(|| format!("the key file `{}` cannot be read", path.display()))?;
+        Key::parse(&bytes).map_err(|error| usage(format!("the key file `{}`: {error}", path.display())))
+    }
+}
+
+impl ScanArgs {
+    /// What makes a link.
+    pub(crate) fn thresholds(&self) -> Thresholds {
+        Thresholds { min_shared_bytes: self.min_shared_bytes.unwrap_or(16_384), min_containment: self.min_containment }
+    }
+
+    /// Which documents the scan is about.
+    pub(crate) fn selection(&self) -> anyhow::Result<SelectionRule> {
+        let rule = SelectionRule {
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            size_bytes_max: self.size_max,
+        };
+        Selection::new(rule.clone()).map_err(|error| usage(error.to_string()))?;
+        Ok(rule)
+    }
+
+    /// The working memory.
+    pub(crate) fn memory_budget_bytes(&self) -> anyhow::Result<u64> {
+        if self.memory_budget < MEMORY_BUDGET_BYTES_LEAST {
+            return Err(usage("--memory-budget must be at least 32MiB"));
+        }
+        Ok(self.memory_budget)
+    }
+}
+
+/// The threads to use: as asked, or one for each processor.
+pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    asked.unwrap_or_else(all)
+}
+
+/// Reads a size: `500`, `4KB` (1000 each), `64MiB` (1024 each).
+fn size(text: &str) -> Result<u64, String> {
+    let size = bytesize::ByteSize::from_str(text);
+    size.map(|size| size.as_u64()).map_err(|_| "a size is a number, with a unit or without: 500, 4KB, 64MiB".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_read_as_they_are_written() {
+        let check = |text: &str, bytes| assert_eq!(size(text), Ok(bytes), "{text}");
+        check("500", 500);
+        check("4KB", 4000);
+        check("64MiB", 64 << 20);
+        check("0", 0);
+        for nonsense in ["", "x", "4XB", "-1"] {
+            assert!(size(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `cognate compare`: the whole federation in one process, a worker for each site and a coordinator, joined by pipes.
+
+mod folders;
+mod link;
+mod state;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, anyhow};
+use cognate_coordinator::report::Report;
+use cognate_coordinator::{Coordinator, CoordinatorConfig, ScanEnd, ScanProgress, ScanSpec};
+use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_worker::{Site, SiteConfig};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::folders::{Folders, SiteFolders};
+use self::link::Links;
+use self::state::State;
+use crate::args::{CompareArgs, ReportFormat, threads};
+use crate::exit::{Exit, usage};
+use crate::output;
+use crate::progress::Bars;
+
+/// How long a scan that was stopped may take to let go of its files.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// Runs the command.
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let plan = Plan::of(args)?;
+    plan.folders.check_readable()?;
+    let state = State::open(args.state.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
+    let outcome = runtime.block_on(scan(&plan, &state));
+    // Whatever still runs has nothing left to do that matters.
+    runtime.shutdown_timeout(STOP_WAIT);
+    match outcome? {
+        Outcome::Stopped(signal) => Ok(Exit::Signal(signal)),
+        Outcome::Ended(ScanEnd::Published(path)) => {
+            let report = Report::open(&path)?;
+            output::write(&report, args.format, args.output.as_deref(), args.limit)?;
+            exit_of(&report, args.scan.require_complete)
+        }
+        Outcome::Ended(ScanEnd::Cancelled) => Err(anyhow!("the scan was cancelled")),
+        Outcome::Ended(ScanEnd::Failed(reason)) => Err(anyhow!(reason)),
+    }
+}
+
+/// Everything that was asked for, checked.
+struct Plan {
+    folders: Folders,
+    spec: ScanSpec,
+    key: cognate_fingerprint::Key,
+}
+
+impl Plan {
+    fn of(args: &CompareArgs) -> anyhow::Result<Plan> {
+        let folders = Folders::parse(&args.folders)?;
+        if args.format == ReportFormat::Sqlite && args.output.is_none() {
+            return Err(usage("--format sqlite is a file: say where with -o FILE"));
+        }
+        if args.scan.no_sync && args.state.is_none() {
+            return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
+        }
+        let spec = ScanSpec {
+            repositories: folders.repositories(),
+            method: args.scan.method.method()?,
+            thresholds: args.scan.thresholds(),
+            across_only: args.scan.across_only,
+            selection: args.scan.selection()?,
+            follow_symlinks: args.scan.follow,
+            sync: !args.scan.no_sync,
+            sync_deadline: args.scan.sync_deadline,
+            memory_budget_bytes: args.scan.memory_budget_bytes()?,
+            threads: threads(args.scan.threads),
+        };
+        Ok(Plan { folders, spec, key: args.key.key()? })
+    }
+}
+
+enum Outcome {
+    Ended(ScanEnd),
+    /// A signal came: its number.
+    Stopped(u8),
+}
+
+/// Starts the coordinator and the workers, launches the scan, and follows it to its end.
+async fn scan(plan: &Plan, state: &State) -> anyhow::Result<Outcome> {
+    let coordinator =
+        Coordinator::open(&CoordinatorConfig { state_dir: state.coordinator(), durable: state.is_kept(), clock: now })?;
+    let coordinator = Arc::new(coordinator);
+    let (links, incoming) = Links::new();
+    let mut tasks = JoinSet::new();
+    {
+        let coordinator = Arc::clone(&coordinator);
+        tasks.spawn(async move {
+            if let Err(error) = coordinator.serve(incoming, std::future::pending()).await {
+                tracing::error!(%error, "the coordinator's transport failed");
+            }
+        });
+    }
+    for site in &plan.folders.sites {
+        coordinator.admit(&site.site, &site.party)?;
+        let worker = Arc::new(Site::open(site_config(plan, state, site))?);
+        let channel = links.connect(site.site.clone());
+        let name = site.site.clone();
+        tasks.spawn(async move {
+            if let Err(error) = cognate_worker::run(worker, channel, std::future::pending()).await {
+                tracing::error!(site = %name, %error, "the worker's session failed");
+            }
+        });
+    }
+    let id = coordinator.launch(plan.spec.clone())?;
+    let outcome = follow(&coordinator, id, &plan.spec.repositories).await;
+    tasks.abort_all();
+    outcome
+}
+
+fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
+    SiteConfig {
+        state_dir: state.site(&site.site),
+        remember: state.is_kept(),
+        repositories: site.repositories.clone(),
+        key: plan.key.clone(),
+        threads: plan.spec.threads,
+        clock: now,
+    }
+}
+
+/// Shows how far the scan is until it ends, or until somebody stops it.
+async fn follow(
+    coordinator: &Coordinator,
+    id: ScanId,
+    repositories: &[(SiteName, RepositoryName)],
+) -> anyhow::Result<Outcome> {
+    let mut progress = coordinator.watch(id)?;
+    let bars = Bars::new(repositories.iter().map(|(site, repository)| format!("{site}/{repository}")));
+    let mut interrupt = signal(tokio::signal::unix::SignalKind::interrupt())?;
+    let mut terminate = signal(tokio::signal::unix::SignalKind::terminate())?;
+    let outcome = loop {
+        tokio::select! {
+            changed = progress.changed() => {
+                changed.context("the scan ended without saying how")?;
+                let now = progress.borrow_and_update().clone();
+                bars.show(&now);
+                if let Some(end) = now.ended {
+                    break Outcome::Ended(end);
+                }
+            }
+            _ = interrupt.recv() => break stop(coordinator, id, &mut progress, 2).await,
+            _ = terminate.recv() => break stop(coordinator, id, &mut progress, 15).await,
+        }
+    };
+    bars.clear();
+    Ok(outcome)
+}
+
+/// Cancels the scan and gives it a moment to let go of its files.
+async fn stop(
+    coordinator: &Coordinator,
+    id: ScanId,
+    progress: &mut watch::Receiver<ScanProgress>,
+    number: u8,
+) -> Outcome {
+    coordinator.cancel(id);
+    let ended = progress.wait_for(|progress| progress.ended.is_some());
+    let _ = tokio::time::timeout(STOP_WAIT, ended).await;
+    Outcome::Stopped(number)
+}
+
+fn signal(kind: tokio::signal::unix::SignalKind) -> anyhow::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(kind).context("signals cannot be listened for")
+}
+
+/// Complete, or done with something missing.
+fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result<Exit> {
+    let unreadable: u64 = report.sites()?.iter().map(|site| site.unreadable).sum();
+    let missing = report.scan()?.missing;
+    for missing in &missing {
+        eprintln!("cognate: {}/{} is missing: {}", missing.site, missing.repository, missing.reason);
+    }
+    Ok(match (unreadable == 0 && missing.is_empty(), require_complete) {
+        (true, _) => Exit::Complete,
+        (false, true) => Exit::Failed,
+        (false, false) => Exit::Incomplete,
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the composition root: the clock is read here and handed down")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}

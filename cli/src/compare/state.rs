@@ -1,0 +1,83 @@
+//! Where a comparison keeps what it learns: a folder of the user's, or one that goes away with the process.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use cognate_proto::name::SiteName;
+
+/// The file that says that a folder is ours, and what it says.
+const MARKER: &str = "cognate-state";
+const MARKER_TEXT: &str = "cognate compare state 1\n";
+
+/// An open state folder.
+pub(super) struct State {
+    path: PathBuf,
+    kept: bool,
+    /// Held, so that no second process works in the folder; goes with this value.
+    _lock: Option<File>,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl State {
+    /// Opens the user's folder, or makes one that goes away.
+    pub(super) fn open(folder: Option<&Path>) -> anyhow::Result<State> {
+        let Some(path) = folder else {
+            let temporary = tempfile::Builder::new().prefix("cognate-").tempdir();
+            let temporary = temporary.context("no temporary folder can be made")?;
+            let path = temporary.path().to_owned();
+            return Ok(State { path, kept: false, _lock: None, _temporary: Some(temporary) });
+        };
+        let context = || format!("the state folder `{}` cannot be used", path.display());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(context)?;
+        let lock = claim(path).with_context(context)?;
+        Ok(State { path: path.to_owned(), kept: true, _lock: Some(lock), _temporary: None })
+    }
+
+    /// Whether there will be a next time.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept
+    }
+
+    pub(super) fn coordinator(&self) -> PathBuf {
+        self.path.join("coordinator")
+    }
+
+    pub(super) fn site(&self, site: &SiteName) -> PathBuf {
+        self.path.join("sites").join(site.as_str())
+    }
+}
+
+/// Makes sure that the folder is ours, and ours alone.
+fn claim(path: &Path) -> anyhow::Result<File> {
+    let marker = path.join(MARKER);
+    let mut file = match File::options().read(true).write(true).open(&marker) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if std::fs::read_dir(path)?.next().is_some() {
+                return Err(anyhow!("it is not empty and holds no state of Cognate's: name another folder"));
+            }
+            File::options().read(true).write(true).create(true).truncate(false).open(&marker)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(anyhow!("another process is using it")),
+        Err(TryLockError::Error(error)) => return Err(error.into()),
+    }
+    let mut text = String::new();
+    let readable = file.read_to_string(&mut text);
+    match (readable, text.as_str()) {
+        (Ok(_), MARKER_TEXT) => {}
+        // Made a moment ago, here or by a process that was stopped before it came to write.
+        (Ok(_), "") => {
+            file.write_all(MARKER_TEXT.as_bytes())?;
+            file.sync_all()?;
+        }
+        _ => return Err(anyhow!("it was made by another version of Cognate: name another folder")),
+    }
+    Ok(file)
+}

@@ -1,0 +1,91 @@
+//! How a command ends: the codes that scripts rely on, and the one line that says why.
+
+use std::process::ExitCode;
+
+/// The exit codes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// Everything was done.
+    Complete,
+    /// It failed.
+    Failed,
+    /// The command line or the configuration makes no sense.
+    Usage,
+    /// Done, but something was unreadable or a site was missing.
+    Incomplete,
+    /// Stopped by a signal: 128 and its number.
+    Signal(u8),
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Exit::Complete => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Incomplete => 3,
+            Exit::Signal(number) => 128 + number,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// What was typed cannot be done: says what to type instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+/// A usage error with this message.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
+}
+
+/// Commands that the design names and this version does not have.
+const LATER: [&str; 12] = [
+    "coordinator",
+    "worker",
+    "site",
+    "operator",
+    "repo",
+    "scan",
+    "report",
+    "explain",
+    "find",
+    "template",
+    "evaluate",
+    "text",
+];
+
+/// The answer to a command that is not there.
+pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
+    let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    if LATER.contains(&name.as_str()) {
+        return usage(format!("`cognate {name}` is not yet there in this version; `cognate --help` lists what is"));
+    }
+    usage(format!("there is no command `{name}`; `cognate --help` lists what there is"))
+}
+
+/// Which code an error ends with.
+pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failed }
+}
+
+/// An error and its causes on one line.
+pub(crate) fn line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.contains(&cause) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&cause);
+    }
+    line.replace('\n', " ")
+}

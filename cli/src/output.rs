@@ -1,0 +1,66 @@
+//! A report in the format that was asked for, on standard output or in a file that appears only once it is whole.
+
+mod csv;
+mod json;
+mod table;
+mod text;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context as _;
+use cognate_coordinator::report::Report;
+
+use crate::args::ReportFormat;
+
+/// Writes the report.
+pub(crate) fn write(report: &Report, format: ReportFormat, file: Option<&Path>, limit: usize) -> anyhow::Result<()> {
+    let Some(path) = file else {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let written = write_to(report, format, limit, &mut out).and_then(|()| Ok(out.flush()?));
+        return match written {
+            // Whoever reads has seen enough: `cognate compare … | head`.
+            Err(error) if is_closed_pipe(&error) => Ok(()),
+            written => written,
+        };
+    };
+    let context = || format!("`{}` cannot be written", path.display());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
+    if format == ReportFormat::Sqlite {
+        std::fs::copy(report.path(), beside.path()).with_context(context)?;
+    } else {
+        let mut out = BufWriter::with_capacity(1 << 16, beside.as_file());
+        write_to(report, format, limit, &mut out)?;
+        out.flush().with_context(context)?;
+    }
+    make_readable(beside.as_file()).with_context(context)?;
+    beside.persist(path).with_context(context)?;
+    Ok(())
+}
+
+fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    match format {
+        ReportFormat::Text => text::write(report, limit, out),
+        ReportFormat::Json => json::write(report, out),
+        ReportFormat::Ndjson => json::write_lines(report, out),
+        ReportFormat::Csv => csv::write(report, out),
+        ReportFormat::Sqlite => unreachable!("a database is a file: checked with the arguments"),
+    }
+}
+
+/// Temporary files are private; a report is a file like any other.
+fn make_readable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let is_closed = |cause: &(dyn std::error::Error + 'static)| {
+        let direct = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let inside = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        direct.or(inside) == Some(io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(is_closed)
+}

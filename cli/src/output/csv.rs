@@ -1,0 +1,109 @@
+//! The report as CSV: one row for each member of an identical set or a cluster. The columns are described in
+//! `docs/report.md`.
+
+use std::io::Write;
+
+use cognate_coordinator::report::{ClusterSection, IdenticalSet, Report};
+
+const COLUMNS: [&str; 15] = [
+    "kind",
+    "id",
+    "relation",
+    "site",
+    "repository",
+    "path",
+    "path_escaped",
+    "size_bytes",
+    "payload_bytes",
+    "modified",
+    "copies",
+    "identical",
+    "representative",
+    "resemblance",
+    "in_representative",
+];
+
+/// Writes the report.
+pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
+    rows.write_record(COLUMNS)?;
+    report.identical(|set| write_set(&mut rows, &set))?;
+    report.clusters(|cluster| write_cluster(&mut rows, &cluster))?;
+    Ok(rows.flush()?)
+}
+
+fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::Result<()> {
+    for document in &set.documents {
+        rows.write_record([
+            "identical",
+            &set.id,
+            set.tier,
+            &document.site,
+            &document.repository,
+            &cell(&document.path),
+            flag(document.path_escaped),
+            &set.size_bytes.to_string(),
+            "",
+            &document.modified,
+            &set.documents.len().to_string(),
+            &set.id,
+            "",
+            "1",
+            "1",
+        ])?;
+    }
+    Ok(())
+}
+
+fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -> anyhow::Result<()> {
+    for (place, document) in cluster.documents.iter().enumerate() {
+        let representative = place == cluster.representative;
+        let link = cluster.links.iter().find(|link| {
+            (link.a, link.b) == (place, cluster.representative) || (link.a, link.b) == (cluster.representative, place)
+        });
+        // What is not linked with the representative has nothing to say there; it is not zero.
+        let resemblance = link.map(|link| link.resemblance.to_f64().to_string());
+        let within = link.map(|link| if link.a == place { link.a_in_b } else { link.b_in_a }.to_f64().to_string());
+        let own = || if representative { "1".to_owned() } else { String::new() };
+        rows.write_record([
+            "cluster",
+            &cluster.id,
+            &cluster.relation,
+            &document.site,
+            &document.repository,
+            &cell(&document.path),
+            flag(document.path_escaped),
+            &document.size_bytes.to_string(),
+            &document.payload_bytes.to_string(),
+            &document.modified,
+            &document.copies.to_string(),
+            document.identical.as_deref().unwrap_or(""),
+            if representative { "yes" } else { "" },
+            &resemblance.unwrap_or_else(own),
+            &within.unwrap_or_else(own),
+        ])?;
+    }
+    Ok(())
+}
+
+fn flag(escaped: Option<bool>) -> &'static str {
+    if escaped.is_some() { "yes" } else { "" }
+}
+
+/// A text that no spreadsheet takes for a formula.
+fn cell(text: &str) -> String {
+    let dangerous = |first: char| matches!(first, '=' | '+' | '-' | '@') || first.is_control();
+    if text.starts_with(dangerous) { format!("'{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (text, shown) in [("=1+1", "'=1+1"), ("-rf", "'-rf"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=b", "a=b")] {
+            assert_eq!(cell(text), shown);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What became of each document from one site to the other, told by folder.
+//!
+//! A table of folders that is short and still says where things happened: it begins with the root alone and opens, again
+//! and again, the folder in which most documents differ, until there are enough rows.
+
+use std::collections::BTreeMap;
+
+use anyhow::Error;
+use cognate_coordinator::report::{DocumentSection, Report, SiteSection};
+use cognate_proto::path::printable;
+
+/// Two sites side by side.
+pub(super) struct Places {
+    names: [String; 2],
+    folders: BTreeMap<String, Sums>,
+    changed: Vec<Change>,
+    moved: Vec<Change>,
+    only: [Vec<Change>; 2],
+}
+
+/// A document that is not just the same at both.
+pub(super) struct Change {
+    pub(super) path: String,
+    pub(super) moved_to: Option<String>,
+    pub(super) size_bytes: u64,
+    pub(super) shared_bytes: u64,
+}
+
+/// Documents by what became of them. All but `only[1]` are counted at the first site.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Sums {
+    pub(super) same: u64,
+    pub(super) changed: u64,
+    pub(super) moved: u64,
+    pub(super) only: [u64; 2],
+}
+
+impl Sums {
+    fn differing(&self) -> u64 {
+        self.changed + self.moved + self.only[0] + self.only[1]
+    }
+
+    fn add(&mut self, other: Sums) {
+        self.same += other.same;
+        self.changed += other.changed;
+        self.moved += other.moved;
+        self.only[0] += other.only[0];
+        self.only[1] += other.only[1];
+    }
+}
+
+/// A row of the table.
+pub(super) struct PlaceRow {
+    pub(super) folder: String,
+    pub(super) sums: Sums,
+}
+
+impl Places {
+    pub(super) fn of(report: &Report, sites: [&SiteSection; 2]) -> anyhow::Result<Places> {
+        let names = sites.map(|site| match site.repository.as_str() {
+            "main" => site.site.clone(),
+            repository => format!("{}/{repository}", site.site),
+        });
+        let empty = || [Vec::new(), Vec::new()];
+        let mut places =
+            Places { names, folders: BTreeMap::new(), changed: Vec::new(), moved: Vec::new(), only: empty() };
+        let first = (sites[0].site.as_str(), sites[0].repository.as_str());
+        report.documents::<Error>(|document| {
+            let side = usize::from((document.site.as_str(), document.repository.as_str()) != first);
+            places.take(side, document);
+            Ok(())
+        })?;
+        // What differs most comes first: the bytes that are not in common.
+        for list in [&mut places.changed, &mut places.moved] {
+            list.sort_by_key(|change| std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes)));
+        }
+        places.only.iter_mut().for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
+        Ok(places)
+    }
+
+    fn take(&mut self, side: usize, document: DocumentSection) {
+        let mut sums = Sums::default();
+        let path = printable(document.path.as_bytes()).into_owned();
+        let folder = document.path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let change = |moved_to: Option<String>, shared_bytes: u64| Change {
+            path: path.clone(),
+            moved_to,
+            size_bytes: document.size_bytes,
+            shared_bytes,
+        };
+        match (&document.partner, side) {
+            (None, _) if document.status.starts_with("excluded(empty") => return,
+            (None, side) => {
+                sums.only[side] = 1;
+                self.only[side].push(change(None, 0));
+            }
+            (Some(_), 1) => return,
+            (Some(partner), _) => {
+                let in_place = partner.path == document.path;
+                match (in_place, partner.relation.as_str()) {
+                    (true, "identical") => sums.same = 1,
+                    (true, _) => {
+                        sums.changed = 1;
+                        self.changed.push(change(None, partner.shared_bytes));
+                    }
+                    (false, relation) => {
+                        sums.moved = 1;
+                        if relation != "identical" {
+                            let to = printable(partner.path.as_bytes()).into_owned();
+                            self.moved.push(change(Some(to), partner.shared_bytes));
+                        }
+                    }
+                }
+            }
+        }
+        self.folders.entry(folder).or_default().add(sums);
+    }
+
+    pub(super) fn names(&self) -> [&str; 2] {
+        [&self.names[0], &self.names[1]]
+    }
+
+    pub(super) fn changed(&self) -> &[Change] {
+        &self.changed
+    }
+
+    pub(super) fn moved(&self) -> &[Change] {
+        &self.moved
+    }
+
+    pub(super) fn only(&self, side: usize) -> &[Change] {
+        &self.only[side]
+    }
+
+    /// At most about `limit` rows that together count every document once.
+    pub(super) fn rows(&self, limit: usize) -> Vec<PlaceRow> {
+        let mut open = vec![Node::of(String::new(), &self.folders)];
+        while open.len() < limit {
+            let widest = open
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| node.can_open(&self.folders))
+                .max_by_key(|(place, node)| (node.sums.differing(), std::cmp::Reverse(*place)));
+            let Some((place, _)) = widest else { break };
+            let node = open.remove(place);
+            open.extend(node.opened(&self.folders));
+        }
+        open.sort_by(|a, b| a.folder.cmp(&b.folder));
+        let all_the_same = |node: &&Node| node.sums.differing() == 0;
+        let quiet = open.iter().filter(all_the_same).fold(Sums::default(), |mut sums, node| {
+            sums.add(node.sums);
+            sums
+        });
+        let mut rows: Vec<PlaceRow> = open.iter().filter(|node| !all_the_same(node)).map(|node| node.row()).collect();
+        if quiet.same > 0 {
+            let folder = if rows.is_empty() { "everything" } else { "everything else" }.to_owned();
+            rows.push(PlaceRow { folder, sums: quiet });
+        }
+        rows
+    }
+}
+
+/// A folder with all below it, or only with the documents that lie in it directly.
+struct Node {
+    folder: String,
+    direct_only: bool,
+    sums: Sums,
+}
+
+impl Node {
+    fn of(folder: String, folders: &BTreeMap<String, Sums>) -> Node {
+        let mut sums = Sums::default();
+        below(&folder, folders).for_each(|(_, own)| sums.add(*own));
+        Node { folder, direct_only: false, sums }
+    }
+
+    fn can_open(&self, folders: &BTreeMap<String, Sums>) -> bool {
+        !self.direct_only
+            && self.sums.differing() > 0
+            && below(&self.folder, folders).any(|(name, _)| *name != self.folder)
+    }
+
+    /// The folder's own documents, and each of its folders.
+    fn opened(self, folders: &BTreeMap<String, Sums>) -> Vec<Node> {
+        let prefix = if self.folder.is_empty() { 0 } else { self.folder.len() + 1 };
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut last = String::new();
+        for (name, own) in below(&self.folder, folders) {
+            if *name == self.folder {
+                nodes.push(Node { folder: self.folder.clone(), direct_only: true, sums: *own });
+                continue;
+            }
+            let child = name[prefix..].split('/').next().unwrap_or_default();
+            let child = format!("{}{child}", &name[..prefix]);
+            if child != last {
+                nodes.push(Node::of(child.clone(), folders));
+                last = child;
+            }
+        }
+        nodes
+    }
+
+    fn row(&self) -> PlaceRow {
+        let name = printable(self.folder.as_bytes());
+        let folder = match (self.direct_only, self.folder.is_empty()) {
+            (true, true) => "(in the root itself)".to_owned(),
+            (true, false) => format!("{name}/ (in it directly)"),
+            (false, true) => "(all)".to_owned(),
+            (false, false) => format!("{name}/"),
+        };
+        PlaceRow { folder, sums: self.sums }
+    }
+}
+
+/// A folder and all folders below it.
+fn below<'a>(
+    folder: &'a str,
+    folders: &'a BTreeMap<String, Sums>,
+) -> Box<dyn Iterator<Item = (&'a String, &'a Sums)> + 'a> {
+    if folder.is_empty() {
+        return Box::new(folders.iter());
+    }
+    let own = folders.get_key_value(folder).into_iter();
+    // `/` is followed by `0` among bytes: this is every name that begins with `folder/`.
+    let inner = folders.range(format!("{folder}/")..format!("{folder}0"));
+    Box::new(own.chain(inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(folders: &[(&str, u64, u64)], limit: usize, rows: &[(&str, u64, u64)]) {
+        let sums = |same, changed| Sums { same, changed, ..Sums::default() };
+        let folders = folders.iter().map(|(name, same, changed)| ((*name).to_owned(), sums(*same, *changed))).collect();
+        let empty = || [Vec::new(), Vec::new()];
+        let places = Places { names: ["a".into(), "b".into()], folders, changed: vec![], moved: vec![], only: empty() };
+        let shown: Vec<_> =
+            places.rows(limit).into_iter().map(|row| (row.folder, row.sums.same, row.sums.changed)).collect();
+        let rows: Vec<_> = rows.iter().map(|(name, same, changed)| ((*name).to_owned(), *same, *changed)).collect();
+        assert_eq!(shown, rows);
+    }
+
+    #[test]
+    fn folders_are_opened_where_most_documents_differ() {
+        let folders = [("", 1, 0), ("a", 5, 0), ("b", 2, 1), ("b/x", 0, 9), ("b/y", 4, 0), ("b-c", 1, 1)];
+        check(&folders, 1, &[("(all)", 13, 11)]);
+        check(&folders, 4, &[("b/", 6, 10), ("b-c/", 1, 1), ("everything else", 6, 0)].map(|row| row));
+        check(
+            &folders,
+            6,
+            &[("b/ (in it directly)", 2, 1), ("b-c/", 1, 1), ("b/x/", 0, 9), ("everything else", 10, 0)],
+        );
+    }
+
+    #[test]
+    fn equal_trees_are_one_row() {
+        check(&[("", 1, 0), ("a", 5, 0)], 9, &[("everything", 6, 0)]);
+    }
+}
