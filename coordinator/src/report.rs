@@ -380,45 +380,74 @@ impl Report {
     /// Every document with what became of it.
     pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
         let sql = "SELECT d.path, d.modified, d.status, r.site, r.repository, c.size_bytes, c.payload_bytes, c.digest,
-                          p.path AS partner_path, pr.site AS partner_site, pr.repository AS partner_repository,
-                          d.partner_shared_bytes, d.partner_relation
+                          p.path, pr.site, pr.repository, d.partner_shared_bytes, d.partner_relation
                    FROM document d JOIN root r ON r.id = d.root JOIN content c ON c.id = d.content
                    LEFT JOIN document p ON p.id = d.partner LEFT JOIN root pr ON pr.id = p.root
                    ORDER BY d.id";
+        let partner = |row: &Row<'_>| -> rusqlite::Result<Option<PartnerRow>> {
+            let Some(bytes) = row.get_ref(8)?.as_blob_or_null()? else { return Ok(None) };
+            let (path, path_escaped) = path_of(bytes);
+            Ok(Some(PartnerRow {
+                path,
+                path_escaped,
+                relation: row.get(12)?,
+                repository: row.get(10)?,
+                shared_bytes: row.get(11)?,
+                site: row.get(9)?,
+            }))
+        };
         self.each_or(
             sql,
             |row| {
-                let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>("path")?);
-                let partner_path: Option<Vec<u8>> = row.get("partner_path")?;
-                let partner = match partner_path {
-                    None => None,
-                    Some(bytes) => {
-                        let (path, path_escaped) = path_of(&bytes);
-                        Some(PartnerRow {
-                            path,
-                            path_escaped,
-                            relation: row.get("partner_relation")?,
-                            repository: row.get("partner_repository")?,
-                            shared_bytes: row.get("partner_shared_bytes")?,
-                            site: row.get("partner_site")?,
-                        })
-                    }
-                };
+                let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
                 Ok(Some(DocumentSection {
-                    content: hex(&row.get::<_, Vec<u8>>("digest")?),
-                    modified: time(row.get("modified")?),
-                    partner,
+                    content: hex(row.get_ref(7)?.as_blob()?),
+                    modified: time(row.get(1)?),
+                    partner: partner(row)?,
                     path,
                     path_escaped,
-                    payload_bytes: row.get("payload_bytes")?,
-                    repository: row.get("repository")?,
-                    site: row.get("site")?,
-                    size_bytes: row.get("size_bytes")?,
-                    status: row.get("status")?,
+                    payload_bytes: row.get(6)?,
+                    repository: row.get(4)?,
+                    site: row.get(3)?,
+                    size_bytes: row.get(5)?,
+                    status: row.get(2)?,
                 }))
             },
             &mut each,
         )
+    }
+
+    /// What became of each document of two sites, in few words: for whoever counts rather than lists. Where the partner
+    /// has the same path, it is not told again.
+    pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT d.root, d.path, c.size_bytes, d.status = 'excluded(empty)', d.partner_shared_bytes,
+                          d.partner_relation = 'identical', CASE WHEN p.path = d.path THEN NULL ELSE p.path END
+                   FROM document d JOIN content c ON c.id = d.content LEFT JOIN document p ON p.id = d.partner
+                   ORDER BY d.id";
+        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            let fate = || -> rusqlite::Result<Fate<'_>> {
+                let shared_bytes: Option<u64> = row.get(4)?;
+                let partner = match shared_bytes {
+                    None => None,
+                    Some(shared_bytes) => Some(FatePartner {
+                        shared_bytes,
+                        same_bytes: row.get(5)?,
+                        moved_to: row.get_ref(6)?.as_blob_or_null()?,
+                    }),
+                };
+                Ok(Fate {
+                    site: row.get(0)?,
+                    path: row.get_ref(1)?.as_blob()?,
+                    size_bytes: row.get(2)?,
+                    empty: row.get(3)?,
+                    partner,
+                })
+            };
+            each(fate().map_err(|error| self.failed(error))?)?;
+        }
+        Ok(())
     }
 
     /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, and the digest itself. Equal
@@ -537,7 +566,7 @@ impl<W: std::io::Write> Canonical<'_, W> {
 
 /// Columns 3 to 7 of the queries that list documents.
 fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
-    let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(3)?);
+    let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
     let modified = time(row.get(4)?);
     Ok(Located { modified, path, path_escaped, repository: row.get(6)?, site: row.get(5)? })
 }
@@ -556,7 +585,9 @@ fn reversed(relation: &str) -> &str {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// A time as text. One that no calendar has is shown at the edge.

@@ -215,6 +215,7 @@ impl Scans {
                 .collect();
             return Err(Error::NothingToAnalyse(reasons.join("; ")));
         }
+        tracing::info!(scan = %scan.id, "synced");
         row.step = ScanStep::Frozen.into();
         Ok(row)
     }
@@ -327,6 +328,7 @@ impl Scans {
         at(AnalysisPhase::Freezing, 0, 0);
         let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
         let frozen = Frozen::build(&self.indexes, &row, &selection)?;
+        tracing::info!(scan = %scan.id, documents = frozen.documents.len(), contents = frozen.contents.len(), "frozen");
         let folder = self.folder.join(scan.id.to_string());
         let spill_dir = folder.join("spill");
         std::fs::create_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
@@ -334,10 +336,12 @@ impl Scans {
             at(AnalysisPhase::Comparing, done, total);
         })?;
         std::fs::remove_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
+        tracing::info!(scan = %scan.id, clusters = findings.analysis.clusters.len(), "analysed");
         at(AnalysisPhase::Publishing, 0, 0);
         let path = folder.join("result.sqlite");
         let finished = seconds((self.clock)());
         result::write(&path, &result::Publication { scan, row: &row, finished, frozen: &frozen, findings: &findings })?;
+        tracing::info!(scan = %scan.id, "published");
         row.step = ScanStep::Published.into();
         self.store.put_scan(scan.id, &row)?;
         self.store.barrier()?;

@@ -6,7 +6,7 @@ mod places;
 use std::io::Write;
 
 use anyhow::Error;
-use cognate_coordinator::report::{ClusterSection, FolderSection, IdenticalSet, Report, SiteSection};
+use cognate_coordinator::report::{ClusterSection, FolderPlace, FolderSection, IdenticalSet, Report, SiteSection};
 use cognate_proto::path::printable;
 
 use self::places::{Change, Places};
@@ -118,7 +118,7 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
 
 /// What became of the folders of two sites: same, changed, moved, only here, only there.
 fn write_places(places: &Places, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let rows = places.rows(limit.max(10));
+    let rows = places.rows(limit.max(15));
     if rows.is_empty() {
         return Ok(());
     }
@@ -139,7 +139,7 @@ fn write_places(places: &Places, limit: usize, out: &mut impl Write) -> anyhow::
     writeln!(out, "{}", table(&headings, rows))?;
     writeln!(
         out,
-        "  (same: equal bytes under the same path · changed: a relative under the same path · moved: a copy or a relative elsewhere)"
+        "  (same: equal bytes under the same path · changed: other bytes under the same path · moved: a copy or a relative elsewhere)"
     )?;
     Ok(())
 }
@@ -166,20 +166,28 @@ fn write_folder_pairs(report: &Report, limit: usize, out: &mut impl Write) -> an
     list.write("FOLDERS IN COMMON", &["FOLDER", "STANDS AT", " DOCUMENTS", " BYTES", "AS"], out)
 }
 
+/// A pair is told from the side that has documents in it.
 fn folder_row(pair: &FolderSection) -> Vec<String> {
-    let place = |place: &cognate_coordinator::report::FolderPlace| {
+    let place = |place: &FolderPlace| {
         let path = if place.path.is_empty() { "/" } else { &place.path };
         format!("{}: {}", place.site, shorten(&printable(path.as_bytes())))
     };
-    let of = |documents: u64, total: u64| format!("{} of {}", count(documents), count(total));
-    let documents = of(pair.documents_a.max(1).min(pair.documents_total_a), pair.documents_total_a);
-    let share = match pair.relation.as_str() {
-        "identical" => "identical".to_owned(),
-        "contained" => "all of it, among others".to_owned(),
-        "contains" => "all there is there".to_owned(),
-        _ => format!("{} of its bytes", percent(pair.shared_bytes_a, pair.bytes_a)),
+    let from_a = pair.documents_a > 0;
+    let (from, to) = if from_a { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
+    let (documents, total) = match from_a {
+        true => (pair.documents_a, pair.documents_total_a),
+        false => (pair.documents_b, pair.documents_total_b),
     };
-    vec![place(&pair.a), place(&pair.b), documents, bytes(pair.shared_bytes_a.max(pair.shared_bytes_b)), share]
+    let (shared_bytes, all_bytes) =
+        if from_a { (pair.shared_bytes_a, pair.bytes_a) } else { (pair.shared_bytes_b, pair.bytes_b) };
+    let share = match (pair.relation.as_str(), from_a) {
+        ("identical", _) => "identical".to_owned(),
+        ("contained", true) | ("contains", false) => "all of it, among others".to_owned(),
+        ("contains", true) | ("contained", false) => "all there is there".to_owned(),
+        _ => format!("{} of its bytes", percent(shared_bytes, all_bytes)),
+    };
+    let documents = format!("{} of {}", count(documents), count(total));
+    vec![place(from), place(to), documents, bytes(shared_bytes), share]
 }
 
 /// Documents that changed, those with most changed bytes first; then what only one side has.

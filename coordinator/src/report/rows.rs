@@ -389,3 +389,29 @@ pub struct PartnerRow {
     /// Its site.
     pub site: String,
 }
+
+/// What became of a document, in few words.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate<'a> {
+    /// The place of its repository among the report's sites.
+    pub site: usize,
+    /// Its path, as bytes.
+    pub path: &'a [u8],
+    /// Its size.
+    pub size_bytes: u64,
+    /// Whether it has no bytes.
+    pub empty: bool,
+    /// The document of another repository that it is best compared with.
+    pub partner: Option<FatePartner<'a>>,
+}
+
+/// The document that another is best compared with, in few words.
+#[derive(Clone, Copy, Debug)]
+pub struct FatePartner<'a> {
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Whether they are the same bytes.
+    pub same_bytes: bool,
+    /// The partner's path, where it is another.
+    pub moved_to: Option<&'a [u8]>,
+}

@@ -1,9 +1,9 @@
 //! Folders: where the other side keeps what a folder holds.
 //!
 //! Every document is given one partner in another repository: a copy of the same bytes, or else the content it shares
-//! most with; among several, the one whose path is most like its own from the end. What a path and its partner's have in
-//! common at the end is then taken off both, and what is left is a pair of folders: the highest one that explains where
-//! the documents below it went. A tree that was moved as a whole gives one pair, not one for each of its folders.
+//! most with; among several, the one whose path is most like its own from the end. The folders of the two are a pair; pairs
+//! whose folders have the same name come together in their parents, so that a tree that was moved as a whole is told
+//! once, by the highest pair that explains where its documents went.
 
 use std::collections::HashMap;
 
@@ -122,12 +122,21 @@ pub(crate) fn reversed(relation: Relation) -> Relation {
 
 /// How many bytes of whole names two paths have in common at their ends.
 fn common_end(a: &[u8], b: &[u8]) -> usize {
-    let names = |path: &[u8]| path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec).collect::<Vec<_>>();
-    let (a, b) = (names(a), names(b));
-    a.iter().zip(&b).take_while(|(a, b)| a == b).map(|(name, _)| name.len() + 1).sum()
+    let equal = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (a_rest, b_rest) = (&a[..a.len() - equal], &b[..b.len() - equal]);
+    let whole = |rest: &[u8]| rest.is_empty() || rest.ends_with(b"/");
+    if whole(a_rest) && whole(b_rest) {
+        return equal;
+    }
+    // The first name of the common end is only a part of a name.
+    let end = &a[a.len() - equal..];
+    end.iter().position(|byte| *byte == b'/').map_or(0, |slash| equal - slash - 1)
 }
 
-#[derive(Default)]
+/// Two folders, those of the root that comes first before the other.
+type Pair<'a> = ([u16; 2], [&'a [u8]; 2]);
+
+#[derive(Clone, Copy, Default)]
 struct Sums {
     documents: [u64; 2],
     shared_bytes: [u64; 2],
@@ -135,53 +144,24 @@ struct Sums {
     copies_in_place: [u64; 2],
 }
 
-/// The folder pairs of all repositories, those with most bytes first.
-pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
-    let mut sums: HashMap<([u16; 2], Vec<u8>, Vec<u8>), Sums> = HashMap::new();
-    for (place, document) in frozen.documents.iter().enumerate() {
-        let Some(partner) = partners.of_document(place) else { continue };
-        let other = &frozen.documents[partner.document as usize];
-        let (own, theirs, in_place) = enclosing(document.path.as_bytes(), other.path.as_bytes());
-        // A pair is told once, from the side that comes first.
-        let swap = (document.root, own) > (other.root, theirs);
-        let side = usize::from(swap);
-        let key = match swap {
-            false => ([document.root, other.root], own.to_vec(), theirs.to_vec()),
-            true => ([other.root, document.root], theirs.to_vec(), own.to_vec()),
-        };
-        let sums = sums.entry(key).or_default();
-        sums.documents[side] += 1;
-        sums.shared_bytes[side] += partner.shared_bytes;
-        if partner.relation.is_none() {
-            sums.copies[side] += 1;
-            sums.copies_in_place[side] += u64::from(in_place);
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        for side in 0..2 {
+            self.documents[side] += other.documents[side];
+            self.shared_bytes[side] += other.shared_bytes[side];
+            self.copies[side] += other.copies[side];
+            self.copies_in_place[side] += other.copies_in_place[side];
         }
     }
-    let totals = Totals::of(frozen, sums.keys());
-    let mut pairs: Vec<FolderPair> = sums
-        .into_iter()
-        .map(|((roots, a, b), sums)| {
-            let total = [totals.below(roots[0], &a), totals.below(roots[1], &b)];
-            let documents_total = total.map(|(documents, _)| documents);
-            let all = |side: usize| sums.copies[side] == documents_total[side];
-            let in_place = sums.copies_in_place == documents_total;
-            let relation = match (all(0), all(1)) {
-                (true, true) if in_place => FolderRelation::Identical,
-                (true, _) => FolderRelation::Contained,
-                (_, true) => FolderRelation::Contains,
-                _ => FolderRelation::Overlaps,
-            };
-            FolderPair {
-                roots,
-                paths: [a, b],
-                relation,
-                documents: sums.documents,
-                shared_bytes: sums.shared_bytes,
-                documents_total,
-                size_bytes: total.map(|(_, size_bytes)| size_bytes),
-            }
-        })
-        .collect();
+}
+
+/// The folder pairs of all repositories, those with most bytes first.
+pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
+    let totals = Totals::of(frozen);
+    let mut sums = direct_sums(frozen, partners);
+    merge_upwards(&mut sums, &totals);
+    let mut pairs: Vec<FolderPair> =
+        sums.into_iter().map(|((roots, paths), sums)| folder_pair(roots, paths, &sums, &totals)).collect();
     pairs.sort_by(|x, y| {
         let bytes = |pair: &FolderPair| pair.shared_bytes[0].max(pair.shared_bytes[1]);
         bytes(y).cmp(&bytes(x)).then_with(|| (x.roots, &x.paths).cmp(&(y.roots, &y.paths)))
@@ -189,19 +169,77 @@ pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
     pairs
 }
 
-/// The highest pair of folders below which two paths are the same, and whether the documents' own names are.
-fn enclosing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8], bool) {
-    let (mut a, mut b) = (a, b);
-    let (a_folder, a_name) = parent(a);
-    let (b_folder, b_name) = parent(b);
-    let in_place = a_name == b_name;
-    (a, b) = (a_folder, b_folder);
-    loop {
-        let ((a_up, a_name), (b_up, b_name)) = (parent(a), parent(b));
-        if a.is_empty() || b.is_empty() || a_name != b_name {
-            return (a, b, in_place);
+/// What each folder's own documents have in each folder of the other side.
+fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
+    let mut sums: HashMap<Pair<'a>, Sums> = HashMap::new();
+    for (place, document) in frozen.documents.iter().enumerate() {
+        let Some(partner) = partners.of_document(place) else { continue };
+        let other = &frozen.documents[partner.document as usize];
+        let (own, own_name) = parent(document.path.as_bytes());
+        let (theirs, their_name) = parent(other.path.as_bytes());
+        let swap = (document.root, own) > (other.root, theirs);
+        let side = usize::from(swap);
+        let key = match swap {
+            false => ([document.root, other.root], [own, theirs]),
+            true => ([other.root, document.root], [theirs, own]),
+        };
+        let sums = sums.entry(key).or_default();
+        sums.documents[side] += 1;
+        sums.shared_bytes[side] += partner.shared_bytes;
+        if partner.relation.is_none() {
+            sums.copies[side] += 1;
+            sums.copies_in_place[side] += u64::from(own_name == their_name);
         }
-        (a, b) = (a_up, b_up);
+    }
+    sums
+}
+
+/// Pairs whose folders have the same name become one with their parents, from the deepest up, where that says more: where
+/// several of them come together, or where the parents hold nothing else.
+fn merge_upwards<'a>(sums: &mut HashMap<Pair<'a>, Sums>, totals: &Totals<'a>) {
+    let depth = |path: &[u8]| if path.is_empty() { 0 } else { 1 + path.iter().filter(|byte| **byte == b'/').count() };
+    let mut level = sums.keys().map(|(_, paths)| depth(paths[0])).max().unwrap_or(0);
+    while level > 0 {
+        let mut children: HashMap<Pair<'a>, Vec<Pair<'a>>> = HashMap::new();
+        for key in sums.keys().filter(|(_, paths)| depth(paths[0]) == level) {
+            let (roots, [a, b]) = *key;
+            let ((a_up, a_name), (b_up, b_name)) = (parent(a), parent(b));
+            if a_name == b_name && !b.is_empty() {
+                children.entry((roots, [a_up, b_up])).or_default().push(*key);
+            }
+        }
+        for (up, keys) in children {
+            let alone = keys.len() == 1 && !sums.contains_key(&up);
+            if alone && !totals.same_documents(keys[0], up) {
+                continue;
+            }
+            for key in keys {
+                let merged = sums.remove(&key).unwrap_or_default();
+                sums.entry(up).or_default().add(&merged);
+            }
+        }
+        level -= 1;
+    }
+}
+
+fn folder_pair(roots: [u16; 2], paths: [&[u8]; 2], sums: &Sums, totals: &Totals<'_>) -> FolderPair {
+    let total = [totals.below(roots[0], paths[0]), totals.below(roots[1], paths[1])];
+    let documents_total = total.map(|(documents, _)| documents);
+    let all = |side: usize| sums.copies[side] == documents_total[side];
+    let relation = match (all(0), all(1)) {
+        (true, true) if sums.copies_in_place == documents_total => FolderRelation::Identical,
+        (true, _) => FolderRelation::Contained,
+        (_, true) => FolderRelation::Contains,
+        _ => FolderRelation::Overlaps,
+    };
+    FolderPair {
+        roots,
+        paths: paths.map(<[u8]>::to_vec),
+        relation,
+        documents: sums.documents,
+        shared_bytes: sums.shared_bytes,
+        documents_total,
+        size_bytes: total.map(|(_, size_bytes)| size_bytes),
     }
 }
 
@@ -213,37 +251,41 @@ fn parent(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// How many documents and bytes lie below a folder, for the folders that are asked about.
-struct Totals {
-    below: HashMap<(u16, Vec<u8>), (u64, u64)>,
+/// How many documents and bytes lie below each folder.
+struct Totals<'a> {
+    below: HashMap<(u16, &'a [u8]), (u64, u64)>,
 }
 
-impl Totals {
-    fn of<'a>(frozen: &Frozen, pairs: impl Iterator<Item = &'a ([u16; 2], Vec<u8>, Vec<u8>)>) -> Totals {
-        let mut below: HashMap<(u16, Vec<u8>), (u64, u64)> = HashMap::new();
-        for (roots, a, b) in pairs {
-            below.insert((roots[0], a.clone()), (0, 0));
-            below.insert((roots[1], b.clone()), (0, 0));
-        }
+impl<'a> Totals<'a> {
+    fn of(frozen: &'a Frozen) -> Totals<'a> {
+        let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
         for document in &frozen.documents {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
-            let mut folder = document.path.as_bytes();
+            let own = direct.entry((document.root, parent(document.path.as_bytes()).0)).or_default();
+            *own = (own.0 + 1, own.1 + size_bytes);
+        }
+        let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::with_capacity(direct.len());
+        for ((root, folder), (documents, bytes)) in direct {
+            let mut folder = folder;
             loop {
-                folder = parent(folder).0;
-                if let Some((documents, bytes)) = below.get_mut(&(document.root, folder.to_vec())) {
-                    *documents += 1;
-                    *bytes += size_bytes;
-                }
+                let all = below.entry((root, folder)).or_default();
+                *all = (all.0 + documents, all.1 + bytes);
                 if folder.is_empty() {
                     break;
                 }
+                folder = parent(folder).0;
             }
         }
         Totals { below }
     }
 
     fn below(&self, root: u16, folder: &[u8]) -> (u64, u64) {
-        self.below.get(&(root, folder.to_vec())).copied().unwrap_or_default()
+        self.below.get(&(root, folder)).copied().unwrap_or_default()
+    }
+
+    /// Whether a pair of parents holds no document that the pair below it does not.
+    fn same_documents(&self, (roots, paths): Pair<'_>, (_, up): Pair<'_>) -> bool {
+        (0..2).all(|side| self.below(roots[side], paths[side]) == self.below(roots[side], up[side]))
     }
 }
 
@@ -251,26 +293,64 @@ impl Totals {
 mod tests {
     use super::*;
 
-    fn check(a: &str, b: &str, expected: (&str, &str, bool)) {
-        let (x, y, in_place) = enclosing(a.as_bytes(), b.as_bytes());
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        assert_eq!((text(x).as_str(), text(y).as_str(), in_place), expected, "{a} {b}");
+    /// Merges pairs that hold one document each; folders hold as many documents as pairs name them, or as said.
+    fn check(pairs: &[(&'static str, &'static str)], others: &[(u16, &'static str)], merged: &[(&str, &str, u64)]) {
+        let mut sums: HashMap<Pair<'_>, Sums> = HashMap::new();
+        let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
+        let mut count = |root: u16, folder: &'static str| {
+            let mut folder = folder.as_bytes();
+            loop {
+                below.entry((root, folder)).or_default().0 += 1;
+                if folder.is_empty() {
+                    break;
+                }
+                folder = parent(folder).0;
+            }
+        };
+        for (a, b) in pairs {
+            count(0, a);
+            count(1, b);
+            let one = sums.entry(([0, 1], [a.as_bytes(), b.as_bytes()])).or_default();
+            one.documents = [one.documents[0] + 1; 2];
+        }
+        others.iter().for_each(|(root, folder)| count(*root, folder));
+        merge_upwards(&mut sums, &Totals { below });
+        let text = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
+        let mut found: Vec<_> = sums.iter().map(|((_, [a, b]), sums)| (text(a), text(b), sums.documents[0])).collect();
+        found.sort();
+        let merged: Vec<_> = merged.iter().map(|(a, b, n)| ((*a).to_owned(), (*b).to_owned(), *n)).collect();
+        assert_eq!(found, merged);
     }
 
     #[test]
-    fn what_two_paths_share_at_the_end_is_taken_off() {
-        check("a.txt", "a.txt", ("", "", true));
-        check("src/x/a.c", "src/x/a.c", ("", "", true));
-        check("src/x/a.c", "old/x/a.c", ("src", "old", true));
-        check("src/x/a.c", "old/x/b.c", ("src", "old", false));
-        check("x/y.txt", "z.txt", ("x", "", false));
-        check("a/b/c/d", "b/c/d", ("a", "", true));
-        check("gcc/ChangeLog", "gcc/ChangeLog-2021", ("", "", false));
+    fn a_tree_in_its_place_is_one_pair() {
+        check(&[("a", "a"), ("a/b", "a/b"), ("c", "c"), ("", "")], &[], &[("", "", 4)]);
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_is_told_by_its_own_name() {
+        check(&[("logs", "old/logs"), ("logs", "old/logs")], &[(0, "notes")], &[("logs", "old/logs", 2)]);
+    }
+
+    #[test]
+    fn folders_that_were_moved_together_are_told_by_their_parent() {
+        let pairs = [("src/x", "old/x"), ("src/y/z", "old/y/z"), ("src/y", "old/y")];
+        check(&pairs, &[(0, "doc"), (1, "doc")], &[("src", "old", 3)]);
+    }
+
+    #[test]
+    fn a_parent_that_holds_nothing_else_speaks_for_its_only_folder() {
+        check(&[("a/b/c", "x/b/c")], &[], &[("a", "x", 1)]);
     }
 
     #[test]
     fn likeness_is_counted_in_whole_names_from_the_end() {
-        assert!(common_end(b"a/x/y", b"b/x/y") > common_end(b"a/x/y", b"b/z/y"));
-        assert_eq!(common_end(b"foo", b"xfoo"), 0);
+        let check = |a: &[u8], b: &[u8], bytes| assert_eq!(common_end(a, b), bytes);
+        check(b"a/x/y", b"b/x/y", 3);
+        check(b"a/x/y", b"b/z/y", 1);
+        check(b"foo", b"xfoo", 0);
+        check(b"a/foo", b"a/xfoo", 0);
+        check(b"y", b"b/y", 1);
+        check(b"same/y", b"same/y", 6);
     }
 }

@@ -3,10 +3,10 @@
 //! A table of folders that is short and still says where things happened: it begins with the root alone and opens, again
 //! and again, the folder in which most documents differ, until there are enough rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::Error;
-use cognate_coordinator::report::{DocumentSection, Report, SiteSection};
+use cognate_coordinator::report::{Fate, FatePartner, Report, SiteSection};
 use cognate_proto::path::printable;
 
 /// Two sites side by side.
@@ -64,12 +64,11 @@ impl Places {
         let empty = || [Vec::new(), Vec::new()];
         let mut places =
             Places { names, folders: BTreeMap::new(), changed: Vec::new(), moved: Vec::new(), only: empty() };
-        let first = (sites[0].site.as_str(), sites[0].repository.as_str());
-        report.documents::<Error>(|document| {
-            let side = usize::from((document.site.as_str(), document.repository.as_str()) != first);
-            places.take(side, document);
+        report.fates::<Error>(|fate| {
+            places.take(&fate);
             Ok(())
         })?;
+        places.pair_rewritten();
         // What differs most comes first: the bytes that are not in common.
         for list in [&mut places.changed, &mut places.moved] {
             list.sort_by_key(|change| std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes)));
@@ -78,42 +77,66 @@ impl Places {
         Ok(places)
     }
 
-    fn take(&mut self, side: usize, document: DocumentSection) {
-        let mut sums = Sums::default();
-        let path = printable(document.path.as_bytes()).into_owned();
-        let folder = document.path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-        let change = |moved_to: Option<String>, shared_bytes: u64| Change {
-            path: path.clone(),
-            moved_to,
-            size_bytes: document.size_bytes,
+    fn take(&mut self, fate: &Fate<'_>) {
+        let change = |moved_to: Option<&[u8]>, shared_bytes: u64| Change {
+            path: printable(fate.path).into_owned(),
+            moved_to: moved_to.map(|path| printable(path).into_owned()),
+            size_bytes: fate.size_bytes,
             shared_bytes,
         };
-        match (&document.partner, side) {
-            (None, _) if document.status.starts_with("excluded(empty") => return,
-            (None, side) => {
-                sums.only[side] = 1;
-                self.only[side].push(change(None, 0));
+        let mut sums = Sums::default();
+        match fate.partner {
+            None if fate.empty => return,
+            None => {
+                sums.only[fate.site] = 1;
+                self.only[fate.site].push(change(None, 0));
             }
-            (Some(_), 1) => return,
-            (Some(partner), _) => {
-                let in_place = partner.path == document.path;
-                match (in_place, partner.relation.as_str()) {
-                    (true, "identical") => sums.same = 1,
-                    (true, _) => {
-                        sums.changed = 1;
-                        self.changed.push(change(None, partner.shared_bytes));
-                    }
-                    (false, relation) => {
-                        sums.moved = 1;
-                        if relation != "identical" {
-                            let to = printable(partner.path.as_bytes()).into_owned();
-                            self.moved.push(change(Some(to), partner.shared_bytes));
-                        }
-                    }
+            // A pair is told once, from the first site.
+            Some(_) if fate.site == 1 => return,
+            Some(FatePartner { same_bytes: true, moved_to: None, .. }) => sums.same = 1,
+            Some(FatePartner { same_bytes: true, moved_to: Some(_), .. }) => sums.moved = 1,
+            Some(FatePartner { shared_bytes, moved_to: None, .. }) => {
+                sums.changed = 1;
+                self.changed.push(change(None, shared_bytes));
+            }
+            Some(FatePartner { shared_bytes, moved_to, .. }) => {
+                sums.moved = 1;
+                self.moved.push(change(moved_to, shared_bytes));
+            }
+        }
+        let path = printable(fate.path);
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // Most documents lie in a folder that is known: only the others cost a name.
+        match self.folders.get_mut(folder) {
+            Some(known) => known.add(sums),
+            None => drop(self.folders.insert(folder.to_owned(), sums)),
+        }
+    }
+
+    /// A document that is at both under one path, and has too little in common to be linked, was rewritten: it is not
+    /// missing on either side.
+    fn pair_rewritten(&mut self) {
+        let [only_a, only_b] = std::mem::take(&mut self.only);
+        let paths_b: HashSet<&str> = only_b.iter().map(|alone| alone.path.as_str()).collect();
+        let rewritten: HashSet<String> = only_a
+            .iter()
+            .filter(|alone| paths_b.contains(alone.path.as_str()))
+            .map(|alone| alone.path.clone())
+            .collect();
+        for (side, list) in [only_a, only_b].into_iter().enumerate() {
+            for alone in list {
+                if !rewritten.contains(&alone.path) {
+                    self.only[side].push(alone);
+                    continue;
+                }
+                let sums = self.folders.entry(folder_of(&alone.path)).or_default();
+                sums.only[side] -= 1;
+                if side == 0 {
+                    sums.changed += 1;
+                    self.changed.push(alone);
                 }
             }
         }
-        self.folders.entry(folder).or_default().add(sums);
     }
 
     pub(super) fn names(&self) -> [&str; 2] {
@@ -132,7 +155,7 @@ impl Places {
         &self.only[side]
     }
 
-    /// At most about `limit` rows that together count every document once.
+    /// At most `limit` rows and one for all the rest; together they count every document once.
     pub(super) fn rows(&self, limit: usize) -> Vec<PlaceRow> {
         let mut open = vec![Node::of(String::new(), &self.folders)];
         while open.len() < limit {
@@ -145,16 +168,16 @@ impl Places {
             let node = open.remove(place);
             open.extend(node.opened(&self.folders));
         }
+        open.sort_by(|a, b| b.sums.differing().cmp(&a.sums.differing()).then_with(|| a.folder.cmp(&b.folder)));
+        let shown = open.iter().take(limit).take_while(|node| node.sums.differing() > 0).count();
+        let mut rest = Sums::default();
+        open[shown..].iter().for_each(|node| rest.add(node.sums));
+        open.truncate(shown);
         open.sort_by(|a, b| a.folder.cmp(&b.folder));
-        let all_the_same = |node: &&Node| node.sums.differing() == 0;
-        let quiet = open.iter().filter(all_the_same).fold(Sums::default(), |mut sums, node| {
-            sums.add(node.sums);
-            sums
-        });
-        let mut rows: Vec<PlaceRow> = open.iter().filter(|node| !all_the_same(node)).map(|node| node.row()).collect();
-        if quiet.same > 0 {
+        let mut rows: Vec<PlaceRow> = open.iter().map(Node::row).collect();
+        if rest != Sums::default() {
             let folder = if rows.is_empty() { "everything" } else { "everything else" }.to_owned();
-            rows.push(PlaceRow { folder, sums: quiet });
+            rows.push(PlaceRow { folder, sums: rest });
         }
         rows
     }
@@ -184,19 +207,16 @@ impl Node {
     fn opened(self, folders: &BTreeMap<String, Sums>) -> Vec<Node> {
         let prefix = if self.folder.is_empty() { 0 } else { self.folder.len() + 1 };
         let mut nodes: Vec<Node> = Vec::new();
-        let mut last = String::new();
+        // Not merely adjacent names: `b-c` stands between `b` and `b/x`.
+        let mut children = BTreeSet::new();
         for (name, own) in below(&self.folder, folders) {
             if *name == self.folder {
                 nodes.push(Node { folder: self.folder.clone(), direct_only: true, sums: *own });
-                continue;
-            }
-            let child = name[prefix..].split('/').next().unwrap_or_default();
-            let child = format!("{}{child}", &name[..prefix]);
-            if child != last {
-                nodes.push(Node::of(child.clone(), folders));
-                last = child;
+            } else if let Some(child) = name[prefix..].split('/').next() {
+                children.insert(format!("{}{child}", &name[..prefix]));
             }
         }
+        nodes.extend(children.into_iter().map(|child| Node::of(child, folders)));
         nodes
     }
 
@@ -210,6 +230,10 @@ impl Node {
         };
         PlaceRow { folder, sums: self.sums }
     }
+}
+
+fn folder_of(path: &str) -> String {
+    path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
 }
 
 /// A folder and all folders below it.
@@ -245,7 +269,7 @@ mod tests {
     fn folders_are_opened_where_most_documents_differ() {
         let folders = [("", 1, 0), ("a", 5, 0), ("b", 2, 1), ("b/x", 0, 9), ("b/y", 4, 0), ("b-c", 1, 1)];
         check(&folders, 1, &[("(all)", 13, 11)]);
-        check(&folders, 4, &[("b/", 6, 10), ("b-c/", 1, 1), ("everything else", 6, 0)].map(|row| row));
+        check(&folders, 4, &[("b/", 6, 10), ("b-c/", 1, 1), ("everything else", 6, 0)]);
         check(
             &folders,
             6,
