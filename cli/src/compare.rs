@@ -9,10 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use cognate_coordinator::report::Report;
-use cognate_coordinator::{Coordinator, CoordinatorConfig, ScanEnd, ScanProgress, ScanSpec};
+use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, ScanEnd, ScanSpec};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_worker::{Site, SiteConfig};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::folders::{Folders, SiteFolders};
@@ -22,6 +21,7 @@ use crate::args::{CompareArgs, ReportFormat, threads};
 use crate::exit::{Exit, usage};
 use crate::output;
 use crate::progress::Bars;
+use crate::stop::Stop;
 
 /// How long a scan that was stopped may take to let go of its files.
 const STOP_WAIT: Duration = Duration::from_secs(5);
@@ -31,23 +31,54 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
     let state = State::open(args.state.as_deref())?;
+    let coordinator = Arc::new(open_coordinator(&state)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("the runtime cannot be started")?;
-    let outcome = runtime.block_on(scan(&plan, &state));
+    let stop = {
+        let _inside = runtime.enter();
+        Stop::on_signals()?
+    };
+    let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
+    let exit = ended.and_then(|(id, end)| {
+        let exit = tell(args, &end, &stop);
+        // The result has been told, or never will be: a state folder keeps what saves work, not what was said.
+        coordinator.delete(id)?;
+        exit
+    });
     // Whatever still runs has nothing left to do that matters.
     runtime.shutdown_timeout(STOP_WAIT);
-    match outcome? {
-        Outcome::Stopped(signal) => Ok(Exit::Signal(signal)),
-        Outcome::Ended(ScanEnd::Published(path)) => {
-            let report = Report::open(&path)?;
-            output::write(&report, args.format, args.output.as_deref(), args.limit)?;
+    match stop.signal() {
+        Some(number) => Ok(Exit::Signal(number)),
+        None => exit,
+    }
+}
+
+/// Writes the result of a scan that has one.
+fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
+    match end {
+        ScanEnd::Published(path) => {
+            let report = Report::open(path)?;
+            output::write(&report, args.format, args.output.as_deref(), args.limit, stop)?;
             exit_of(&report, args.scan.require_complete)
         }
-        Outcome::Ended(ScanEnd::Cancelled) => Err(anyhow!("the scan was cancelled")),
-        Outcome::Ended(ScanEnd::Failed(reason)) => Err(anyhow!(reason)),
+        ScanEnd::Cancelled => Err(anyhow!("the scan was cancelled")),
+        ScanEnd::Failed(reason) => Err(anyhow!("{reason}")),
+    }
+}
+
+/// Opens the coordinator's part of the state. A damaged one is moved aside: the sites send again what they remember.
+fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
+    let config = CoordinatorConfig { state_dir: state.coordinator(), durable: state.is_kept(), clock: now };
+    match Coordinator::open(&config) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            let aside = state.set_coordinator_aside()?;
+            tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was set aside");
+            Ok(Coordinator::open(&config)?)
+        }
+        opened => Ok(opened?),
     }
 }
 
@@ -83,21 +114,17 @@ impl Plan {
     }
 }
 
-enum Outcome {
-    Ended(ScanEnd),
-    /// A signal came: its number.
-    Stopped(u8),
-}
-
-/// Starts the coordinator and the workers, launches the scan, and follows it to its end.
-async fn scan(plan: &Plan, state: &State) -> anyhow::Result<Outcome> {
-    let coordinator =
-        Coordinator::open(&CoordinatorConfig { state_dir: state.coordinator(), durable: state.is_kept(), clock: now })?;
-    let coordinator = Arc::new(coordinator);
+/// Starts the coordinator's service and the workers, launches the scan, and follows it to its end.
+async fn scan(
+    plan: &Plan,
+    state: &State,
+    coordinator: &Arc<Coordinator>,
+    stop: &Stop,
+) -> anyhow::Result<(ScanId, ScanEnd)> {
     let (links, incoming) = Links::new();
     let mut tasks = JoinSet::new();
     {
-        let coordinator = Arc::clone(&coordinator);
+        let coordinator = Arc::clone(coordinator);
         tasks.spawn(async move {
             if let Err(error) = coordinator.serve(incoming, std::future::pending()).await {
                 tracing::error!(%error, "the coordinator's transport failed");
@@ -116,9 +143,9 @@ async fn scan(plan: &Plan, state: &State) -> anyhow::Result<Outcome> {
         });
     }
     let id = coordinator.launch(plan.spec.clone())?;
-    let outcome = follow(&coordinator, id, &plan.spec.repositories).await;
+    let end = follow(coordinator, id, &plan.spec.repositories, stop).await;
     tasks.abort_all();
-    outcome
+    Ok((id, end?))
 }
 
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
@@ -132,49 +159,35 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
     }
 }
 
-/// Shows how far the scan is until it ends, or until somebody stops it.
+/// Shows how far the scan is until it ends. When somebody stops it, it is given a moment to let go of its files.
 async fn follow(
     coordinator: &Coordinator,
     id: ScanId,
     repositories: &[(SiteName, RepositoryName)],
-) -> anyhow::Result<Outcome> {
+    stop: &Stop,
+) -> anyhow::Result<ScanEnd> {
     let mut progress = coordinator.watch(id)?;
     let bars = Bars::new(repositories.iter().map(|(site, repository)| format!("{site}/{repository}")));
-    let mut interrupt = signal(tokio::signal::unix::SignalKind::interrupt())?;
-    let mut terminate = signal(tokio::signal::unix::SignalKind::terminate())?;
-    let outcome = loop {
+    let end = loop {
         tokio::select! {
             changed = progress.changed() => {
                 changed.context("the scan ended without saying how")?;
                 let now = progress.borrow_and_update().clone();
                 bars.show(&now);
                 if let Some(end) = now.ended {
-                    break Outcome::Ended(end);
+                    break end;
                 }
             }
-            _ = interrupt.recv() => break stop(coordinator, id, &mut progress, 2).await,
-            _ = terminate.recv() => break stop(coordinator, id, &mut progress, 15).await,
+            () = stop.stopped() => {
+                coordinator.cancel(id);
+                let ended = progress.wait_for(|progress| progress.ended.is_some());
+                let _ = tokio::time::timeout(STOP_WAIT, ended).await;
+                break ScanEnd::Cancelled;
+            }
         }
     };
     bars.clear();
-    Ok(outcome)
-}
-
-/// Cancels the scan and gives it a moment to let go of its files.
-async fn stop(
-    coordinator: &Coordinator,
-    id: ScanId,
-    progress: &mut watch::Receiver<ScanProgress>,
-    number: u8,
-) -> Outcome {
-    coordinator.cancel(id);
-    let ended = progress.wait_for(|progress| progress.ended.is_some());
-    let _ = tokio::time::timeout(STOP_WAIT, ended).await;
-    Outcome::Stopped(number)
-}
-
-fn signal(kind: tokio::signal::unix::SignalKind) -> anyhow::Result<tokio::signal::unix::Signal> {
-    tokio::signal::unix::signal(kind).context("signals cannot be listened for")
+    Ok(end)
 }
 
 /// Complete, or done with something missing.

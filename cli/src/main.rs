@@ -1,6 +1,6 @@
 //! `cognate`: the one binary. Parse, trace, run, and end with a code that programs can rely on.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that talks to people")]
+#![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
 
 mod args;
 mod compare;
@@ -8,6 +8,7 @@ mod exit;
 mod fingerprint;
 mod output;
 mod progress;
+mod stop;
 mod trace;
 
 use std::process::ExitCode;

@@ -13,11 +13,18 @@ use anyhow::Context as _;
 use cognate_coordinator::report::Report;
 
 use crate::args::ReportFormat;
+use crate::stop::{Stop, Stoppable};
 
 /// Writes the report.
-pub(crate) fn write(report: &Report, format: ReportFormat, file: Option<&Path>, limit: usize) -> anyhow::Result<()> {
+pub(crate) fn write(
+    report: &Report,
+    format: ReportFormat,
+    file: Option<&Path>,
+    limit: usize,
+    stop: &Stop,
+) -> anyhow::Result<()> {
     let Some(path) = file else {
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: io::stdout().lock(), stop });
         let written = write_to(report, format, limit, &mut out).and_then(|()| Ok(out.flush()?));
         return match written {
             // Whoever reads has seen enough: `cognate compare … | head`.
@@ -31,7 +38,7 @@ pub(crate) fn write(report: &Report, format: ReportFormat, file: Option<&Path>, 
     if format == ReportFormat::Sqlite {
         std::fs::copy(report.path(), beside.path()).with_context(context)?;
     } else {
-        let mut out = BufWriter::with_capacity(1 << 16, beside.as_file());
+        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: beside.as_file(), stop });
         write_to(report, format, limit, &mut out)?;
         out.flush().with_context(context)?;
     }

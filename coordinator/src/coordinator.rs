@@ -142,6 +142,20 @@ impl Coordinator {
         }
     }
 
+    /// Deletes a scan that has ended, with its result.
+    ///
+    /// # Errors
+    /// When its files cannot be removed.
+    pub fn delete(&self, id: ScanId) -> Result<(), Error> {
+        self.lock().remove(&id);
+        let folder = self.scans.folder.join(id.to_string());
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
+            _ => {}
+        }
+        self.store.remove_scan(id)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ScanId, Running>> {
         self.running.lock().expect("no critical section panics")
     }

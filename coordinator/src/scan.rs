@@ -128,8 +128,7 @@ impl Scans {
         let result = self.steps(&scan).await;
         let end = match result {
             Ok(path) => ScanEnd::Published(path),
-            Err(Error::Cancelled) => ScanEnd::Cancelled,
-            Err(Error::Analysis(error)) if matches!(error, cognate_similarity::Error::Cancelled) => ScanEnd::Cancelled,
+            Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)) => ScanEnd::Cancelled,
             Err(error) => ScanEnd::Failed(chain(&error)),
         };
         if let Err(error) = self.record_end(scan.id, &end) {

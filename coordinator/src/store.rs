@@ -259,6 +259,11 @@ impl Store {
         put(&self.scans, &id.0.to_be_bytes(), row)
     }
 
+    pub(crate) fn remove_scan(&self, id: ScanId) -> Result<(), Error> {
+        self.scans.remove(id.0.to_be_bytes())?;
+        Ok(())
+    }
+
     /// All scans, in the order of their ids.
     pub(crate) fn scans(&self) -> Result<Vec<(ScanId, ScanRow)>, Error> {
         let mut scans = Vec::new();

@@ -131,4 +131,5 @@ impl ListDigest {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the documents of these tests are short")]
 mod tests;

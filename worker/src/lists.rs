@@ -152,7 +152,12 @@ mod tests {
         let again = Lists::open(folder.path()).unwrap();
         let read = |location| {
             let mut lengths = vec![];
-            again.read(location, |table| Ok(lengths.extend(table.length_bytes))).unwrap();
+            again
+                .read(location, |table| {
+                    lengths.extend(table.length_bytes);
+                    Ok(())
+                })
+                .unwrap();
             lengths
         };
         assert_eq!((read(first), read(both)), (vec![1], vec![2, 3]));

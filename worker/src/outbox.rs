@@ -364,7 +364,7 @@ mod tests {
             assert!(outbox.resume(committed, root).unwrap(), "{committed}");
             assert_eq!(
                 (outbox.epoch(), outbox.sequence(), outbox.documents()),
-                (7, committed, [0, 2, 1][committed as usize])
+                (7, committed, [0, 2, 1][usize::try_from(committed).unwrap()])
             );
         }
     }
@@ -384,7 +384,7 @@ mod tests {
         let path = folder.path().join("index.log");
         let mut outbox = Outbox::open(&path, 7).unwrap();
         let first = ship(&mut outbox, &[row("a", 1)]);
-        let after_first = std::fs::metadata(&path).unwrap().len() as usize;
+        let after_first = usize::try_from(std::fs::metadata(&path).unwrap().len()).unwrap();
         let second = ship(&mut outbox, &[row("b", 2)]);
         let intact = std::fs::read(&path).unwrap();
         for cut in after_first..intact.len() {

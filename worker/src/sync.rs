@@ -137,10 +137,7 @@ impl Site {
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let mut outbox = self.outbox(job)?;
         for _ in 0..2 {
-            let push = match self.opened_push(job, link, &mut outbox)? {
-                Some(push) => push,
-                None => return Err(SyncError::Disagreement),
-            };
+            let Some(push) = self.opened_push(job, link, &mut outbox)? else { return Err(SyncError::Disagreement) };
             match self.attempt(job, &root, outbox, push, counters, cancelled) {
                 Err(Attempt::UnknownContents(returned)) => {
                     outbox = *returned;
@@ -239,10 +236,7 @@ impl Site {
             clock: self.config.clock,
         };
         loop {
-            let handful = match entries.lock().expect("readers do not panic").recv() {
-                Ok(handful) => handful,
-                Err(_) => return,
-            };
+            let Ok(handful) = entries.lock().expect("readers do not panic").recv() else { return };
             counters.entries_seen.fetch_add(handful.len() as u64, Ordering::Relaxed);
             let read: io::Result<Vec<Outcome>> = handful
                 .into_iter()

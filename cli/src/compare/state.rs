@@ -45,6 +45,17 @@ impl State {
         self.path.join("coordinator")
     }
 
+    /// Moves the coordinator's part out of the way, and says where it is now.
+    pub(super) fn set_coordinator_aside(&self) -> anyhow::Result<PathBuf> {
+        let aside = (1..=10_000)
+            .map(|number| self.path.join(format!("coordinator.damaged-{number}")))
+            .find(|path| matches!(path.try_exists(), Ok(false)))
+            .context("too many damaged states were set aside: remove some")?;
+        std::fs::rename(self.coordinator(), &aside)
+            .with_context(|| format!("`{}` cannot be set aside", self.coordinator().display()))?;
+        Ok(aside)
+    }
+
     pub(super) fn site(&self, site: &SiteName) -> PathBuf {
         self.path.join("sites").join(site.as_str())
     }

@@ -160,7 +160,12 @@ fn keys_change_cuts_tags_and_digests() {
     let with = |key: &Key| {
         let mut tags = vec![];
         let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(key);
-        let content = fingerprinter.read(&mut document.as_slice(), |chunk| Ok(tags.push(chunk))).unwrap();
+        let content = fingerprinter
+            .read(&mut document.as_slice(), |chunk| {
+                tags.push(chunk);
+                Ok(())
+            })
+            .unwrap();
         (tags, content.digest)
     };
     let (plain, plain_digest) = with(&Key::none());
