@@ -21,10 +21,10 @@ use crate::trace::{LogFormat, LogLevel};
 #[command(name = "cognate", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// How lines of the log look [default: compact on a terminal, else json]
-    #[arg(long, global = true, env = "COGNATE_LOG_FORMAT")]
+    #[arg(long, global = true, env = "COGNATE_LOG_FORMAT", help_heading = "Diagnostics")]
     pub(crate) log_format: Option<LogFormat>,
     /// From which severity on events are logged
-    #[arg(long, global = true, env = "COGNATE_LOG_LEVEL", default_value = "warn")]
+    #[arg(long, global = true, env = "COGNATE_LOG_LEVEL", default_value = "warn", help_heading = "Diagnostics")]
     pub(crate) log_level: LogLevel,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -51,7 +51,7 @@ pub(crate) enum Command {
   cognate compare /home/me/papers            # duplicates within one folder
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
 pub(crate) struct CompareArgs {
-    /// Folders, as NAME=DIR or just DIR; NAME is [PARTY:]SITE[/REPOSITORY]
+    /// Folders, as NAME=DIR or just DIR; NAME is `[PARTY:]SITE[/REPOSITORY]`
     #[arg(required = true, value_name = "NAME=DIR")]
     pub(crate) folders: Vec<OsString>,
     #[command(flatten)]
@@ -203,7 +203,8 @@ impl MethodArgs {
         if let Some(param) = &self.param {
             return Err(usage(format!("`tttd` has no parameter `{param}`; its one parameter is --chunk-bytes")));
         }
-        Method::tttd(View::Raw, self.chunk_bytes.unwrap_or(1000)).map_err(|error| usage(error.to_string()))
+        Method::tttd(View::Raw, self.chunk_bytes.unwrap_or(1000))
+            .map_err(|error| usage(format!("--chunk-bytes: {error}")))
     }
 }
 

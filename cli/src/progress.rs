@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cognate_coordinator::{AnalysisPhase, RepositoryProgress, ScanProgress};
-use indicatif::{HumanBytes, HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{DecimalBytes, HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The bars of one scan.
 pub(crate) struct Bars {
@@ -56,7 +56,7 @@ impl Bars {
 }
 
 fn show_repository(name: &str, bar: &ProgressBar, repository: &RepositoryProgress) {
-    let read = HumanBytes(repository.read_bytes);
+    let read = DecimalBytes(repository.read_bytes);
     let done = HumanCount(repository.documents_done);
     bar.set_prefix(name.to_owned());
     match &repository.ended {

@@ -2,6 +2,9 @@
 //!
 //! `cargo bench -p cognate-fingerprint`
 
+#![expect(clippy::print_stderr, reason = "a benchmark talks to whoever runs it")]
+
+use cognate_fingerprint::tttd::{Parameters, Tttd};
 use cognate_fingerprint::{Key, Method, View};
 use divan::counter::BytesCount;
 
@@ -9,6 +12,17 @@ const DOCUMENT_BYTES: usize = 64 << 20;
 const MEANS: [u64; 3] = [100, 1000, 16_384];
 
 fn main() {
+    // The two cut differently, and a hash costs by the chunk as well as by the byte: how many there are belongs to the result.
+    let document = document();
+    for mean in MEANS {
+        let method = Method::tttd(View::Raw, mean).expect("the mean is in range");
+        let ours = method.fingerprinter(&Key::none()).slice(&document, |_| ()).chunk_count;
+        let parameters = Parameters::for_mean(u32::try_from(mean).expect("the mean is in range"));
+        let (min, max) = (parameters.chunk_bytes_min as usize, parameters.chunk_bytes_max as usize);
+        let mean = usize::try_from(mean).expect("the mean is in range");
+        let theirs = fastcdc::v2020::FastCDC::new(&document, min, mean, max).count();
+        eprintln!("mean {mean}: {ours} chunks of TTTD, {theirs} of FastCDC");
+    }
     divan::main();
 }
 
@@ -26,8 +40,9 @@ fn document() -> Vec<u8> {
     document
 }
 
+/// What a worker does: read in pieces, cut, tag, digest.
 #[divan::bench(args = MEANS, sample_count = 10)]
-fn tttd_and_tags(bencher: divan::Bencher<'_, '_>, mean: u64) {
+fn tttd_and_tags_from_a_reader(bencher: divan::Bencher<'_, '_>, mean: u64) {
     let document = document();
     let method = Method::tttd(View::Raw, mean).expect("the mean is in range");
     let mut fingerprinter = method.fingerprinter(&Key::none());
@@ -43,11 +58,40 @@ fn tttd_and_tags(bencher: divan::Bencher<'_, '_>, mean: u64) {
     });
 }
 
+/// The same over memory, as the other pipeline has it.
+#[divan::bench(args = MEANS, sample_count = 10)]
+fn tttd_and_tags(bencher: divan::Bencher<'_, '_>, mean: u64) {
+    let document = document();
+    let method = Method::tttd(View::Raw, mean).expect("the mean is in range");
+    let fingerprinter = method.fingerprinter(&Key::none());
+    bencher.counter(BytesCount::new(document.len())).bench_local(|| {
+        let mut chunk_count = 0_u64;
+        fingerprinter.slice(&document, |_| chunk_count += 1);
+        chunk_count
+    });
+}
+
+/// Cutting alone: what tags leave of the time.
+#[divan::bench(args = MEANS, sample_count = 10)]
+fn tttd_cuts_alone(bencher: divan::Bencher<'_, '_>, mean: u64) {
+    let document = document();
+    let tttd = Tttd::new(u32::try_from(mean).expect("the mean is in range"), &Key::none());
+    bencher.counter(BytesCount::new(document.len())).bench_local(|| {
+        let (mut start, mut chunk_count) = (0, 0_u64);
+        while start < document.len()
+            && let Some(length) = tttd.cut(&document, start, true)
+        {
+            start += length;
+            chunk_count += 1;
+        }
+        chunk_count
+    });
+}
+
 #[divan::bench(args = MEANS, sample_count = 10)]
 fn fastcdc_v2020_and_one_hash_per_chunk(bencher: divan::Bencher<'_, '_>, mean: u64) {
     let document = document();
-    let parameters =
-        cognate_fingerprint::tttd::Parameters::for_mean(u32::try_from(mean).expect("the mean is in range"));
+    let parameters = Parameters::for_mean(u32::try_from(mean).expect("the mean is in range"));
     let key = [7; 32];
     bencher.counter(BytesCount::new(document.len())).bench_local(|| {
         fastcdc::v2020::FastCDC::new(
@@ -57,7 +101,8 @@ fn fastcdc_v2020_and_one_hash_per_chunk(bencher: divan::Bencher<'_, '_>, mean: u
             parameters.chunk_bytes_max as usize,
         )
         .map(|chunk| {
-            u64::from(blake3::keyed_hash(&key, &document[chunk.offset..chunk.offset + chunk.length]).as_bytes()[0])
+            let bytes = &document[chunk.offset..chunk.offset + chunk.length];
+            u64::from(blake3::keyed_hash(&key, bytes).as_bytes()[0])
         })
         .sum::<u64>()
     });

@@ -78,6 +78,21 @@ impl Fingerprinter {
         }
     }
 
+    /// The same for a document that is in memory as a whole: nothing is copied.
+    pub fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
+        let mut digest = ListDigest::new(&self.content_key);
+        let mut start = 0;
+        while start < document.len()
+            && let Some(length) = self.tttd.cut(document, start, true)
+        {
+            let chunk = self.tagged(&document[start..start + length], start as u64);
+            digest.add(&chunk);
+            each(chunk);
+            start += length;
+        }
+        digest.finish(document.len() as u64)
+    }
+
     fn tagged(&self, bytes: &[u8], offset: u64) -> Chunk {
         Chunk {
             offset,

@@ -198,7 +198,8 @@ fn write_changes(places: &Places, limit: usize, out: &mut impl Write) -> anyhow:
             None => shorten(&change.path),
             Some(to) => format!("{} → {}", shorten(&change.path), shorten(to)),
         };
-        vec![path, bytes(change.size_bytes), percent(change.shared_bytes, change.size_bytes)]
+        let in_common = change.shared_bytes.map(|shared_bytes| percent(shared_bytes, change.size_bytes));
+        vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
     };
     let mut list = Cut::new(limit);
     places.changed().iter().for_each(|change| list.push(|| row(change)));

@@ -94,6 +94,14 @@ proptest! {
     }
 
     #[test]
+    fn a_document_in_memory_comes_to_the_same(document in documents()) {
+        let mut chunks = vec![];
+        let fingerprinter = Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none());
+        let content = fingerprinter.slice(&document, |chunk| chunks.push(chunk));
+        prop_assert_eq!((chunks, content), chunks_of(&document, 80, 64));
+    }
+
+    #[test]
     fn a_chunk_is_a_repeated_byte_when_all_its_bytes_are_equal(document in documents()) {
         for chunk in chunks_of(&document, 80, usize::MAX).0 {
             let start = chunk.offset as usize;

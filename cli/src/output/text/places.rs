@@ -1,7 +1,7 @@
 //! What became of each document from one site to the other, told by folder.
 //!
 //! A table of folders that is short and still says where things happened: it begins with the root alone and opens, again
-//! and again, the folder in which most documents differ, until there are enough rows.
+//! and again, the folder in which most documents differ, until there are enough rows and none stands for too much.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -23,7 +23,8 @@ pub(super) struct Change {
     pub(super) path: String,
     pub(super) moved_to: Option<String>,
     pub(super) size_bytes: u64,
-    pub(super) shared_bytes: u64,
+    /// Bytes in common; unknown where they are too few for a link.
+    pub(super) shared_bytes: Option<u64>,
 }
 
 /// Documents by what became of them. All but `only[1]` are counted at the first site.
@@ -71,14 +72,16 @@ impl Places {
         places.pair_rewritten();
         // What differs most comes first: the bytes that are not in common.
         for list in [&mut places.changed, &mut places.moved] {
-            list.sort_by_key(|change| std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes)));
+            list.sort_by_key(|change| {
+                std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes.unwrap_or(0)))
+            });
         }
         places.only.iter_mut().for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
         Ok(places)
     }
 
     fn take(&mut self, fate: &Fate<'_>) {
-        let change = |moved_to: Option<&[u8]>, shared_bytes: u64| Change {
+        let change = |moved_to: Option<&[u8]>, shared_bytes: Option<u64>| Change {
             path: printable(fate.path).into_owned(),
             moved_to: moved_to.map(|path| printable(path).into_owned()),
             size_bytes: fate.size_bytes,
@@ -89,7 +92,7 @@ impl Places {
             None if fate.empty => return,
             None => {
                 sums.only[fate.site] = 1;
-                self.only[fate.site].push(change(None, 0));
+                self.only[fate.site].push(change(None, None));
             }
             // A pair is told once, from the first site.
             Some(_) if fate.site == 1 => return,
@@ -97,11 +100,11 @@ impl Places {
             Some(FatePartner { same_bytes: true, moved_to: Some(_), .. }) => sums.moved = 1,
             Some(FatePartner { shared_bytes, moved_to: None, .. }) => {
                 sums.changed = 1;
-                self.changed.push(change(None, shared_bytes));
+                self.changed.push(change(None, Some(shared_bytes)));
             }
             Some(FatePartner { shared_bytes, moved_to, .. }) => {
                 sums.moved = 1;
-                self.moved.push(change(moved_to, shared_bytes));
+                self.moved.push(change(moved_to, Some(shared_bytes)));
             }
         }
         let path = printable(fate.path);
@@ -158,13 +161,16 @@ impl Places {
     /// At most `limit` rows and one for all the rest; together they count every document once.
     pub(super) fn rows(&self, limit: usize) -> Vec<PlaceRow> {
         let mut open = vec![Node::of(String::new(), &self.folders)];
-        while open.len() < limit {
+        let all = open[0].sums.differing();
+        loop {
             let widest = open
                 .iter()
                 .enumerate()
                 .filter(|(_, node)| node.can_open(&self.folders))
                 .max_by_key(|(place, node)| (node.sums.differing(), std::cmp::Reverse(*place)));
-            let Some((place, _)) = widest else { break };
+            // A folder in which an eighth of everything differs says too little as one row, however many there are.
+            let worth_opening = |node: &Node| open.len() < limit || node.sums.differing() > all / 8;
+            let Some((place, _)) = widest.filter(|(_, node)| worth_opening(node)) else { break };
             let node = open.remove(place);
             open.extend(node.opened(&self.folders));
         }
@@ -268,13 +274,10 @@ mod tests {
     #[test]
     fn folders_are_opened_where_most_documents_differ() {
         let folders = [("", 1, 0), ("a", 5, 0), ("b", 2, 1), ("b/x", 0, 9), ("b/y", 4, 0), ("b-c", 1, 1)];
-        check(&folders, 1, &[("(all)", 13, 11)]);
-        check(&folders, 4, &[("b/", 6, 10), ("b-c/", 1, 1), ("everything else", 6, 0)]);
-        check(
-            &folders,
-            6,
-            &[("b/ (in it directly)", 2, 1), ("b-c/", 1, 1), ("b/x/", 0, 9), ("everything else", 10, 0)],
-        );
+        check(&folders, 1, &[("b/x/", 0, 9), ("everything else", 13, 2)]);
+        let four = [("b/ (in it directly)", 2, 1), ("b-c/", 1, 1), ("b/x/", 0, 9), ("everything else", 10, 0)];
+        check(&folders, 4, &four);
+        check(&folders, 6, &four);
     }
 
     #[test]
