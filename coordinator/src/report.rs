@@ -595,6 +595,3 @@ fn time(seconds: i64) -> String {
     let clamped = seconds.clamp(jiff::Timestamp::MIN.as_second() + 1, jiff::Timestamp::MAX.as_second());
     jiff::Timestamp::from_second(clamped).map_or_else(|_| String::new(), |time| time.to_string())
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use cognate_similarity::{Cluster, Relation, Resemblance, Shape};
 use rusqlite::{Connection, Statement, params};
 
 use crate::error::Error;
-use crate::scan::{Findings, FolderRelation, Frozen, Scan, Status, relation};
+use crate::scan::{Findings, FolderRelation, Frozen, Scan, Status};
 use crate::store::ScanRow;
 
 const SCHEMA: &str = include_str!("result/schema.sql");
@@ -273,7 +273,7 @@ impl Writer {
 
 fn write_links(insert: &mut Statement<'_>, number: usize, frozen: &Frozen, cluster: &Cluster) -> rusqlite::Result<()> {
     for link in &cluster.links {
-        let relation = relation_name(relation(frozen, link));
+        let relation = relation_name(frozen.relation(link));
         insert.execute(params![number, link.a.0, link.b.0, integer(link.shared_bytes), relation])?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::cluster::{Cluster, Members, Parts, build_clusters, connect};
 use crate::component::{Components, Partitions, find_components};
 use crate::error::Error;
-use crate::input::{Home, Input, Options, Watch, check};
+use crate::input::{Home, Input, Options, check};
 use crate::join::{JoinRow, Joined, Lists, Pair, Wanted, join};
 use crate::overlap::OverlapLevel;
 use crate::prefix::{PrefixTables, Rarity, find_prefixes};
@@ -24,33 +24,8 @@ use crate::shards::Shards;
 use crate::spill::{Buckets, Spill, Writer};
 use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
 use crate::threshold::{Containment, Thresholds};
+use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
-
-/// What an analysis is doing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Phase {
-    /// Reading shards and counting tags.
-    Tags,
-    /// Ordering the tags of contents from rare to common.
-    Prefixes,
-    /// Finding which contents could be linked.
-    Components,
-    /// Sharing out what could be linked.
-    Partitions,
-    /// Finding links, clusters and families.
-    Join,
-}
-
-/// How far an analysis has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// The phase; phases follow each other in the order of [`Phase`].
-    pub phase: Phase,
-    /// Finished parts of the phase.
-    pub done: u64,
-    /// All parts of the phase.
-    pub total: u64,
-}
 
 /// What an analysis found.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,11 +11,10 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::analyse::Phase;
 use crate::error::Error;
-use crate::input::Watch;
 use crate::prefix::{HolderRow, tags_per_bucket};
 use crate::spill::Buckets;
+use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
 /// Stands for "no content", "no partition".

@@ -5,9 +5,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use crate::analyse::Progress;
 use crate::error::Error;
 use crate::posting::ContentIndex;
 use crate::threshold::Thresholds;
@@ -99,15 +97,6 @@ pub struct Options<'a> {
     pub threads: NonZeroUsize,
     /// Where rows go that do not fit the budget; a folder of our own is made in it, and removed.
     pub spill_dir: &'a Path,
-}
-
-/// How the caller follows and stops an analysis.
-#[derive(Clone, Copy)]
-pub struct Watch<'a> {
-    /// Told about each finished piece of work, from whichever thread did it.
-    pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set to end the analysis with [`Error::Cancelled`].
-    pub cancelled: &'a AtomicBool,
 }
 
 /// Refuses an input whose parts contradict each other, before anything is computed from it.

@@ -7,12 +7,11 @@
 
 use std::num::NonZeroUsize;
 
-use crate::analyse::Phase;
 use crate::error::Error;
-use crate::input::Watch;
 use crate::spill::{Buckets, Row, Writer};
 use crate::tags::{TagNumbers, TagRow};
 use crate::threshold::Thresholds;
+use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
 /// A content that holds a tag.

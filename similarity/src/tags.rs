@@ -7,13 +7,13 @@ use std::num::NonZeroUsize;
 
 use cognate_fingerprint::Tag;
 
-use crate::analyse::Phase;
 use crate::error::Error;
-use crate::input::{Input, Watch};
+use crate::input::Input;
 use crate::overlap::{Labels, Occurrence, OverlapLevel, Tally};
 use crate::posting::{ContentIndex, Posting};
 use crate::shards::Shards;
 use crate::spill::{Buckets, Row, Writer};
+use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
 /// A shared tag of a content, before tags have their final numbers.

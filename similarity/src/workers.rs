@@ -6,9 +6,8 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::analyse::{Phase, Progress};
 use crate::error::Error;
-use crate::input::Watch;
+use crate::watch::{Phase, Progress, Watch};
 
 /// Does every task below `tasks`, each thread with a state of its own, and gives back the states.
 ///

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use cognate_similarity::{
-    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Link, Options, Progress, Relation, Watch, analyse,
+    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Options, Progress, Relation, Watch, analyse,
 };
 
+use super::copies::Copies;
 use super::folders::{FolderPair, Partners};
-use super::{Frozen, Scan};
+use super::freeze::Frozen;
+use super::spec::Scan;
 use crate::error::Error;
 
 /// What became of a document: the first that applies (DESIGN 5.7).
@@ -53,38 +55,6 @@ pub(crate) struct Findings {
     pub(crate) overlap: Vec<OverlapRow>,
     pub(crate) partners: Partners,
     pub(crate) folders: Vec<FolderPair>,
-}
-
-/// The documents of every content.
-pub(crate) struct Copies {
-    starts: Vec<u32>,
-    documents: Vec<u32>,
-}
-
-impl Copies {
-    fn of(frozen: &Frozen) -> Copies {
-        let mut starts = vec![0_u32; frozen.contents.len() + 1];
-        for document in &frozen.documents {
-            starts[document.content.0 as usize + 1] += 1;
-        }
-        for place in 1..starts.len() {
-            starts[place] += starts[place - 1];
-        }
-        let mut next = starts.clone();
-        let mut documents = vec![0; frozen.documents.len()];
-        for (number, document) in frozen.documents.iter().enumerate() {
-            let place = &mut next[document.content.0 as usize];
-            documents[*place as usize] = u32::try_from(number).expect("fewer than 2^32 documents");
-            *place += 1;
-        }
-        Copies { starts, documents }
-    }
-
-    /// The documents of a content, in their order.
-    pub(crate) fn of_content(&self, content: ContentIndex) -> &[u32] {
-        let place = content.0 as usize;
-        &self.documents[self.starts[place] as usize..self.starts[place + 1] as usize]
-    }
 }
 
 impl Findings {
@@ -194,7 +164,7 @@ fn statuses(frozen: &Frozen, analysis: &Analysis, identical: &[bool]) -> Vec<Sta
         .collect();
     for link in analysis.clusters.iter().flat_map(|cluster| &cluster.links) {
         let [a, b] = [link.a.0 as usize, link.b.0 as usize];
-        let relation = relation(frozen, link);
+        let relation = frozen.relation(link);
         let seen_from_a = match relation {
             Relation::Near => Status::Near,
             Relation::Contains => Status::Contains,
@@ -210,12 +180,6 @@ fn statuses(frozen: &Frozen, analysis: &Analysis, identical: &[bool]) -> Vec<Sta
         status[b] = status[b].min(seen_from_b);
     }
     status
-}
-
-/// How the first content of a link lies to the second.
-pub(crate) fn relation(frozen: &Frozen, link: &Link) -> Relation {
-    let payload = |content: ContentIndex| frozen.contents[content.0 as usize].payload_bytes;
-    Relation::of(link.shared_bytes, payload(link.a), payload(link.b))
 }
 
 fn overlap(frozen: &Frozen, copies: &Copies, analysis: &Analysis, sites: &Level, parties: &Level) -> Vec<OverlapRow> {

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use cognate_similarity::{Analysis, ContentIndex, Relation};
 
-use super::Frozen;
-use super::analyse::{Copies, relation};
+use super::copies::Copies;
+use super::freeze::Frozen;
 
 /// For each document its partner, if it has one.
 pub(crate) struct Partners {
@@ -104,7 +104,7 @@ impl Partners {
 fn links_by_content(frozen: &Frozen, analysis: &Analysis) -> HashMap<u32, Vec<(ContentIndex, u64, Relation)>> {
     let mut links: HashMap<u32, Vec<(ContentIndex, u64, Relation)>> = HashMap::new();
     for link in analysis.clusters.iter().flat_map(|cluster| &cluster.links) {
-        let relation = relation(frozen, link);
+        let relation = frozen.relation(link);
         links.entry(link.a.0).or_default().push((link.b, link.shared_bytes, relation));
         links.entry(link.b.0).or_default().push((link.a, link.shared_bytes, reversed(relation)));
     }

@@ -10,7 +10,7 @@ use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::SyncSummary;
-use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+use cognate_similarity::{ContentIndex, ContentMap, Link, Relation, RunInput, RunShards};
 
 use crate::error::Error;
 use crate::index::Index;
@@ -57,6 +57,12 @@ pub(crate) struct FrozenContent {
 }
 
 impl Frozen {
+    /// How the first content of a link lies to the second.
+    pub(crate) fn relation(&self, link: &Link) -> Relation {
+        let payload = |content: ContentIndex| self.contents[content.0 as usize].payload_bytes;
+        Relation::of(link.shared_bytes, payload(link.a), payload(link.b))
+    }
+
     /// Puts the indexes of a frozen scan together.
     pub(crate) fn build(indexes: &Indexes, row: &ScanRow, selection: &Selection) -> Result<Frozen, Error> {
         let mut rows: Vec<&FrozenRow> = row.frozen.iter().collect();

@@ -1,0 +1,96 @@
+//! What a scan is told, and what it tells while it runs.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use cognate_fingerprint::Method;
+use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::selection::SelectionRule;
+use cognate_similarity::Thresholds;
+use tokio::sync::watch;
+
+/// What a scan is to do.
+#[derive(Clone, Debug)]
+pub struct ScanSpec {
+    /// The repositories, by site.
+    pub repositories: Vec<(SiteName, RepositoryName)>,
+    /// How documents are fingerprinted.
+    pub method: Method,
+    /// What makes a link.
+    pub thresholds: Thresholds,
+    /// Whether only what crosses parties (or sites, where there is one party) counts.
+    pub across_only: bool,
+    /// Which documents it is about.
+    pub selection: SelectionRule,
+    /// Whether what symbolic links point to is read as well.
+    pub follow_symlinks: bool,
+    /// Whether the sites are synced first; otherwise their last indexes are analysed.
+    pub sync: bool,
+    /// How long to wait for a site; `None`: as long as it takes.
+    pub sync_deadline: Option<Duration>,
+    /// Working memory of the analysis, in bytes.
+    pub memory_budget_bytes: u64,
+    /// Threads of the analysis.
+    pub threads: NonZeroUsize,
+}
+
+/// How far a scan is.
+#[derive(Clone, Debug, Default)]
+pub struct ScanProgress {
+    /// Every repository, in the order of the specification.
+    pub repositories: Vec<RepositoryProgress>,
+    /// What the analysis is at, once it has begun.
+    pub analysis: Option<(AnalysisPhase, u64, u64)>,
+    /// How it ended, once it has.
+    pub ended: Option<ScanEnd>,
+}
+
+/// How far a repository's sync is.
+#[derive(Clone, Debug, Default)]
+pub struct RepositoryProgress {
+    /// Files and folders that the walk has come across.
+    pub entries_seen: u64,
+    /// Whether the walk is at its end.
+    pub walk_finished: bool,
+    /// Documents that are dealt with.
+    pub documents_done: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Whether it has ended, and with which failure.
+    pub ended: Option<Result<(), String>>,
+}
+
+/// What an analysis is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnalysisPhase {
+    /// Putting the documents of all indexes together.
+    Freezing,
+    /// Finding what contents share.
+    Comparing,
+    /// Writing the result.
+    Publishing,
+}
+
+/// How a scan ended.
+#[derive(Clone, Debug)]
+pub enum ScanEnd {
+    /// There is a result, at this place.
+    Published(PathBuf),
+    /// There is none, because of this.
+    Failed(String),
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// One scan at work.
+pub(crate) struct Scan {
+    pub(crate) id: ScanId,
+    pub(crate) spec: ScanSpec,
+    pub(crate) progress: watch::Sender<ScanProgress>,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
