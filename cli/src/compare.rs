@@ -30,8 +30,9 @@ const STOP_WAIT: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
-    let state = State::open(args.state.as_deref())?;
-    let coordinator = Arc::new(open_coordinator(&state)?);
+    if let Some(state) = &args.state {
+        plan.folders.check_apart_from(state)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -41,6 +42,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         let _inside = runtime.enter();
         Stop::on_signals()?
     };
+    // Only now is something made that would have to be taken away again.
+    let state = State::open(args.state.as_deref())?;
+    let coordinator = Arc::new(open_coordinator(&state)?);
     let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
     let exit = ended.and_then(|(id, end)| {
         let exit = tell(args, &end, &stop);

@@ -46,7 +46,7 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Commands that the design names and this version does not have.
-const LATER: [&str; 12] = [
+const LATER: [&str; 14] = [
     "coordinator",
     "worker",
     "site",
@@ -58,6 +58,8 @@ const LATER: [&str; 12] = [
     "find",
     "template",
     "evaluate",
+    "watch",
+    "case",
     "text",
 ];
 

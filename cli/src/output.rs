@@ -33,11 +33,14 @@ pub(crate) fn write(
         };
     };
     let context = || format!("`{}` cannot be written", path.display());
+    if is_pipe_or_device(path) {
+        let file = File::options().write(true).open(path).with_context(context)?;
+        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: file, stop });
+        return write_to(report, format, limit, &mut out).and_then(|()| out.flush().with_context(context));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
-    if format == ReportFormat::Sqlite {
-        std::fs::copy(report.path(), beside.path()).with_context(context)?;
-    } else {
+    {
         let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: beside.as_file(), stop });
         write_to(report, format, limit, &mut out)?;
         out.flush().with_context(context)?;
@@ -53,8 +56,17 @@ fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl 
         ReportFormat::Json => json::write(report, out),
         ReportFormat::Ndjson => json::write_lines(report, out),
         ReportFormat::Csv => csv::write(report, out),
-        ReportFormat::Sqlite => unreachable!("a database is a file: checked with the arguments"),
+        ReportFormat::Sqlite => {
+            let mut database = File::open(report.path())?;
+            io::copy(&mut database, out)?;
+            Ok(())
+        }
     }
+}
+
+/// Whether something stands at the path that must be written into and not be replaced.
+fn is_pipe_or_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Temporary files are private; a report is a file like any other.

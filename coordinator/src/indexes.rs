@@ -122,6 +122,14 @@ impl Indexes {
         }
         let lease = Lease { indexes: Arc::clone(self), key };
         let (id, mut row) = self.writable(&lease.key, epoch, method)?;
+        if row.runs.iter().any(|run| Run::open(&self.run_path(id, run.number)).is_err()) {
+            tracing::warn!(index = id.0, "a run is damaged or gone: the runs are made anew from the segment");
+            match self.rebuild_runs(id) {
+                // A damaged segment is dealt with below.
+                Ok(()) | Err(Error::Corrupt { .. }) => row = self.row(id)?,
+                Err(error) => return Err(error),
+            }
+        }
         let (index, pending) = match self.replay(id, &row) {
             Ok(replayed) => replayed,
             Err(Error::Corrupt { path, detail }) => {
@@ -156,6 +164,47 @@ impl Indexes {
             self.delete(IndexId(abandoned))?;
         }
         Ok((id, row))
+    }
+
+    /// Makes the runs of an index anew from its segment: they are derived, and a damaged one costs time only.
+    pub(crate) fn rebuild_runs(&self, id: IndexId) -> Result<(), Error> {
+        let mut row = self.row(id)?;
+        let first = next_run(&row);
+        row.runs.clear();
+        let (mut index, mut pending) = (Index::default(), Vec::new());
+        segment::read(&self.segment_path(id), row.segment_bytes, |record| {
+            let batch = self.decode(id, &record.body, row.chunk_bytes_max)?;
+            index.apply(record.digest, &batch, |ordinal, chunks| {
+                pending.extend(chunks.map(|chunk| run_record(ordinal, chunk)));
+            });
+            if pending.len() >= RUN_RECORDS_MAX {
+                self.write_run(id, &mut row, first, index.sequence(), &mut pending)?;
+            }
+            Ok(())
+        })?;
+        self.write_run(id, &mut row, first, index.sequence(), &mut pending)?;
+        self.store.put_index(id, &row)?;
+        self.store.barrier()
+    }
+
+    /// Writes postings as the next run of an index, numbered `first` or higher, and empties them.
+    fn write_run(
+        &self,
+        id: IndexId,
+        row: &mut IndexRow,
+        first: u64,
+        last_sequence: u64,
+        records: &mut Vec<RunRecord>,
+    ) -> Result<(), Error> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        // Numbers are never used twice: what is left of an old run must not be mistaken for the new one.
+        let number = first.max(next_run(row));
+        write_run(&self.run_path(id, number), records, &WriteRun { sync: self.durable })?;
+        row.runs.push(RunRow { number, last_sequence });
+        records.clear();
+        Ok(())
     }
 
     /// The state after the last committed batch, and the postings that are in no run yet.
@@ -367,19 +416,8 @@ impl IndexWriter {
     }
 
     fn write_run(&mut self) -> Result<(), Error> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let mut records = std::mem::take(&mut self.pending);
-        self.add_run(&mut records)
-    }
-
-    fn add_run(&mut self, records: &mut [RunRecord]) -> Result<(), Error> {
-        let number = self.row.runs.iter().map(|run| run.number).max().unwrap_or(0) + 1;
-        let indexes = &self.lease.indexes;
-        write_run(&indexes.run_path(self.id, number), records, &WriteRun { sync: indexes.durable })?;
-        self.row.runs.push(RunRow { number, last_sequence: self.index.sequence() });
-        Ok(())
+        let last_sequence = self.index.sequence();
+        self.lease.indexes.write_run(self.id, &mut self.row, 1, last_sequence, &mut self.pending)
     }
 
     /// Every sync adds a run, most of them tiny: the last ones are put together as long as they fit one. The files that
@@ -403,15 +441,17 @@ impl IndexWriter {
         for run in &tail {
             read_run(run, &mut merged)?;
         }
+        let first = next_run(&self.row);
         let kept = self.row.runs.len() - tail.len();
-        let number = self.row.runs.iter().map(|run| run.number).max().unwrap_or(0);
         self.row.runs.truncate(kept);
-        // Numbers are never used twice: what is left of the old runs must not be mistaken for the new one.
-        let path = self.lease.indexes.run_path(self.id, number + 1);
-        write_run(&path, &mut merged, &WriteRun { sync: self.lease.indexes.durable })?;
-        self.row.runs.push(RunRow { number: number + 1, last_sequence: self.index.sequence() });
-        Ok(())
+        let last_sequence = self.index.sequence();
+        self.lease.indexes.write_run(self.id, &mut self.row, first, last_sequence, &mut merged)
     }
+}
+
+/// The number of the next run.
+fn next_run(row: &IndexRow) -> u64 {
+    row.runs.iter().map(|run| run.number).max().unwrap_or(0) + 1
 }
 
 fn begun(epoch: u64, method: &Method) -> IndexRow {

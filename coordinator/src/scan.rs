@@ -12,7 +12,7 @@ mod spec;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{Key, KeyFingerprint, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
@@ -29,7 +29,10 @@ use crate::error::Error;
 use crate::indexes::{Indexes, Sealed};
 use crate::result;
 use crate::session::{Event, Sessions};
-use crate::store::{FrozenRow, MissingRow, ScanRow, ScanStep, SlotKey, Store};
+use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
+
+/// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
+const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Everything that a scan works with.
 pub(crate) struct Scans {
@@ -77,7 +80,8 @@ impl Scans {
         let repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
         scan.progress.send_modify(|progress| progress.repositories = repositories);
         let (events, mut heard) = mpsc::unbounded_channel();
-        let deadline = spec.sync_deadline.map(|deadline| tokio::time::Instant::now() + deadline);
+        let deadline =
+            spec.sync_deadline.and_then(|wait| tokio::time::Instant::now().checked_add(wait.min(DEADLINE_MAX)));
         let keys = self.assign_all(scan, &events, deadline).await?;
         drop(events);
         row.keyed = keys.iter().flatten().any(|key| *key != Key::none().fingerprint());
@@ -242,16 +246,27 @@ impl Scans {
         let at = |phase, done, total| {
             scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));
         };
-        at(AnalysisPhase::Freezing, 0, 0);
         let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let frozen = Frozen::build(&self.indexes, &row, &selection)?;
-        tracing::info!(scan = %scan.id, documents = frozen.documents.len(), contents = frozen.contents.len(), "frozen");
         let folder = self.folder.join(scan.id.to_string());
         let spill_dir = folder.join("spill");
         std::fs::create_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
-        let findings = Findings::of(&frozen, scan, &spill_dir, &|done, total| {
-            at(AnalysisPhase::Comparing, done, total);
-        })?;
+        let compare = || {
+            at(AnalysisPhase::Freezing, 0, 0);
+            let frozen = Frozen::build(&self.indexes, &row, &selection)?;
+            let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
+            tracing::info!(scan = %scan.id, documents, contents, "frozen");
+            let told = |done, total| at(AnalysisPhase::Comparing, done, total);
+            let findings = Findings::of(&frozen, scan, &spill_dir, &told)?;
+            Ok((frozen, findings))
+        };
+        let (frozen, findings) = match compare() {
+            Err(Error::Analysis(error)) if error.kind() == cognate_similarity::ErrorKind::Corrupt => {
+                tracing::warn!(%error, "the runs are made anew from the segments");
+                row.frozen.iter().try_for_each(|row| self.indexes.rebuild_runs(IndexId(row.index)))?;
+                compare()
+            }
+            found => found,
+        }?;
         std::fs::remove_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
         tracing::info!(scan = %scan.id, clusters = findings.analysis.clusters.len(), "analysed");
         at(AnalysisPhase::Publishing, 0, 0);

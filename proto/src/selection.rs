@@ -131,7 +131,7 @@ impl From<&SelectionRule> for v1::SelectionSpec {
         v1::SelectionSpec {
             include: rule.include.clone(),
             exclude: rule.exclude.clone(),
-            size_bytes_max: rule.size_bytes_max.unwrap_or(0),
+            size_bytes_max: rule.size_bytes_max,
         }
     }
 }
@@ -140,8 +140,8 @@ impl TryFrom<v1::SelectionSpec> for Selection {
     type Error = SelectionError;
 
     fn try_from(spec: v1::SelectionSpec) -> Result<Selection, SelectionError> {
-        let size_bytes_max = Some(spec.size_bytes_max).filter(|max| *max > 0);
-        Selection::new(SelectionRule { include: spec.include, exclude: spec.exclude, size_bytes_max })
+        let v1::SelectionSpec { include, exclude, size_bytes_max } = spec;
+        Selection::new(SelectionRule { include, exclude, size_bytes_max })
     }
 }
 

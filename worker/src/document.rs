@@ -1,6 +1,6 @@
 //! One document: open it safely, read it once, see whether it held still, and say what it came to.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::time::SystemTime;
 
 use cognate_fingerprint::{Content, Fingerprinter};
@@ -90,7 +90,8 @@ impl Reader<'_> {
         if !self.selection.selects_size(stamp.length_bytes) {
             return Ok(Reading::NotSelected);
         }
-        let mut head = Head::new(&file);
+        // A file that grows as fast as it is read would never end: what it held when it was opened is read, and no more.
+        let mut head = Head::new((&file).take(stamp.length_bytes));
         let mut spool = Spool::new(self.lists);
         let content = match self.fingerprinter.read(&mut head, |chunk| spool.push(&chunk)) {
             Ok(content) => content,

@@ -116,6 +116,13 @@ impl Push {
         Ok(self.send(Up::Batch(Batch { sequence, digest, body }))?)
     }
 
+    /// Ends the push, and waits until the coordinator has let go of the index.
+    pub(crate) fn close(self) {
+        drop(self.requests);
+        // Whatever it still says, or why it ends, does not matter any more.
+        while let Ok(Ok(_)) = self.responses.recv_timeout(SILENCE_MAX) {}
+    }
+
     /// Says that all is sent, and waits until the coordinator has it all and comes to the same root.
     pub(crate) fn seal(&mut self, sequence: u64, root: Root) -> Result<u64, PushError> {
         self.send(Up::Seal(Seal { sequence, root: root.to_bytes().to_vec() }))?;

@@ -165,6 +165,7 @@ impl Site {
                 return Ok(Some(push));
             }
             tracing::info!(repository = %job.repository, "the coordinator holds another state of the index: beginning anew");
+            push.close();
             outbox.restart(fresh_epoch()).map_err(|source| self.records(source))?;
         }
         Ok(None)
@@ -180,7 +181,7 @@ impl Site {
         cancelled: &AtomicBool,
     ) -> Result<SyncSummary, Attempt> {
         let skipped = Arc::new(Skipped::default());
-        let mut collector = collect::Collector::new(self, job, outbox, push, counters);
+        let mut collector = collect::Collector::new(self, job, outbox, push, counters, &skipped);
         let collected = std::thread::scope(|scope| {
             let (entries_to, entries) = sync_channel(HANDFULS_WAITING);
             let (outcomes_to, outcomes) = sync_channel(HANDFULS_WAITING);
@@ -210,7 +211,7 @@ impl Site {
         match collected {
             Ok(()) if cancelled.load(Ordering::Relaxed) => Err(Attempt::Failed(SyncError::Cancelled)),
             Ok(()) => {
-                let mut summary = collector.finish(&skipped, counters)?;
+                let mut summary = collector.finish(counters)?;
                 summary.skipped = skipped_counts(&skipped);
                 Ok(summary)
             }

@@ -70,6 +70,27 @@ impl Folders {
         self.sites.iter().flat_map(of_site).collect()
     }
 
+    /// Whether the state lies in none of the folders: it would be compared with what it is the state of.
+    pub(super) fn check_apart_from(&self, state: &Path) -> anyhow::Result<()> {
+        // What does not exist yet lies where its parent does.
+        let resolved = state.ancestors().find_map(|path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            path.canonicalize().ok()
+        });
+        for (_, path) in self.sites.iter().flat_map(|site| &site.repositories) {
+            let folder =
+                path.canonicalize().with_context(|| format!("the folder `{}` cannot be read", path.display()))?;
+            if resolved.as_ref().is_some_and(|state| state.starts_with(&folder)) {
+                return Err(usage(format!(
+                    "the state `{}` lies within the folder `{}`: name a place outside of it",
+                    state.display(),
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether every folder can be listed; told before anything is done.
     pub(super) fn check_readable(&self) -> anyhow::Result<()> {
         for (_, path) in self.sites.iter().flat_map(|site| &site.repositories) {

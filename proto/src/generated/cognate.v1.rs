@@ -158,9 +158,9 @@ pub struct SelectionSpec {
     pub include: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "2")]
     pub exclude: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Larger documents are left out; 0: none is.
-    #[prost(uint64, tag = "3")]
-    pub size_bytes_max: u64,
+    /// Larger documents are left out.
+    #[prost(uint64, optional, tag = "3")]
+    pub size_bytes_max: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancel {

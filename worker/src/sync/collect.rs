@@ -28,6 +28,7 @@ pub(super) struct Collector<'a> {
     site: &'a Site,
     job: &'a Job,
     counters: &'a Counters,
+    skipped: &'a Skipped,
     outbox: Outbox,
     push: Push,
     batch: BatchBuilder,
@@ -62,11 +63,13 @@ impl<'a> Collector<'a> {
         outbox: Outbox,
         push: Push,
         counters: &'a Counters,
+        skipped: &'a Skipped,
     ) -> Collector<'a> {
         Collector {
             site,
             job,
             counters,
+            skipped,
             outbox,
             push,
             batch: BatchBuilder::default(),
@@ -100,21 +103,23 @@ impl<'a> Collector<'a> {
     }
 
     /// Removes what was not come across, sends the rest, and seals the index.
-    pub(super) fn finish(mut self, skipped: &Skipped, counters: &Counters) -> Result<SyncSummary, super::Attempt> {
-        let result = self.seal(skipped, counters);
+    pub(super) fn finish(mut self, counters: &Counters) -> Result<SyncSummary, super::Attempt> {
+        let result = self.seal(counters);
         match result {
             Ok(summary) => Ok(summary),
             Err(Stopped::Sync(error)) => Err(super::Attempt::Failed(error)),
-            Err(Stopped::UnknownContents) => Err(super::Attempt::UnknownContents(Box::new(self.outbox))),
+            Err(Stopped::UnknownContents) => Err(super::Attempt::UnknownContents(Box::new(self.into_outbox()))),
         }
     }
 
+    /// Gives up the push, and hands the outbox back.
     pub(super) fn into_outbox(self) -> Outbox {
+        self.push.close();
         self.outbox
     }
 
-    fn seal(&mut self, skipped: &Skipped, counters: &Counters) -> Result<SyncSummary, Stopped> {
-        self.guard_root(skipped, counters)?;
+    fn seal(&mut self, counters: &Counters) -> Result<SyncSummary, Stopped> {
+        self.guard_root(counters)?;
         for path in self.outbox.unseen() {
             if self.is_gone(&path) {
                 self.remembered.push((path.clone(), None));
@@ -140,11 +145,11 @@ impl<'a> Collector<'a> {
     }
 
     /// A root without a single entry that held documents before is more likely not mounted than emptied.
-    fn guard_root(&self, skipped: &Skipped, counters: &Counters) -> Result<(), SyncError> {
+    fn guard_root(&self, counters: &Counters) -> Result<(), SyncError> {
         let Some(cache) = &self.site.cache else { return Ok(()) };
         let documents = cache.documents_at_last_sync(&self.job.repository);
         let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
-        let left_out: u64 = reasons.into_iter().map(|reason| skipped.of(reason)).sum();
+        let left_out: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
         if documents > 0 && counters.entries_seen.load(Ordering::Relaxed) == 0 && left_out == 0 {
             return Err(SyncError::RootGuard { path: self.job.path.clone(), documents });
         }
@@ -164,6 +169,7 @@ impl<'a> Collector<'a> {
         let path = outcome.path;
         match outcome.found {
             Found::NotSelected => {
+                self.skipped.count(SkipReason::NotSelected);
                 self.outbox.leave(path);
                 Ok(())
             }
