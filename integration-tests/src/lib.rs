@@ -1,0 +1,18 @@
+//! What the tests of the whole system stand on: a sandbox in which the real binary runs, folders made from a seed, a
+//! brute-force twin of the comparison, and the canonical form of JSON.
+//!
+//! Nothing here uses the product's own crates: what the tests expect is computed a second time, from the definitions.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+pub mod binary;
+pub mod brute_force;
+pub mod canonical;
+pub mod dice;
+pub mod sandbox;
+pub mod tree;
+
+pub use brute_force::{Corpus, Rules};
+pub use dice::Dice;
+pub use sandbox::{Run, Running, Sandbox};
+pub use tree::Files;

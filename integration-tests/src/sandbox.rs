@@ -1,0 +1,328 @@
+//! A folder that goes away, in which the real binary runs as a process of its own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::tree::{self, Files};
+use crate::{binary, canonical};
+
+/// Longer than any run should ever take; what is not done then hangs.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A temporary folder with a seed, which is told when a test fails.
+#[derive(Debug)]
+pub struct Sandbox {
+    folder: tempfile::TempDir,
+    seed: u64,
+    runs: AtomicU64,
+}
+
+impl Sandbox {
+    /// An empty sandbox for a test that rolls no dice.
+    pub fn new() -> Sandbox {
+        Sandbox::seeded(0)
+    }
+
+    /// An empty sandbox for a test whose folders come from this seed.
+    pub fn seeded(seed: u64) -> Sandbox {
+        let folder = tempfile::Builder::new().prefix("cognate-test-").tempdir().unwrap();
+        for own in ["tmp", "output"] {
+            std::fs::create_dir(folder.path().join(own)).unwrap();
+        }
+        Sandbox { folder, seed, runs: AtomicU64::new(0) }
+    }
+
+    /// The path of something in the sandbox.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes a folder with these files.
+    pub fn tree(&self, name: &str, files: &Files) -> PathBuf {
+        let path = self.path(name);
+        tree::write(&path, files);
+        path
+    }
+
+    /// Makes a folder with these small files.
+    pub fn folder(&self, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
+        let files = files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect();
+        self.tree(name, &files)
+    }
+
+    /// What lies in the folder for temporary files that the binary is given.
+    pub fn temporary_files(&self) -> Vec<PathBuf> {
+        names(&self.path("tmp"))
+    }
+
+    /// Runs the binary to its end.
+    pub fn cognate<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Run {
+        self.cognate_in(self.folder.path(), args)
+    }
+
+    /// Runs the binary to its end in a folder.
+    pub fn cognate_in<A: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = A>) -> Run {
+        self.start_in(folder, args).ended()
+    }
+
+    /// Starts the binary.
+    pub fn start<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Running {
+        self.start_in(self.folder.path(), args)
+    }
+
+    fn start_in<A: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = A>) -> Running {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        // Files and not pipes: nobody has to empty them for the process to go on.
+        let (stdout, stderr) = (self.path(format!("output/{number}.out")), self.path(format!("output/{number}.err")));
+        let mut command = Command::new(binary::cognate());
+        command
+            .args(args)
+            .current_dir(folder)
+            .env("TMPDIR", self.path("tmp"))
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).unwrap())
+            .stderr(File::create(&stderr).unwrap());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("COGNATE_")) {
+            command.env_remove(name);
+        }
+        let shown = format!("{command:?}");
+        let mut child = command.spawn().unwrap();
+        let id = Pid::from_child(&child);
+        let (ended_to, ended) = channel();
+        std::thread::spawn(move || ended_to.send(child.wait()));
+        Running { id, ended, stdout, stderr, shown, status: None }
+    }
+
+    /// Compares folders that are named as sites, with further arguments, and answers the report.
+    pub fn report(&self, folders: &[(&str, &Path)], args: &[&str]) -> Value {
+        self.compare(folders, args).report()
+    }
+
+    /// Compares folders that are named as sites, as JSON, with further arguments.
+    pub fn compare(&self, folders: &[(&str, &Path)], args: &[&str]) -> Run {
+        let mut args = args.to_vec();
+        args.extend(["--format", "json"]);
+        self.cognate(compare_args(folders, &args))
+    }
+
+    /// Waits until the clock of the file system is so far on that files made before count as settled: what was touched
+    /// in the same tick as its reading began is, by design, read again.
+    pub fn settle(&self) {
+        let probe = self.path("tmp/settle");
+        let now = |probe: &Path| {
+            std::fs::write(probe, "x").unwrap();
+            std::fs::metadata(probe).unwrap().modified().unwrap()
+        };
+        let began = now(&probe);
+        wait_until("the clock goes on", || {
+            now(&probe).duration_since(began).is_ok_and(|passed| passed > Duration::from_millis(30))
+        });
+        std::fs::remove_file(&probe).unwrap();
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox::new()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            #[expect(clippy::print_stderr, reason = "the harness shows it with the failure")]
+            {
+                eprintln!("the seed of the failed test is {}", self.seed);
+            }
+        }
+    }
+}
+
+/// The arguments of a comparison of named folders.
+pub fn compare_args(folders: &[(&str, &Path)], args: &[&str]) -> Vec<std::ffi::OsString> {
+    let mut all: Vec<std::ffi::OsString> = vec!["compare".into()];
+    for (name, path) in folders {
+        let mut word = std::ffi::OsString::from(format!("{name}="));
+        word.push(path);
+        all.push(word);
+    }
+    all.extend(args.iter().map(Into::into));
+    all
+}
+
+/// A process on its way.
+#[derive(Debug)]
+pub struct Running {
+    id: Pid,
+    ended: Receiver<std::io::Result<ExitStatus>>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    shown: String,
+    status: Option<ExitStatus>,
+}
+
+impl Running {
+    /// Whether the process ends by itself within so long.
+    pub fn ends_within(&mut self, wait: Duration) -> bool {
+        if self.status.is_none() {
+            self.status = self.ended.recv_timeout(wait).ok().map(|status| status.unwrap());
+        }
+        self.status.is_some()
+    }
+
+    /// Sends a signal; one that comes too late is no error.
+    pub fn signal(&mut self, signal: Signal) {
+        // A process that was waited for may have lent its number to another.
+        if !self.ends_within(Duration::ZERO) {
+            let _ = kill_process(self.id, signal);
+        }
+    }
+
+    /// Waits for the end.
+    pub fn ended(mut self) -> Run {
+        if !self.ends_within(DEADLINE) {
+            self.signal(Signal::KILL);
+            panic!("{} hangs: it was not done after {DEADLINE:?}", self.shown);
+        }
+        let status = self.status.unwrap();
+        let run = Run {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: std::fs::read(&self.stdout).unwrap(),
+            stderr: String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned(),
+            shown: self.shown.clone(),
+        };
+        assert!(!run.stderr.contains("panicked"), "a panic: {run:#?}");
+        run
+    }
+}
+
+/// How a process ended and what it said.
+#[derive(Clone)]
+pub struct Run {
+    /// The exit code, where it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// The command line.
+    pub shown: String,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let start: Vec<u8> = self.stdout.iter().copied().take(2000).collect();
+        writeln!(f, "{}\ncode {:?}, signal {:?}", self.shown, self.code, self.signal)?;
+        write!(f, "stdout: {}\nstderr: {}", String::from_utf8_lossy(&start), self.stderr)
+    }
+}
+
+impl Run {
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Run {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// Standard output as text.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).expect("output is UTF-8")
+    }
+
+    /// The report of a comparison that was complete.
+    #[track_caller]
+    pub fn report(self) -> Value {
+        self.expect(0).json()
+    }
+
+    /// Standard output as JSON, whose digest holds if it is a report.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let value: Value = serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        if value["schema"] == "cognate.report/1" {
+            assert_eq!(value["scan"]["digest"], canonical::digest(&value), "the digest of the report: {self:?}");
+        }
+        value
+    }
+
+    /// The lines of standard output, each as JSON.
+    #[track_caller]
+    pub fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Checks that it was refused in one line on standard error, with nothing on standard output, and answers the line.
+    #[track_caller]
+    pub fn refusal(self, code: i32) -> String {
+        let run = self.expect(code);
+        assert!(run.stdout.is_empty(), "a refusal writes no result: {run:?}");
+        let lines: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("cognate: ")).collect();
+        assert!(lines.len() == 1 && run.stderr.trim_end().ends_with(lines[0]), "one line says why: {run:?}");
+        lines[0].to_owned()
+    }
+}
+
+/// Waits for a condition, looking again and again until the deadline.
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < DEADLINE, "waited too long until {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// What lies in a folder; nothing where there is none.
+pub fn names(folder: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<PathBuf> = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
+        Err(_) => Vec::new(),
+    };
+    names.sort();
+    names
+}
+
+/// All files below a folder with their contents, by relative path.
+pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for path in names(&next) {
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Copies a folder with everything in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for path in names(from) {
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The whole system as a user runs it: real processes on real folders. One test binary, since each costs a link.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod compare;
+mod determinism;
+mod hostile;
+mod state;
+mod tidy;
+mod usage;
