@@ -476,14 +476,10 @@ fn quotient(part: u64, whole: u64) -> f64 {
 /// A ratio as reports have it: four decimals, whole numbers without a point.
 fn ratio(part: u64, whole: u64) -> Value {
     let rounded = (part * 20_000 + whole) / (2 * whole);
-    if rounded % 10_000 == 0 { json!(rounded / 10_000) } else { json!(quotient(rounded, 10_000)) }
+    if rounded.is_multiple_of(10_000) { json!(rounded / 10_000) } else { json!(quotient(rounded, 10_000)) }
 }
 
 fn four_decimals(number: f64) -> Value {
     let rounded = (number * 10_000.0).round();
-    if rounded % 10_000.0 == 0.0 {
-        json!((rounded / 10_000.0).round().to_string().parse::<u64>().unwrap())
-    } else {
-        json!(rounded / 10_000.0)
-    }
+    if rounded == 10_000.0 { json!(1) } else { json!(rounded / 10_000.0) }
 }

@@ -257,11 +257,9 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing_behind() {
     let kept = Kept::long(30, 300, 200_000);
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut running = kept.sandbox.start(compare_args(&kept.folders(), &["--threads", "1"]));
-        // Lists are only written once the scan is on its way.
-        wait_until("the coordinator has something to write", || {
+        wait_until("the coordinator has written much", || {
             let states = kept.sandbox.temporary_files();
-            states.iter().any(|state| !names(&state.join("coordinator/indexes")).is_empty())
-                || running.ends_within(Duration::ZERO)
+            states.iter().any(|state| is_under_way(state)) || running.ends_within(Duration::ZERO)
         });
         running.signal(signal);
         let run = running.ended();
@@ -270,11 +268,30 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing_behind() {
         assert_eq!(kept.sandbox.temporary_files(), Vec::<PathBuf>::new(), "after {signal:?}");
     }
     let mut running = kept.start(&[]);
-    let indexes = Path::new(&kept.state).join("coordinator/indexes");
-    wait_until("the coordinator has something to write", || !names(&indexes).is_empty());
+    wait_until("the coordinator has written much", || is_under_way(Path::new(&kept.state)));
     running.signal(Signal::INT);
     running.ended().expect(130);
     assert_eq!(comparable(&kept.run(&[]).report()), comparable(&kept.fresh(&[])));
+}
+
+/// Whether a run has got so far that its coordinator has taken in some batches.
+fn is_under_way(state: &Path) -> bool {
+    // Files may vanish between listing and looking.
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
+    names(&state.join("coordinator/indexes")).iter().any(|path| size(path) > 32 << 10)
+}
+
+#[test]
+fn a_run_that_is_interrupted_as_it_begins_leaves_nothing_behind_either() {
+    let kept = Kept::long(36, 40, 100_000);
+    for _ in 0..3 {
+        let mut running = kept.sandbox.start(compare_args(&kept.folders(), &[]));
+        wait_until("there is a temporary folder", || !kept.sandbox.temporary_files().is_empty());
+        running.signal(Signal::INT);
+        let run = running.ended();
+        assert_eq!(kept.sandbox.temporary_files(), Vec::<PathBuf>::new(), "{run:?}");
+        assert_eq!(run.code, Some(130), "{run:?}");
+    }
 }
 
 #[test]

@@ -1,1 +1,137 @@
-//! To come.
+//! The rules of the house that a machine can check: who may import whom, and how files look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cognate_integration_tests::binary::{cargo, workspace};
+use serde_json::Value;
+
+/// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
+const LADDER: [(&str, &[&str]); 7] = [
+    ("cognate-fingerprint", &[]),
+    ("cognate-proto", &["cognate-fingerprint"]),
+    ("cognate-similarity", &["cognate-fingerprint"]),
+    ("cognate-worker", &["cognate-fingerprint", "cognate-proto"]),
+    ("cognate-coordinator", &["cognate-fingerprint", "cognate-proto", "cognate-similarity"]),
+    ("cognate-cli", &["cognate-coordinator", "cognate-fingerprint", "cognate-proto", "cognate-worker"]),
+    ("cognate-integration-tests", &[]),
+];
+
+/// No file is longer.
+const LINES_MAX: usize = 800;
+
+fn packages() -> Vec<Value> {
+    let output = cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+/// Rust sources of the workspace, less what is generated, with their text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut sources = Vec::new();
+    let mut folders = vec![workspace().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in cognate_integration_tests::sandbox::names(&folder) {
+            let name = path.file_name().unwrap().to_str().unwrap_or_default();
+            if path.is_dir() {
+                if !name.starts_with('.') && !["target", "generated"].contains(&name) {
+                    folders.push(path);
+                }
+            } else if name.ends_with(".rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                sources.push((path, text));
+            }
+        }
+    }
+    assert!(sources.len() > 50, "the sources were found");
+    sources
+}
+
+#[test]
+fn crates_import_what_the_ladder_allows_and_no_more() {
+    let ladder: BTreeMap<&str, BTreeSet<&str>> =
+        LADDER.iter().map(|(name, imports)| (*name, imports.iter().copied().collect())).collect();
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let dependencies = package["dependencies"].as_array().unwrap();
+        let ours = dependencies.iter().filter(|dependency| !dependency["path"].is_null());
+        let imports: BTreeSet<&str> = ours.map(|dependency| dependency["name"].as_str().unwrap()).collect();
+        let allowed = ladder.get(name).unwrap_or_else(|| panic!("`{name}` has no line in the ladder"));
+        assert_eq!(&imports, allowed, "what `{name}` imports");
+    }
+}
+
+#[test]
+fn versions_of_dependencies_stand_in_one_place() {
+    for package in packages() {
+        let manifest = package["manifest_path"].as_str().unwrap();
+        let text = std::fs::read_to_string(manifest).unwrap();
+        let mut in_dependencies = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                in_dependencies = line.contains("dependencies");
+                // `[dependencies.name]` would hide a version on the next line.
+                assert!(!line.contains("dependencies."), "{manifest}: {line}");
+            } else if in_dependencies && !line.trim().is_empty() && !line.starts_with([' ', '#', ']']) {
+                let inherits = line.contains(".workspace = true") || line.contains("workspace = true");
+                assert!(inherits, "{manifest}: `{line}` does not come from the workspace");
+            }
+        }
+        assert_eq!(package["publish"], serde_json::json!([]), "{manifest}: publish = false");
+        assert!(text.contains("[lints]\nworkspace = true"), "{manifest}: the lints of the workspace apply");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_about() {
+    for (path, text) in sources() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name == "tests.rs" || name == "build.rs" {
+            continue;
+        }
+        assert!(text.starts_with("//! "), "{} does not begin with `//!`", path.display());
+    }
+}
+
+#[test]
+fn no_file_is_too_long_to_be_read_at_once() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn no_test_sleeps() {
+    // Put together, so that this file does not find itself.
+    let words = [["thread::", "sleep"].concat(), ["time::", "sleep"].concat()];
+    let is_test = |path: &Path, text: &str| {
+        path.components().any(|part| part.as_os_str() == "tests")
+            || path.ends_with("tests.rs")
+            || text.contains("cfg(test)")
+    };
+    for (path, text) in sources() {
+        if !is_test(&path, &text) {
+            continue;
+        }
+        let start = if path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs") {
+            0
+        } else {
+            text.find("#[cfg(test)]").unwrap()
+        };
+        for word in &words {
+            assert!(!text[start..].contains(word.as_str()), "{} sleeps", path.display());
+        }
+    }
+}
+
+#[test]
+fn tests_are_named_as_facts() {
+    for (path, text) in sources() {
+        for line in text.lines() {
+            let line = line.trim_start();
+            assert!(!line.starts_with("fn test_"), "{}: {line}", path.display());
+        }
+    }
+}
