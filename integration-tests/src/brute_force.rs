@@ -480,6 +480,9 @@ fn ratio(part: u64, whole: u64) -> Value {
 }
 
 fn four_decimals(number: f64) -> Value {
-    let rounded = (number * 10_000.0).round();
-    if rounded == 10_000.0 { json!(1) } else { json!(rounded / 10_000.0) }
+    match (number * 10_000.0).round() {
+        0.0 => json!(0),
+        10_000.0 => json!(1),
+        rounded => json!(rounded / 10_000.0),
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cognate_integration_tests::canonical::comparable;
+use cognate_integration_tests::dice::seed;
 use cognate_integration_tests::sandbox::{compare_args, contents, copy, names, wait_until};
 use cognate_integration_tests::tree::{edited, varied};
 use cognate_integration_tests::{Corpus, Dice, Files, Rules, Run, Sandbox};
@@ -21,14 +22,16 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(seed: u64, documents: usize) -> Kept {
+    fn new(own_seed: u64, documents: usize) -> Kept {
+        let seed = seed(own_seed);
         let mut dice = Dice::new(seed);
         let trees = varied(&mut dice, 2, documents);
         Kept::of(Sandbox::seeded(seed), dice, &trees)
     }
 
     /// So many documents of so many bytes: enough work to be interrupted.
-    fn long(seed: u64, documents: usize, size_bytes: usize) -> Kept {
+    fn long(own_seed: u64, documents: usize, size_bytes: usize) -> Kept {
+        let seed = seed(own_seed);
         let mut dice = Dice::new(seed);
         let mut trees = [Files::new(), Files::new()];
         for number in 0..documents {
@@ -356,6 +359,49 @@ fn an_emptied_folder_is_taken_for_an_unmounted_one_until_something_is_put_into_i
     kept.check_reads(1, 1);
 }
 
+#[test]
+fn a_state_whose_halves_are_of_different_ages_makes_no_result_wrong() {
+    let mut kept = Kept::new(37, 60);
+    kept.run(&[]).report();
+    let old = kept.sandbox.path("old");
+    copy(Path::new(&kept.state), &old);
+    let (path, _) = contents(&kept.a).into_iter().next().unwrap();
+    std::fs::write(kept.a.join(path), kept.dice.bytes(20_000)).unwrap();
+    std::fs::write(kept.b.join("added"), kept.dice.bytes(20_000)).unwrap();
+    kept.sandbox.settle();
+    kept.run(&[]).report();
+    let new = kept.sandbox.path("new");
+    std::fs::rename(&kept.state, &new).unwrap();
+    let right = kept.fresh(&[]);
+    let mut wrong = Vec::new();
+    for part in [
+        "coordinator",
+        "coordinator/store",
+        "coordinator/indexes",
+        "sites",
+        "sites/a",
+        "sites/a/cache",
+        "sites/a/lists",
+        "sites/b/outbox",
+    ] {
+        for replacement in [Some(&old), None] {
+            copy(&new, Path::new(&kept.state));
+            std::fs::remove_dir_all(Path::new(&kept.state).join(part)).unwrap();
+            if let Some(old) = replacement {
+                copy(&old.join(part), &Path::new(&kept.state).join(part));
+            }
+            let what = if replacement.is_some() { "older" } else { "lost" };
+            if let Err(told) = after_damage(&kept.run(&[]), &right) {
+                wrong.push(format!("{part} {what}: {told}"));
+            } else if let Err(told) = after_damage(&kept.run(&[]), &right) {
+                wrong.push(format!("{part} {what}, the run after: {told}"));
+            }
+            std::fs::remove_dir_all(&kept.state).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "wrong:\n{}", wrong.join("\n"));
+}
+
 /// What is done to a file of the state.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
@@ -391,7 +437,7 @@ fn flip(bytes: &mut [u8], place: usize) {
 
 #[test]
 fn a_damaged_state_is_refused_or_mended_but_never_makes_a_result_wrong() {
-    let kept = Kept::new(35, 40);
+    let mut kept = Kept::new(35, 40);
     kept.run(&[]).report();
     let (path, _) = contents(&kept.a).into_iter().next().unwrap();
     std::fs::write(kept.a.join(path), "changed since").unwrap();
@@ -416,6 +462,21 @@ fn a_damaged_state_is_refused_or_mended_but_never_makes_a_result_wrong() {
             }
             std::fs::remove_dir_all(&kept.state).unwrap();
         }
+    }
+    // Then bytes anywhere, of any file.
+    let files: Vec<PathBuf> = contents(&whole).into_keys().collect();
+    for _ in 0..20 {
+        copy(&whole, Path::new(&kept.state));
+        let file = kept.dice.pick(&files).clone();
+        let path = Path::new(&kept.state).join(&file);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = kept.dice.below(bytes.len());
+        flip(&mut bytes, place);
+        std::fs::write(&path, bytes).unwrap();
+        if let Err(what) = after_damage(&kept.run(&[]), &right) {
+            wrong.push(format!("byte {place} of {}: {what}", file.display()));
+        }
+        std::fs::remove_dir_all(&kept.state).unwrap();
     }
     assert!(wrong.is_empty(), "runs by exit code: {endings:?}; wrong:\n{}", wrong.join("\n"));
     assert!(endings[0] > 0, "{endings:?}");

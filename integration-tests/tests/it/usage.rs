@@ -1,13 +1,16 @@
 //! What is typed, what comes back: exit codes, refusals in one line, the formats of a report.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use cognate_integration_tests::canonical::comparable;
+use cognate_integration_tests::dice::seed;
 use cognate_integration_tests::sandbox::names;
 use cognate_integration_tests::tree::varied;
 use cognate_integration_tests::{Dice, Run, Sandbox};
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 use serde_json::{Value, json};
 
 /// Two small sites that have a set, a cluster and an unique document between them.
@@ -19,7 +22,7 @@ struct Small {
 
 impl Small {
     fn new() -> Small {
-        let seed = 51;
+        let seed = seed(51);
         let sandbox = Sandbox::seeded(seed);
         let mut dice = Dice::new(seed);
         let (copy, base, own) = (dice.bytes(5000), dice.bytes(40_000), dice.bytes(3000));
@@ -181,7 +184,7 @@ fn a_key_that_cannot_be_used_is_refused() {
 
 #[test]
 fn a_key_changes_every_tag_and_no_finding() {
-    let seed = 52;
+    let seed = seed(52);
     let sandbox = Sandbox::seeded(seed);
     let trees = varied(&mut Dice::new(seed), 2, 100);
     let (a, b) = (sandbox.tree("a", &trees[0]), sandbox.tree("b", &trees[1]));
@@ -394,6 +397,40 @@ fn a_report_appears_whole_in_its_file_or_not_at_all() {
     }
     assert_eq!(names(&folder), [path], "nothing is left beside it");
     assert_eq!(small.sandbox.temporary_files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_pipe_that_is_named_as_the_output_is_written_to_or_refused_but_never_replaced() {
+    let small = Small::new();
+    let pipe = small.sandbox.path("pipe");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    // Somebody reads, so that whoever writes through the pipe does not wait.
+    let _reader = rustix::fs::open(&pipe, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+    let run = small.compare(&["-o", pipe.to_str().unwrap()]);
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo(), "the pipe is gone: {run:?}");
+    assert!(matches!(run.code, Some(0..=2)), "{run:?}");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_out_is_a_failure() {
+    let small = Small::new();
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let Ok(full) = full else { return }; // Only some systems have such a device.
+    for format in ["text", "json", "ndjson", "csv"] {
+        let mut command = std::process::Command::new(cognate_integration_tests::binary::cognate());
+        command.arg("compare").args([&small.a, &small.b]).args(["--format", format]).stdout(full.try_clone().unwrap());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_deadline_beyond_all_clocks_is_refused_or_waited_for() {
+    let small = Small::new();
+    for deadline in ["1000y", "584542046090y"] {
+        let run = small.compare(&["--sync-deadline", deadline]);
+        assert!(matches!(run.code, Some(0 | 2)), "{run:?}");
+    }
 }
 
 #[test]
