@@ -117,7 +117,7 @@ impl Report {
             sites[root].skipped_reasons.insert(reason, entries);
             Ok(())
         })?;
-        self.each("SELECT root, status, count(*) FROM document GROUP BY root, status", |row| {
+        self.each("SELECT root, status, documents FROM status", |row| {
             let (root, status, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
             match status.strip_prefix("excluded(") {
                 None => drop(sites[root].status.insert(status, count)),
@@ -132,13 +132,31 @@ impl Report {
     }
 
     /// The identical sets, those whose copies waste most bytes first.
-    pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party
+    pub fn identical<E: From<Error>>(&self, each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
+        self.identical_where("c.identical IS NOT NULL", each)
+    }
+
+    /// The identical sets but those that are one document under the same path in each of several repositories.
+    pub fn identical_elsewhere<E: From<Error>>(
+        &self,
+        each: impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.identical_where("c.identical IS NOT NULL AND NOT c.in_place", each)
+    }
+
+    fn identical_where<E: From<Error>>(
+        &self,
+        condition: &str,
+        mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = format!(
+            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-                   WHERE c.identical IS NOT NULL ORDER BY c.identical, d.id";
+                   WHERE {condition} ORDER BY c.identical, d.id"
+        );
         let mut set: Option<(i64, IdenticalSet)> = None;
         self.each_or(
-            sql,
+            &sql,
             |row| {
                 let place: i64 = row.get(0)?;
                 let document = located(row)?;
@@ -163,11 +181,11 @@ impl Report {
         set.map_or(Ok(()), |(_, last)| each(last))
     }
 
-    /// How many identical sets there are, and how many bytes their copies beyond the first take.
-    pub fn identical_totals(&self) -> Result<(u64, u64), Error> {
-        let sql =
-            "SELECT count(*), ifnull(sum(size_bytes * (documents - 1)), 0) FROM content WHERE identical IS NOT NULL";
-        self.one(sql, |row| Ok((row.get(0)?, row.get(1)?)))
+    /// What the identical sets come to.
+    pub fn identical_totals(&self) -> Result<IdenticalTotals, Error> {
+        self.one("SELECT identical_sets, identical_in_place, wasted_bytes FROM scan", |row| {
+            Ok(IdenticalTotals { sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: row.get(2)? })
+        })
     }
 
     /// How many clusters there are.
@@ -420,10 +438,11 @@ impl Report {
     /// What became of each document of two sites, in few words: for whoever counts rather than lists. Where the partner
     /// has the same path, it is not told again.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT d.root, d.path, c.size_bytes, d.status = 'excluded(empty)', d.partner_shared_bytes,
-                          d.partner_relation = 'identical', CASE WHEN p.path = d.path THEN NULL ELSE p.path END
-                   FROM document d JOIN content c ON c.id = d.content LEFT JOIN document p ON p.id = d.partner
-                   ORDER BY d.id";
+        let sql = "SELECT root, path, size_bytes, status = 'excluded(empty)', partner_shared_bytes,
+                          partner_relation = 'identical',
+                          CASE WHEN partner_in_place THEN NULL
+                               ELSE (SELECT p.path FROM document p WHERE p.id = document.partner) END
+                   FROM document ORDER BY id";
         let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {

@@ -2,11 +2,12 @@
 //!
 //! Equal inputs and options give equal rows in equal order, whatever the threads, the budget, or who came first.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::{FileClass, SkipReason};
-use cognate_similarity::{Cluster, Relation, Resemblance, Shape};
+use cognate_similarity::{Cluster, ContentIndex, Relation, Resemblance, Shape};
 use rusqlite::{Connection, Statement, params};
 
 use crate::error::Error;
@@ -75,8 +76,9 @@ impl Writer {
         let Publication { scan, row, finished, .. } = publication;
         let spec = &scan.spec;
         let status = if row.missing.is_empty() { "complete" } else { "partial" };
+        let sets = IdenticalSums::of(publication);
         self.connection.execute(
-            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             params![
                 FORMAT,
                 scan.id.to_string(),
@@ -88,6 +90,9 @@ impl Writer {
                 spec.across_only,
                 row.keyed,
                 status,
+                sets.sets,
+                sets.in_place,
+                integer(sets.wasted_bytes),
                 row.started,
                 finished,
             ],
@@ -149,7 +154,7 @@ impl Writer {
         for (rank, content) in identical_order(frozen, findings).into_iter().enumerate() {
             identical[content] = Some(rank);
         }
-        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?)")?;
         for (number, content) in frozen.contents.iter().enumerate() {
             insert.execute(params![
                 number,
@@ -159,6 +164,7 @@ impl Writer {
                 integer(content.chunk_count),
                 findings.copies.of_content(content_index(number)).len(),
                 identical[number],
+                is_in_place(publication, content_index(number)),
                 order.cluster_of[number],
             ])?;
         }
@@ -167,7 +173,7 @@ impl Writer {
 
     fn documents(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
         let Publication { frozen, findings, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
         for (number, document) in frozen.documents.iter().enumerate() {
             let partner = findings.partners.of_document(number);
             insert.execute(params![
@@ -175,13 +181,24 @@ impl Writer {
                 document.root,
                 document.path.as_bytes(),
                 document.content.0,
+                integer(frozen.contents[document.content.0 as usize].size_bytes),
                 document.modified,
                 document.changing,
                 status_name(findings.status[document.content.0 as usize]),
                 partner.map(|partner| partner.document),
                 partner.map(|partner| integer(partner.shared_bytes)),
                 partner.map(|partner| partner.relation.map_or("identical", relation_name)),
+                partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),
             ])?;
+        }
+        let mut statuses = BTreeMap::<(u16, &str), u64>::new();
+        for document in &frozen.documents {
+            let status = status_name(findings.status[document.content.0 as usize]);
+            *statuses.entry((document.root, status)).or_default() += 1;
+        }
+        let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
+        for ((root, status), documents) in statuses {
+            insert.execute(params![root, status, documents])?;
         }
         let mut insert = self.connection.prepare("INSERT INTO unread VALUES (?,?,?)")?;
         for (root, path, state) in &frozen.unread {
@@ -277,6 +294,41 @@ fn write_links(insert: &mut Statement<'_>, number: usize, frozen: &Frozen, clust
         insert.execute(params![number, link.a.0, link.b.0, integer(link.shared_bytes), relation])?;
     }
     Ok(())
+}
+
+/// What the identical sets come to.
+#[derive(Default)]
+struct IdenticalSums {
+    sets: u64,
+    in_place: u64,
+    wasted_bytes: u64,
+}
+
+impl IdenticalSums {
+    fn of(publication: &Publication<'_>) -> IdenticalSums {
+        let Publication { frozen, findings, .. } = publication;
+        let mut sums = IdenticalSums::default();
+        for content in (0..frozen.contents.len()).filter(|content| findings.identical[*content]) {
+            let copies = findings.copies.of_content(content_index(content)).len() as u64;
+            sums.sets += 1;
+            sums.in_place += u64::from(is_in_place(publication, content_index(content)));
+            let wasted_bytes = frozen.contents[content].size_bytes.saturating_mul(copies - 1);
+            sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
+        }
+        sums
+    }
+}
+
+/// Whether the documents of a content are one under the same path in each of several repositories.
+fn is_in_place(publication: &Publication<'_>, content: ContentIndex) -> bool {
+    let documents = &publication.frozen.documents;
+    let copies = publication.findings.copies.of_content(content);
+    // Documents are ordered by root, so that two of one root stand side by side.
+    let each_its_own = |pair: &[u32]| {
+        let [a, b] = [&documents[pair[0] as usize], &documents[pair[1] as usize]];
+        a.root != b.root && a.path == b.path
+    };
+    copies.len() > 1 && copies.windows(2).all(each_its_own)
 }
 
 #[derive(Clone, Copy, Default)]
@@ -385,8 +437,8 @@ fn hex(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..32].to_owned()
 }
 
-fn content_index(content: usize) -> cognate_similarity::ContentIndex {
-    cognate_similarity::ContentIndex(u32::try_from(content).expect("fewer than 2^32 contents"))
+fn content_index(content: usize) -> ContentIndex {
+    ContentIndex(u32::try_from(content).expect("fewer than 2^32 contents"))
 }
 
 /// Sizes and counts fit `SQLite`'s signed integers by far.

@@ -71,6 +71,10 @@ impl<R: Read> Read for Head<R> {
 
 /// The class that a signature stands for. Formats that store their bytes as they are count as plain.
 fn class_of(head: &[u8]) -> FileClass {
+    // Most files are text, and a hundred signatures would be held against each for nothing.
+    if looks_like_text(head) {
+        return FileClass::Plain;
+    }
     let Some(kind) = infer::get(head) else { return FileClass::Plain };
     match kind.mime_type() {
         "application/pdf" => FileClass::Pdf,
@@ -85,6 +89,12 @@ fn class_of(head: &[u8]) -> FileClass {
             _ => FileClass::Plain,
         },
     }
+}
+
+/// Whether a file begins as none of the formats that matter here does: all of them but PDF have other bytes early on.
+fn looks_like_text(head: &[u8]) -> bool {
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    head[..head.len().min(64)].iter().all(is_text) && !head.starts_with(b"%PDF")
 }
 
 #[cfg(test)]

@@ -217,48 +217,38 @@ fn write_changes(places: &Places, limit: usize, out: &mut impl Write) -> anyhow:
     Ok(())
 }
 
-/// Copies: where two versions are compared, a copy under the same path is told in the folders and not again here.
+/// Copies: where versions are compared, a copy under the same path is told in the folders and not again here.
 fn write_identical(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let (sets, wasted_bytes) = report.identical_totals()?;
-    if sets == 0 {
+    let totals = report.identical_totals()?;
+    if totals.sets == 0 {
         return Ok(());
     }
-    let mut kept = Vec::new();
-    let mut in_place = 0_u64;
-    report.identical::<Error>(|set| {
-        if is_in_place(&set) {
-            in_place += 1;
-        } else if kept.len() < limit {
-            kept.push(set);
-        }
-        Ok(())
-    })?;
     writeln!(
         out,
         "\nIDENTICAL DOCUMENTS: {} sets, {} in copies beyond the first{}\n",
-        count(sets),
-        bytes(wasted_bytes),
-        match in_place {
+        count(totals.sets),
+        bytes(totals.wasted_bytes),
+        match totals.in_place {
             0 => String::new(),
-            _ => format!("; {} of them are one document under the same path at each site", count(in_place)),
+            in_place => format!("; {} of them are one document under the same path at each site", count(in_place)),
         },
     )?;
-    let shown = kept.len() as u64;
-    for set in &kept {
-        writeln!(out, "  {} × {}", count(set.documents.len() as u64), bytes(set.size_bytes))?;
-        let names = set.documents.iter().map(|document| place(&document.site, &document.repository, &document.path));
-        write_names(names, set.documents.len(), out)?;
-    }
-    write_rest(sets - in_place - shown, "sets", out)
+    let mut shown = 0;
+    let written = report.identical_elsewhere::<Stop>(|set| {
+        if shown == limit {
+            return Err(Stop::Enough);
+        }
+        shown += 1;
+        Ok(write_set(&set, out)?)
+    });
+    written.or_else(Stop::enough)?;
+    write_rest(totals.sets - totals.in_place - shown as u64, "sets", out)
 }
 
-/// Whether a set is one document under the same path at each of several sites, and nothing else.
-fn is_in_place(set: &IdenticalSet) -> bool {
-    let first = &set.documents[0];
-    let mut sites: Vec<&str> = set.documents.iter().map(|document| document.site.as_str()).collect();
-    sites.dedup();
-    sites.len() == set.documents.len()
-        && set.documents.iter().all(|other| (&other.path, &other.repository) == (&first.path, &first.repository))
+fn write_set(set: &IdenticalSet, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "  {} × {}", count(set.documents.len() as u64), bytes(set.size_bytes))?;
+    let names = set.documents.iter().map(|document| place(&document.site, &document.repository, &document.path));
+    write_names(names, set.documents.len(), out)
 }
 
 fn write_clusters(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
@@ -275,10 +265,7 @@ fn write_clusters(report: &Report, limit: usize, out: &mut impl Write) -> anyhow
         shown += 1;
         Ok(write_cluster(&cluster, out)?)
     });
-    match written {
-        Ok(()) | Err(Stop::Enough) => {}
-        Err(Stop::Failed(error)) => return Err(error),
-    }
+    written.or_else(Stop::enough)?;
     write_rest(clusters - shown as u64, "clusters", out)
 }
 
@@ -286,6 +273,16 @@ fn write_clusters(report: &Report, limit: usize, out: &mut impl Write) -> anyhow
 enum Stop {
     Enough,
     Failed(Error),
+}
+
+impl Stop {
+    /// Enough is no failure.
+    fn enough(self) -> anyhow::Result<()> {
+        match self {
+            Stop::Enough => Ok(()),
+            Stop::Failed(error) => Err(error),
+        }
+    }
 }
 
 impl<E: Into<Error>> From<E> for Stop {

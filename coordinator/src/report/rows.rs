@@ -390,6 +390,17 @@ pub struct PartnerRow {
     pub site: String,
 }
 
+/// What the identical sets come to.
+#[derive(Clone, Copy, Debug)]
+pub struct IdenticalTotals {
+    /// How many there are.
+    pub sets: u64,
+    /// How many of them are one document under the same path in each of several repositories.
+    pub in_place: u64,
+    /// Bytes in copies beyond the first.
+    pub wasted_bytes: u64,
+}
+
 /// What became of a document, in few words.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {

@@ -13,6 +13,9 @@ CREATE TABLE scan (
   across_only INTEGER NOT NULL,
   keyed INTEGER NOT NULL,
   status TEXT NOT NULL,               -- complete, partial
+  identical_sets INTEGER NOT NULL,
+  identical_in_place INTEGER NOT NULL, -- of them, one document under the same path in each of several repositories
+  wasted_bytes INTEGER NOT NULL,      -- in copies beyond the first
   started INTEGER NOT NULL,
   finished INTEGER NOT NULL
 );
@@ -33,6 +36,13 @@ CREATE TABLE root (
   read_bytes INTEGER NOT NULL,
   read_documents INTEGER NOT NULL,
   sent_bytes INTEGER NOT NULL
+);
+
+-- Documents by status.
+CREATE TABLE status (
+  root INTEGER NOT NULL REFERENCES root,
+  status TEXT NOT NULL,
+  documents INTEGER NOT NULL
 );
 
 -- Entries that were left out, by reason.
@@ -58,6 +68,7 @@ CREATE TABLE content (
   chunks INTEGER NOT NULL,
   documents INTEGER NOT NULL,
   identical INTEGER,                  -- its place among the identical sets, or NULL
+  in_place INTEGER NOT NULL,          -- whether its documents are one under the same path in each of several repositories
   cluster INTEGER                     -- its cluster, or NULL
 );
 
@@ -67,12 +78,14 @@ CREATE TABLE document (
   root INTEGER NOT NULL REFERENCES root,
   path BLOB NOT NULL,
   content INTEGER NOT NULL REFERENCES content,
+  size_bytes INTEGER NOT NULL,        -- its content's: here too, so that a list needs no look-up for each
   modified INTEGER NOT NULL,
   changing INTEGER NOT NULL,
   status TEXT NOT NULL,
   partner INTEGER,                    -- the document of another repository that it is best compared with
   partner_shared_bytes INTEGER,
-  partner_relation TEXT               -- identical, near, contains, contained, shares
+  partner_relation TEXT,              -- identical, near, contains, contained, shares
+  partner_in_place INTEGER            -- whether the partner has the same path
 );
 
 CREATE TABLE unread (
