@@ -102,9 +102,12 @@ impl Plan {
         if args.scan.no_sync && args.state.is_none() {
             return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
         }
+        let (method, key) = (args.scan.method.method()?, args.key.key()?);
         let spec = ScanSpec {
             repositories: folders.repositories(),
-            method: args.scan.method.method()?,
+            method,
+            method_id: Some(method.id(&key)),
+            keyed: key.is_keyed(),
             thresholds: args.scan.thresholds(),
             across_only: args.scan.across_only,
             selection: args.scan.selection()?,
@@ -114,7 +117,7 @@ impl Plan {
             memory_budget_bytes: args.scan.memory_budget_bytes()?,
             threads: threads(args.scan.threads),
         };
-        Ok(Plan { folders, spec, key: args.key.key()? })
+        Ok(Plan { folders, spec, key })
     }
 }
 
@@ -130,9 +133,8 @@ async fn scan(
     {
         let coordinator = Arc::clone(coordinator);
         tasks.spawn(async move {
-            if let Err(error) = coordinator.serve(incoming, std::future::pending()).await {
-                tracing::error!(%error, "the coordinator's transport failed");
-            }
+            let served = coordinator.serve(incoming, std::future::pending()).await;
+            served.map_err(|error| format!("the coordinator's transport failed: {error}"))
         });
     }
     for site in &plan.folders.sites {
@@ -141,15 +143,26 @@ async fn scan(
         let channel = links.connect(site.site.clone());
         let name = site.site.clone();
         tasks.spawn(async move {
-            if let Err(error) = cognate_worker::run(worker, channel, std::future::pending()).await {
-                tracing::error!(site = %name, %error, "the worker's session failed");
-            }
+            let run = cognate_worker::run(worker, channel, std::future::pending()).await;
+            run.map_err(|error| format!("the worker of `{name}`: {error}"))
         });
     }
     let id = coordinator.launch(plan.spec.clone())?;
-    let end = follow(coordinator, id, &plan.spec.repositories, stop).await;
+    // A worker or the transport that ends early would leave the scan waiting for ever.
+    let end = tokio::select! {
+        end = follow(coordinator, id, &plan.spec.repositories, stop) => end?,
+        Some(ended) = tasks.join_next() => {
+            coordinator.cancel(id);
+            let reason = match ended {
+                Ok(Err(reason)) => reason,
+                Ok(Ok(())) => "a part of the comparison ended early".to_owned(),
+                Err(error) => format!("a part of the comparison crashed: {error}"),
+            };
+            ScanEnd::Failed(reason)
+        }
+    };
     tasks.abort_all();
-    Ok((id, end?))
+    Ok((id, end))
 }
 
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {

@@ -33,6 +33,9 @@ pub(crate) fn write(
         };
     };
     let context = || format!("`{}` cannot be written", path.display());
+    // Through a link, what it points to is written, and the link stays.
+    let resolved = path.canonicalize();
+    let path = resolved.as_deref().unwrap_or(path);
     if is_pipe_or_device(path) {
         let file = File::options().write(true).open(path).with_context(context)?;
         let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: file, stop });

@@ -43,7 +43,7 @@ struct Running {
 }
 
 impl Coordinator {
-    /// Opens or makes the state. Scans that were cut off before anything was frozen are marked as failed.
+    /// Opens or makes the state. Scans that were cut off are marked as failed, and what they left is removed.
     ///
     /// # Errors
     /// When the state cannot be used, is damaged, is newer than this build, or another process has it.

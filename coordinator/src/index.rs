@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState};
-use cognate_proto::limits::OPEN_UPLOADS_MAX;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::root::{Root, RowHash};
 use cognate_proto::v1::ChunkTable;
@@ -16,8 +15,9 @@ use crate::error::Error;
 pub(crate) struct Index {
     pub(crate) documents: BTreeMap<DocumentPath, IndexedDocument>,
     pub(crate) contents: HashMap<ContentDigest, IndexedContent>,
-    /// Contents that have begun to arrive in parts.
-    uploads: HashMap<u64, Upload>,
+    /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
+    /// says that the last was given up.
+    upload: Option<(u64, Upload)>,
     /// The digest of every batch, so that a repetition can be told from a contradiction.
     digests: Vec<[u8; 16]>,
     root: Root,
@@ -68,11 +68,6 @@ impl Index {
         self.next_ordinal
     }
 
-    /// Whether contents are still arriving in parts.
-    pub(crate) fn has_open_uploads(&self) -> bool {
-        !self.uploads.is_empty()
-    }
-
     /// Whether a batch of this number was taken in before, and was this one.
     ///
     /// # Errors
@@ -104,10 +99,11 @@ impl Index {
     /// # Errors
     /// When they do not; the state is as it was.
     pub(crate) fn check_parts(&self, batch: &Batch) -> Result<(), Error> {
-        let mut uploads = self.uploads.clone();
+        let mut current = self.upload;
         for part in &batch.parts {
-            let upload = uploads.entry(part.upload).or_default();
+            let mut upload = current.filter(|(number, _)| *number == part.upload).unwrap_or_default().1;
             upload.grow(&part.chunks);
+            current = Some((part.upload, upload));
             if let Some(end) = part.end {
                 if (end.size_bytes, end.chunk_count) != (upload.size_bytes, upload.chunk_count) {
                     return Err(Error::Invalid(format!(
@@ -115,11 +111,8 @@ impl Index {
                         part.upload, end.size_bytes, end.chunk_count, upload.size_bytes, upload.chunk_count
                     )));
                 }
-                uploads.remove(&part.upload);
+                current = None;
             }
-        }
-        if uploads.len() > OPEN_UPLOADS_MAX {
-            return Err(Error::Invalid(format!("more than {OPEN_UPLOADS_MAX} contents arrive in parts at once")));
         }
         Ok(())
     }
@@ -137,15 +130,15 @@ impl Index {
             self.add_content(content, ordinal, repeated_bytes);
         }
         for part in &batch.parts {
-            let mut upload = match self.uploads.remove(&part.upload) {
-                Some(upload) => upload,
+            let mut upload = match self.upload.take().filter(|(number, _)| *number == part.upload) {
+                Some((_, upload)) => upload,
                 None => Upload { ordinal: self.take_ordinal(), ..Upload::default() },
             };
             upload.grow(&part.chunks);
             let mut rows = part.chunks.iter();
             posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, repeated_bytes: 0 });
             match part.end {
-                None => drop(self.uploads.insert(part.upload, upload)),
+                None => self.upload = Some((part.upload, upload)),
                 Some(end) => self.add_content(&end, upload.ordinal, upload.repeated_bytes),
             }
         }
@@ -275,14 +268,26 @@ mod tests {
         let first = batch(|batch| batch.part(1, content(7, &[5, 9]).1, None));
         index.check_parts(&first).unwrap();
         index.apply([1; 16], &first, |_, _| {});
-        assert!(index.has_open_uploads() && index.contents.is_empty());
+        assert!(index.upload.is_some() && index.contents.is_empty());
         let wrong = batch(|batch| batch.part(1, content(7, &[4]).1, Some(&whole)));
         assert!(index.check_parts(&wrong).is_err());
         let last = batch(|batch| batch.part(1, content(7, &[5]).1, Some(&whole)));
         index.check_parts(&last).unwrap();
         index.apply([2; 16], &last, |ordinal, _| assert_eq!(ordinal, 0));
-        assert!(!index.has_open_uploads());
+        assert!(index.upload.is_none());
         assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
+    }
+
+    #[test]
+    fn a_content_whose_parts_were_given_up_is_in_nobodys_way() {
+        let mut index = Index::default();
+        let (whole, table) = content(7, &[5, 9]);
+        let cut_off = batch(|batch| batch.part(1, content(7, &[5]).1, None));
+        index.apply([1; 16], &cut_off, |_, _| {});
+        let again = batch(|batch| batch.part(2, table, Some(&whole)));
+        index.check_parts(&again).unwrap();
+        index.apply([2; 16], &again, |ordinal, _| assert_eq!(ordinal, 1));
+        assert_eq!((index.contents[&whole.digest].ordinal, index.upload.is_none()), (1, true));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_fingerprint::{ContentDigest, Method};
 use cognate_proto::batch::{Batch, body_digest};
-use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::root::Root;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, write_run};
@@ -55,24 +54,9 @@ impl Indexes {
         Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
     }
 
-    /// The last sealed index of a repository that was made with a method, under whichever key.
-    pub(crate) fn sealed_with(
-        &self,
-        site: &SiteName,
-        repository: &RepositoryName,
-        method: &Method,
-    ) -> Result<Option<(Sealed, SyncSummary)>, Error> {
-        let mut found = None;
-        for slot in self.store.slots(site, repository)? {
-            let id = IndexId(slot.current);
-            let row = if id.0 == 0 { None } else { self.store.index(id)? };
-            if let Some(row) = row.filter(|row| row.sealed && row.method == method.to_string())
-                && found.as_ref().is_none_or(|(earlier, _): &(Sealed, _)| earlier.id < id)
-            {
-                found = Some((Sealed { id, sequence: row.sealed_sequence }, row.summary.unwrap_or_default()));
-            }
-        }
-        Ok(found)
+    /// What the last sync told beside the index.
+    pub(crate) fn summary(&self, id: IndexId) -> Result<SyncSummary, Error> {
+        Ok(self.row(id)?.summary.unwrap_or_default())
     }
 
     /// Keeps what a sync told beside the index.
@@ -106,9 +90,19 @@ impl Indexes {
 
     /// The runs that hold the postings of an index up to a batch.
     pub(crate) fn runs(&self, id: IndexId, sequence: u64) -> Result<Vec<Run>, Error> {
-        let row = self.row(id)?;
-        let included = row.runs.iter().filter(|run| run.last_sequence <= sequence);
-        included.map(|run| Ok(Run::open(&self.run_path(id, run.number))?)).collect()
+        let open = || -> Result<Vec<Run>, Error> {
+            let row = self.row(id)?;
+            let included = row.runs.iter().filter(|run| run.last_sequence <= sequence);
+            included.map(|run| Ok(Run::open(&self.run_path(id, run.number))?)).collect()
+        };
+        match open() {
+            Err(Error::Analysis(error)) => {
+                tracing::warn!(%error, "the runs are made anew from the segment");
+                self.rebuild_runs(id)?;
+                open()
+            }
+            opened => opened,
+        }
     }
 
     /// Opens the index of a key for writing, under the worker's epoch.
@@ -135,7 +129,12 @@ impl Indexes {
             Err(Error::Corrupt { path, detail }) => {
                 tracing::error!(path = %path.display(), detail, "a segment is damaged and was set aside; the site will send it again");
                 let aside = path.with_extension("damaged");
-                std::fs::rename(&path, &aside).map_err(Error::state(&aside))?;
+                match std::fs::rename(&path, &aside) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::state(&aside)(error));
+                    }
+                    _ => {}
+                }
                 row = begun(epoch, method);
                 self.store.put_index(id, &row)?;
                 (Index::default(), Vec::new())
@@ -177,7 +176,8 @@ impl Indexes {
             index.apply(record.digest, &batch, |ordinal, chunks| {
                 pending.extend(chunks.map(|chunk| run_record(ordinal, chunk)));
             });
-            if pending.len() >= RUN_RECORDS_MAX {
+            // A run ends where a scan may end: at what was sealed.
+            if pending.len() >= RUN_RECORDS_MAX || record.sequence == row.sealed_sequence {
                 self.write_run(id, &mut row, first, index.sequence(), &mut pending)?;
             }
             Ok(())
@@ -390,9 +390,6 @@ impl IndexWriter {
             let (expected, got) = (self.index.sequence(), sequence);
             return Err(Error::Invalid(format!("the seal is over batch {got}, but {expected} is the last that came")));
         }
-        if self.index.has_open_uploads() {
-            return Err(Error::Invalid("a content that arrives in parts has not come to its end".into()));
-        }
         if Root::from_bytes(root) != Some(self.index.root()) {
             return Err(Error::Contradiction("the index has another root here than at the site".into()));
         }
@@ -455,7 +452,7 @@ fn next_run(row: &IndexRow) -> u64 {
 }
 
 fn begun(epoch: u64, method: &Method) -> IndexRow {
-    IndexRow { epoch, chunk_bytes_max: method.chunk_bytes_max(), method: method.to_string(), ..IndexRow::default() }
+    IndexRow { epoch, chunk_bytes_max: method.chunk_bytes_max(), ..IndexRow::default() }
 }
 
 fn run_record(ordinal: u32, (tag, length_bytes, template): (cognate_fingerprint::Tag, u32, bool)) -> RunRecord {

@@ -4,6 +4,7 @@
 //! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
 //! report can be taken while it streams.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -237,10 +238,12 @@ impl Report {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([cluster])?;
         let mut members: Vec<Member> = Vec::new();
+        let mut places: HashMap<i64, usize> = HashMap::new();
         while let Some(row) = rows.next()? {
             let content: i64 = row.get(0)?;
             let Located { modified, path, path_escaped, repository, site, .. } = located(row)?;
-            if let Some(member) = members.iter_mut().find(|member| member.content == content) {
+            if let Some(place) = places.get(&content) {
+                let member = &mut members[*place];
                 member.document.copies += 1;
                 if !member.document.sites.contains(&site) {
                     member.document.sites.push(site);
@@ -249,6 +252,7 @@ impl Report {
             }
             let identical: Option<i64> = row.get(9)?;
             let digest: Vec<u8> = row.get(1)?;
+            places.insert(content, members.len());
             members.push(Member {
                 content,
                 document: ClusterDocument {
@@ -269,8 +273,7 @@ impl Report {
     }
 
     fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
-        let places: std::collections::HashMap<i64, usize> =
-            members.iter().enumerate().map(|(place, member)| (member.content, place)).collect();
+        let places = places_of(members);
         let sql = "SELECT a, b, shared_bytes, relation FROM link WHERE cluster = ?";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([cluster])?;
@@ -298,7 +301,8 @@ impl Report {
     }
 
     fn families(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<FamilyRow>> {
-        let place = |content: i64| members.iter().position(|member| member.content == content).unwrap_or(0);
+        let places = places_of(members);
+        let place = |content: i64| places.get(&content).copied().unwrap_or(0);
         let sql = "SELECT number, representative, min_resemblance, over_representative_only FROM family
                    WHERE cluster = ? ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -546,6 +550,11 @@ impl Report {
     fn failed(&self, source: rusqlite::Error) -> Error {
         Error::Result { path: self.path.clone(), source }
     }
+}
+
+/// Where each content stands among the members.
+fn places_of(members: &[Member]) -> HashMap<i64, usize> {
+    members.iter().enumerate().map(|(place, member)| (member.content, place)).collect()
 }
 
 struct Member {

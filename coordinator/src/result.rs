@@ -118,7 +118,8 @@ impl Writer {
         }
         for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
             let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
-            let compressed_bytes: u64 = compressed.map(|row| row.size_bytes).sum();
+            // What a site says of itself is not to be relied on, not even to add up.
+            let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
             self.connection.execute(
                 "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![

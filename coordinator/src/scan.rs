@@ -1,7 +1,7 @@
 //! A scan: one analysis over a frozen set of indexes, in steps that are each done once.
 //!
 //! `Syncing` brings the indexes up to date, `Frozen` fixes which ones and at which batch, `Published` means that the result
-//! stands. The step is written to the store before the next one begins; a scan that was cut off goes on from the last.
+//! stands. The step is written to the store before the next one begins.
 
 mod analyse;
 mod copies;
@@ -52,6 +52,10 @@ impl Scans {
             Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)) => ScanEnd::Cancelled,
             Err(error) => ScanEnd::Failed(chain(&error)),
         };
+        if !matches!(end, ScanEnd::Published(_)) {
+            // What an analysis that was cut short leaves is of use to nobody; what cannot be removed now is at the start.
+            let _ = std::fs::remove_dir_all(self.folder.join(scan.id.to_string()));
+        }
         if let Err(error) = self.record_end(scan.id, &end) {
             tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
         }
@@ -143,12 +147,17 @@ impl Scans {
 
     /// The first step without syncing: what the last syncs left is what will be analysed.
     fn take_last(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let unknown = || Error::Invalid("without a method id nothing can be analysed unsynced".to_owned());
+        let method_id = scan.spec.method_id.ok_or_else(unknown)?;
         for (site, repository) in &scan.spec.repositories {
-            let Some((sealed, summary)) = self.indexes.sealed_with(site, repository, &scan.spec.method)? else {
+            let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
+            let Some(sealed) = self.indexes.sealed(&key)? else {
                 return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
             };
+            let summary = self.indexes.summary(sealed.id)?;
             row.frozen.push(self.row_of(site, repository, &sealed, summary)?);
         }
+        row.keyed = scan.spec.keyed;
         row.step = ScanStep::Frozen.into();
         Ok(row)
     }
@@ -181,6 +190,8 @@ impl Scans {
                 b_says: format!("key {other_key}"),
             });
         }
+        let mut method = v1::MethodSpec::from(&spec.method);
+        method.method_id = spec.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
         for (target, (site, repository)) in spec.repositories.iter().enumerate() {
             if keys[target].is_none() {
                 continue;
@@ -188,7 +199,7 @@ impl Scans {
             let assignment = v1::Assignment {
                 assignment: random_number(),
                 repository: repository.to_string(),
-                method: Some((&spec.method).into()),
+                method: Some(method.clone()),
                 selection: Some((&spec.selection).into()),
                 follow_symlinks: spec.follow_symlinks,
             };
@@ -241,7 +252,7 @@ impl Scans {
         })
     }
 
-    /// The steps after freezing: they need no site any more, and may be repeated after a crash.
+    /// The steps after freezing: they need no site any more.
     pub(crate) fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
         let at = |phase, done, total| {
             scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));

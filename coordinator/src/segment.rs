@@ -86,7 +86,13 @@ pub(crate) fn read(
     if rest == 0 {
         return Ok(());
     }
-    let file = File::open(path).map_err(Error::state(path))?;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::Corrupt { path: path.to_owned(), detail: "it is gone".to_owned() });
+        }
+        Err(error) => return Err(Error::state(path)(error)),
+    };
     let mut reader = BufReader::with_capacity(1 << 18, file);
     while rest > 0 {
         let damaged = |detail: &str| Error::Corrupt {

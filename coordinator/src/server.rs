@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
-use cognate_proto::name::SiteName;
+use cognate_proto::name::{SiteName, one_line};
 use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::push_request::Message as PushUp;
@@ -116,7 +116,7 @@ impl Worker for WorkerService {
             return Err(Status::invalid_argument("a session begins with a greeting"));
         };
         let number = sessions.attach(&site, &hello, down)?;
-        tracing::info!(%site, software = hello.software, "a site is attached");
+        tracing::info!(%site, software = one_line(&hello.software), "a site is attached");
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
                 match request.message {
@@ -124,7 +124,7 @@ impl Worker for WorkerService {
                     Some(Up::Ended(ended)) => {
                         let outcome = match (ended.summary, ended.failure) {
                             (Some(summary), failure) if failure.is_empty() => Ok(summary),
-                            (_, failure) => Err(failure),
+                            (_, failure) => Err(one_line(&failure)),
                         };
                         sessions.end(&site, ended.assignment, outcome);
                     }

@@ -62,9 +62,6 @@ pub(crate) struct IndexRow {
     pub(crate) sealed_sequence: u64,
     #[prost(uint32, tag = "5")]
     pub(crate) chunk_bytes_max: u32,
-    /// What the index was made with, in the canonical form of a method; the key's fingerprint is in the method id only.
-    #[prost(string, tag = "8")]
-    pub(crate) method: String,
     /// What the last sync told beside the index.
     #[prost(message, optional, tag = "9")]
     pub(crate) summary: Option<cognate_proto::v1::SyncSummary>,
@@ -173,6 +170,10 @@ impl Store {
             Ok(Err(sled::Error::Io(error))) if error.to_string().contains("lock") => {
                 return Err(Error::Locked { path: folder.to_owned() });
             }
+            // What the system refuses (room, rights, descriptors) is no damage.
+            Ok(Err(sled::Error::Io(error))) if error.raw_os_error().is_some() => {
+                return Err(Error::state(folder)(error));
+            }
             Ok(Err(error)) => return Err(corrupt(folder, error.to_string())),
             Err(_) => return Err(corrupt(folder, "sled panicked while it opened".to_owned())),
         };
@@ -226,12 +227,6 @@ impl Store {
 
     pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
         Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
-    }
-
-    /// All slots of a repository, in the order of their method ids.
-    pub(crate) fn slots(&self, site: &SiteName, repository: &RepositoryName) -> Result<Vec<SlotRow>, Error> {
-        let prefix = [site.as_str().as_bytes(), &[0], repository.as_str().as_bytes(), &[0]].concat();
-        self.slots.scan_prefix(prefix).values().map(|value| self.decode(&value?)).collect()
     }
 
     pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {

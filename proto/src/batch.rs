@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use cognate_fingerprint::{Chunk, Content, ContentDigest, Tag};
 use prost::Message as _;
 
-use crate::limits::{BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, CONTENT_CHUNKS_MAX};
+use crate::limits::{BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, BATCH_PATH_BYTES_MAX, CONTENT_CHUNKS_MAX};
 use crate::path::{DocumentPath, PathError};
 use crate::v1;
 pub use crate::v1::DocumentState;
@@ -236,11 +236,11 @@ impl v1::DocumentTable {
         table
     }
 
-    /// Unpacks and checks the rows. `contents` are those of the same batch.
+    /// Unpacks and checks the rows, whose paths come to at most `path_bytes_max`. `contents` are those of the same batch.
     ///
     /// # Errors
     /// When the columns disagree, a path is none, or the rows are not in ascending order of their paths.
-    pub fn rows(&self, contents: &[Content]) -> Result<Vec<DocumentRow>, BatchError> {
+    pub fn rows(&self, contents: &[Content], path_bytes_max: usize) -> Result<Vec<DocumentRow>, BatchError> {
         let rows = self.states.len();
         if self.path_shared_bytes.len() != rows || self.path_own_bytes.len() != rows {
             return field("path_own_bytes", "has not one entry for each state");
@@ -248,6 +248,7 @@ impl v1::DocumentTable {
         let mut own = self.path_own.as_slice();
         let mut references = References::new(self, contents);
         let mut path: Vec<u8> = Vec::new();
+        let mut path_bytes = 0;
         let mut documents: Vec<DocumentRow> = Vec::with_capacity(rows);
         for row in 0..rows {
             let shared = self.path_shared_bytes[row] as usize;
@@ -260,6 +261,10 @@ impl v1::DocumentTable {
             own = rest;
             path.truncate(shared);
             path.extend_from_slice(suffix);
+            path_bytes += path.len();
+            if path_bytes > path_bytes_max {
+                return field("path_shared_bytes", format!("makes more than {path_bytes_max} bytes of paths"));
+            }
             let path = DocumentPath::new(&path)?;
             if documents.last().is_some_and(|previous| previous.path >= path) {
                 return field("path_own", format!("is not in ascending order at `{path}`"));
@@ -297,7 +302,7 @@ impl Batch {
         chunks.check(chunk_bytes_max)?;
         let contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks)?;
         let parts = body.parts.into_iter().map(|part| checked_part(part, chunk_bytes_max)).collect::<Result<_, _>>()?;
-        let documents = body.documents.unwrap_or_default().rows(&contents)?;
+        let documents = body.documents.unwrap_or_default().rows(&contents, BATCH_PATH_BYTES_MAX)?;
         Ok(Batch { contents, chunks, parts, documents })
     }
 }

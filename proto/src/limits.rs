@@ -8,8 +8,8 @@ pub const BATCH_BODY_BYTES_MAX: usize = 768 * 1024;
 pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// A content with more chunks than this goes in parts, so that no message and no type holds a huge one whole.
 pub const CONTENT_CHUNKS_MAX: usize = 8192;
-/// How many contents of one index may be under way in parts: a worker sends one after the other.
-pub const OPEN_UPLOADS_MAX: usize = 16;
+/// What the paths of one batch may come to, in bytes, once they are taken apart: front-coding makes much of little.
+pub const BATCH_PATH_BYTES_MAX: usize = 1024 * 1024;
 /// How many bytes of batches may be sent and not yet durable: what a crash may cost in sending again.
 pub const WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 /// How many batches may be sent and not yet durable.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::limits::NAME_BYTES_MAX;
+use crate::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// Why a text is not a name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -97,6 +97,20 @@ fn check(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// A text for people as one line within [`TEXT_BYTES_MAX`], with nothing that a terminal would obey: what comes from another
+/// machine is passed through this before anybody sees it.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for character in text.chars() {
+        let character = if character.is_control() { ' ' } else { character };
+        if line.len() + character.len_utf8() > TEXT_BYTES_MAX {
+            break;
+        }
+        line.push(character);
+    }
+    line
+}
+
 /// One analysis over a frozen set of indexes. Made at random by whoever launches it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScanId(pub u64);
@@ -122,6 +136,12 @@ mod tests {
         for text in ["a", "paris", "tokyo-2", "x_y.z", "9", "münchen"] {
             assert_eq!(text.parse::<SiteName>().map(|name| name.to_string()), Ok(text.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_text_from_elsewhere_is_one_line_and_not_too_long() {
+        assert_eq!(one_line("a\nb\u{1b}[31mc"), "a b [31mc");
+        assert_eq!(one_line(&"é".repeat(2000)).len(), TEXT_BYTES_MAX);
     }
 
     #[test]

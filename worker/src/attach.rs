@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cognate_fingerprint::Method;
-use cognate_proto::limits::{MESSAGE_BYTES_MAX, TEXT_BYTES_MAX};
-use cognate_proto::name::RepositoryName;
+use cognate_proto::limits::MESSAGE_BYTES_MAX;
+use cognate_proto::name::{RepositoryName, one_line};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{Assignment, AttachRequest, Hello, SyncEnded, SyncProgress};
 use cognate_proto::{PROTOCOL, spec};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
@@ -37,7 +37,14 @@ pub async fn run(site: Arc<Site>, channel: Channel, shutdown: impl Future<Output
     let mut client = WorkerClient::new(channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX);
     let session = |status| SiteError::Session(Box::new(status));
     let mut down = client.attach(ReceiverStream::new(outgoing)).await.map_err(session)?.into_inner();
-    let mut session_state = Session { site, channel, up, cancels: HashMap::new(), tasks: JoinSet::new() };
+    let mut session_state = Session {
+        site,
+        channel,
+        up,
+        cancels: HashMap::new(),
+        tasks: JoinSet::new(),
+        turn: Arc::new(Semaphore::new(1)),
+    };
     tokio::pin!(shutdown);
     let ended = loop {
         tokio::select! {
@@ -64,6 +71,8 @@ struct Session {
     up: mpsc::Sender<AttachRequest>,
     cancels: HashMap<u64, Arc<AtomicBool>>,
     tasks: JoinSet<()>,
+    /// Syncs are carried out one after the other: each uses all threads that the site allows.
+    turn: Arc<Semaphore>,
 }
 
 impl Session {
@@ -85,14 +94,16 @@ impl Session {
         let cancelled = Arc::new(AtomicBool::new(false));
         self.cancels.insert(assignment.assignment, Arc::clone(&cancelled));
         let (site, channel, up) = (Arc::clone(&self.site), self.channel.clone(), self.up.clone());
+        let turn = Arc::clone(&self.turn);
         self.tasks.spawn(async move {
             let number = assignment.assignment;
+            let _turn = turn.acquire().await.expect("the semaphore is never closed");
             let result = carry_out(&site, channel, &up, assignment, cancelled).await;
             let (failure, summary) = match result {
                 Ok(summary) => (String::new(), Some(summary)),
                 Err(error) => {
                     tracing::warn!(%error, "a sync failed");
-                    (line(&error.to_string()), None)
+                    (one_line(&error.to_string()), None)
                 }
             };
             // Without a session there is nobody left to tell.
@@ -129,7 +140,7 @@ async fn carry_out(
         tokio::select! {
             ended = &mut sync => {
                 let _ = up.send(request(Up::Progress(progress(number, &counters)))).await;
-                return ended.expect("a sync does not panic");
+                return ended.unwrap_or(Err(SyncError::Crashed));
             }
             _ = interval.tick() => {
                 let _ = up.send(request(Up::Progress(progress(number, &counters)))).await;
@@ -189,13 +200,4 @@ fn progress(assignment: u64, counters: &Counters) -> SyncProgress {
 
 fn request(message: Up) -> AttachRequest {
     AttachRequest { message: Some(message) }
-}
-
-/// A text for people, as one line within the limit.
-fn line(text: &str) -> String {
-    let mut line: String = text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    while line.len() > TEXT_BYTES_MAX {
-        line.pop();
-    }
-    line
 }

@@ -79,6 +79,7 @@ impl Cache {
         match open_db(folder) {
             Ok(cache) => cache.checked(folder),
             Err(OpenError::Locked) => Err(SiteError::Locked { path: folder.to_owned() }),
+            Err(OpenError::Refused(source)) => Err(SiteError::State { path: folder.to_owned(), source }),
             Err(OpenError::Damaged(reason)) => {
                 let aside = set_aside(folder)?;
                 tracing::warn!(
@@ -141,6 +142,7 @@ impl Cache {
 
 enum OpenError {
     Locked,
+    Refused(std::io::Error),
     Damaged(String),
 }
 
@@ -154,6 +156,8 @@ fn open_db(folder: &Path) -> Result<Cache, OpenError> {
     match opened {
         Ok(Ok(cache)) => Ok(cache),
         Ok(Err(sled::Error::Io(error))) if error.to_string().contains("lock") => Err(OpenError::Locked),
+        // What the system refuses (room, rights, descriptors) is no damage.
+        Ok(Err(sled::Error::Io(error))) if error.raw_os_error().is_some() => Err(OpenError::Refused(error)),
         Ok(Err(error)) => Err(OpenError::Damaged(error.to_string())),
         Err(_) => Err(OpenError::Damaged("sled panicked while it opened".to_owned())),
     }

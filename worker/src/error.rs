@@ -32,9 +32,6 @@ pub enum SiteError {
         /// The version that this build reads.
         known: u32,
     },
-    /// The operating system gives no random numbers.
-    #[error("no random numbers: {0}")]
-    Random(getrandom::Error),
     /// The coordinator ended the session or cannot be reached.
     #[error("the session with the coordinator failed: {0}")]
     Session(Box<tonic::Status>),
@@ -91,6 +88,9 @@ pub enum SyncError {
     /// The coordinator does not have what it acknowledged; twice in a row.
     #[error("the coordinator's index does not agree with this site's, even when begun anew")]
     Disagreement,
+    /// A bug; the rest of the site goes on.
+    #[error("the sync crashed: see the log, and report it")]
+    Crashed,
     /// Somebody asked to stop.
     #[error("cancelled")]
     Cancelled,

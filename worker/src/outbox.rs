@@ -21,6 +21,8 @@ use prost::Message as _;
 
 const HEADER_BYTES: usize = 4 + 8;
 const RECORD_BYTES_MAX: usize = 4 << 20;
+/// What the paths of a record come to at most: those of a snapshot, each of the greatest length.
+const RECORD_PATH_BYTES_MAX: usize = SNAPSHOT_ROWS * cognate_proto::limits::PATH_BYTES_MAX;
 /// How many documents a record of a rewritten log holds.
 const SNAPSHOT_ROWS: usize = 4096;
 
@@ -158,6 +160,12 @@ impl Outbox {
         self.documents.get(&row.path) == Some(&Shipped::from(row))
     }
 
+    /// The size of a document as it stands in the index, where it is there and was read.
+    pub(crate) fn size_of(&self, path: &DocumentPath) -> Option<u64> {
+        let digest = self.documents.get(path)?.content?;
+        self.contents.get(&digest).map(|(size_bytes, _)| *size_bytes)
+    }
+
     /// Leaves a document as it stands in the index: it is there, but this sync is not about it.
     pub(crate) fn leave(&mut self, path: DocumentPath) {
         if self.log.is_some() {
@@ -242,7 +250,7 @@ impl Outbox {
 
     /// Takes in a logged record; `false` when it says what cannot be.
     fn replay(&mut self, record: OutboxRecord) -> bool {
-        let Ok(documents) = record.documents.unwrap_or_default().rows(&[]) else { return false };
+        let Ok(documents) = record.documents.unwrap_or_default().rows(&[], RECORD_PATH_BYTES_MAX) else { return false };
         let numbers = record.content_sizes.iter().copied().zip(record.content_chunk_counts.iter().copied());
         for (digest, numbers) in record.content_digests.chunks_exact(16).zip(numbers) {
             self.add_content(&content(ContentDigest(digest.try_into().expect("chunks of sixteen")), numbers));

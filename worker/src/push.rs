@@ -20,6 +20,9 @@ use tonic::transport::Channel;
 /// How long the coordinator may be silent while something is waited for.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
+/// How long it may take to open an index: a large one is read first.
+const OPENING_MAX: Duration = Duration::from_secs(600);
+
 /// One push, driven from a thread that may block.
 pub(crate) struct Push {
     requests: mpsc::Sender<PushRequest>,
@@ -82,7 +85,7 @@ impl Push {
             sent_bytes: 0,
         };
         push.send(Up::Open(open))?;
-        match push.wait()? {
+        match push.wait_for(OPENING_MAX)? {
             Down::Opened(opened) => {
                 let root = Root::from_bytes(&opened.root).ok_or_else(|| unexpected("a root of another length"))?;
                 // A coordinator may ask for a smaller window, never for one that the site's memory is not made for.
@@ -167,9 +170,16 @@ impl Push {
     }
 
     fn wait(&mut self) -> Result<Down, Status> {
-        match self.responses.recv_timeout(SILENCE_MAX) {
+        self.wait_for(SILENCE_MAX)
+    }
+
+    fn wait_for(&mut self, longest: Duration) -> Result<Down, Status> {
+        match self.responses.recv_timeout(longest) {
             Ok(message) => content(message?),
-            Err(RecvTimeoutError::Timeout) => Err(Status::deadline_exceeded("the coordinator is silent")),
+            Err(RecvTimeoutError::Timeout) => Err(Status::deadline_exceeded(format!(
+                "nothing was heard of the coordinator for {} s",
+                longest.as_secs()
+            ))),
             Err(RecvTimeoutError::Disconnected) => Err(Status::unavailable("the stream was closed")),
         }
     }

@@ -6,6 +6,7 @@
 
 mod collect;
 
+use std::collections::HashSet;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub struct Site {
     pub(crate) config: SiteConfig,
     lists: Lists,
     cache: Option<Cache>,
+    /// Files of lists that could not be read: what is remembered as being in them is not known.
+    lost_lists: Mutex<HashSet<u64>>,
 }
 
 /// What a sync has done so far; shared with whoever shows it.
@@ -122,7 +125,7 @@ impl Site {
         std::fs::create_dir_all(&config.state_dir).map_err(state)?;
         let lists = Lists::open(&config.state_dir.join("lists")).map_err(state)?;
         let cache = config.remember.then(|| Cache::open(&config.state_dir.join("cache"))).transpose()?;
-        Ok(Site { config, lists, cache })
+        Ok(Site { config, lists, cache, lost_lists: Mutex::default() })
     }
 
     /// Carries a job out. Blocks; an index that the coordinator has lost is begun anew, once.
@@ -136,18 +139,27 @@ impl Site {
         let root = Root::open(&job.path, job.follow_symlinks)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let mut outbox = self.outbox(job)?;
-        for _ in 0..2 {
+        let mut begun_anew = false;
+        loop {
             let Some(push) = self.opened_push(job, link, &mut outbox)? else { return Err(SyncError::Disagreement) };
             match self.attempt(job, &root, outbox, push, counters, cancelled) {
+                Err(Attempt::UnknownContents(_)) if begun_anew => return Err(SyncError::Disagreement),
                 Err(Attempt::UnknownContents(returned)) => {
+                    begun_anew = true;
                     outbox = *returned;
                     outbox.restart(fresh_epoch()).map_err(|source| self.records(source))?;
                 }
+                // Each file is lost once: there is an end to this.
+                Err(Attempt::ListLost(file)) if self.lost_lists().insert(file) => outbox = self.outbox(job)?,
+                Err(Attempt::ListLost(_)) => return Err(SyncError::Disagreement),
                 Err(Attempt::Failed(error)) => return Err(error),
                 Ok(summary) => return Ok(summary),
             }
         }
-        Err(SyncError::Disagreement)
+    }
+
+    fn lost_lists(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
+        self.lost_lists.lock().expect("nothing panics while it is held")
     }
 
     /// Opens the index at the coordinator, and begins it anew where the two sides do not hold the same.
@@ -217,6 +229,10 @@ impl Site {
             }
             Err(collect::Stopped::Sync(error)) => Err(Attempt::Failed(error)),
             Err(collect::Stopped::UnknownContents) => Err(Attempt::UnknownContents(Box::new(collector.into_outbox()))),
+            Err(collect::Stopped::ListLost(file)) => {
+                collector.close();
+                Err(Attempt::ListLost(file))
+            }
         }
     }
 
@@ -273,6 +289,7 @@ impl Site {
             earlier = cache.get(&job.repository, path).filter(|known| known.stamp == stamp).map(Box::new);
             if let Some(known) = &earlier
                 && let Some(place) = known.made.iter().position(|(method_id, ..)| *method_id == job.method_id)
+                && !self.lost_lists().contains(&known.made[place].2.file)
             {
                 if !job.selection.selects_size(stamp.length_bytes) {
                     return Ok(Found::NotSelected);
@@ -311,6 +328,8 @@ enum Attempt {
     Failed(SyncError),
     /// The coordinator lost contents that it had: the index must be begun anew.
     UnknownContents(Box<Outbox>),
+    /// A list that was remembered cannot be read: its documents must be read again.
+    ListLost(u64),
 }
 
 impl From<SyncError> for Attempt {

@@ -1,9 +1,10 @@
 //! The report as CSV: one row for each member of an identical set or a cluster. The columns are described in
 //! `docs/report.md`.
 
+use std::collections::HashMap;
 use std::io::Write;
 
-use cognate_coordinator::report::{ClusterSection, IdenticalSet, Report};
+use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Report};
 
 const COLUMNS: [&str; 15] = [
     "kind",
@@ -56,11 +57,15 @@ fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::
 }
 
 fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -> anyhow::Result<()> {
+    let with_representative: HashMap<usize, &LinkRow> = cluster
+        .links
+        .iter()
+        .filter(|link| link.a == cluster.representative || link.b == cluster.representative)
+        .map(|link| (if link.a == cluster.representative { link.b } else { link.a }, link))
+        .collect();
     for (place, document) in cluster.documents.iter().enumerate() {
         let representative = place == cluster.representative;
-        let link = cluster.links.iter().find(|link| {
-            (link.a, link.b) == (place, cluster.representative) || (link.a, link.b) == (cluster.representative, place)
-        });
+        let link = with_representative.get(&place);
         // What is not linked with the representative has nothing to say there; it is not zero.
         let resemblance = link.map(|link| link.resemblance.to_f64().to_string());
         let within = link.map(|link| if link.a == place { link.a_in_b } else { link.b_in_a }.to_f64().to_string());

@@ -108,7 +108,7 @@ impl Findings {
             })
             .collect();
         let status = statuses(frozen, &analysis, &identical);
-        let partners = Partners::of(frozen, &copies, &analysis);
+        let partners = Partners::of(frozen, &copies, &analysis, input.across);
         Ok(Findings {
             overlap: overlap(frozen, &copies, &analysis, &sites, &parties),
             folders: super::folders::pairs(frozen, &partners),

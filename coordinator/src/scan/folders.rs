@@ -12,6 +12,9 @@ use cognate_similarity::{Analysis, ContentIndex, Relation};
 use super::copies::Copies;
 use super::freeze::Frozen;
 
+/// Of more copies than this, the one whose path is most alike is not looked for.
+const COPIES_WEIGHED_MAX: usize = 256;
+
 /// For each document its partner, if it has one.
 pub(crate) struct Partners {
     partners: Vec<Option<Partner>>,
@@ -57,7 +60,7 @@ pub(crate) enum FolderRelation {
 }
 
 impl Partners {
-    pub(crate) fn of(frozen: &Frozen, copies: &Copies, analysis: &Analysis) -> Partners {
+    pub(crate) fn of(frozen: &Frozen, copies: &Copies, analysis: &Analysis, across: Option<&[u16]>) -> Partners {
         let links = links_by_content(frozen, analysis);
         let one_root = frozen.roots.len() == 1;
         let partner = |(place, document): (usize, &super::freeze::FrozenDocument)| {
@@ -69,14 +72,27 @@ impl Partners {
             let best = |content: ContentIndex| {
                 let elsewhere = |other: &&u32| {
                     let other_root = frozen.documents[**other as usize].root;
-                    if one_root { **other as usize != place } else { other_root != document.root }
+                    match across {
+                        Some(labels) => labels[other_root as usize] != labels[document.root as usize],
+                        None if one_root => **other as usize != place,
+                        None => other_root != document.root,
+                    }
                 };
                 let alike = |other: &u32| {
                     let path = frozen.documents[*other as usize].path.as_bytes();
                     common_end(document.path.as_bytes(), path)
                 };
                 // The last of equals would win: reversed, the first document does.
-                copies.of_content(content).iter().rev().filter(elsewhere).max_by_key(|other| alike(other)).copied()
+                let copies = copies.of_content(content);
+                // Of a text that lies in very many places, the same path is looked for, and the rest is not weighed.
+                if copies.len() > COPIES_WEIGHED_MAX {
+                    let path = document.path.as_bytes();
+                    let same = copies
+                        .iter()
+                        .find(|other| elsewhere(other) && frozen.documents[**other as usize].path.as_bytes() == path);
+                    return same.or_else(|| copies.iter().find(elsewhere)).copied();
+                }
+                copies.iter().rev().filter(elsewhere).max_by_key(|other| alike(other)).copied()
             };
             if let Some(document) = best(content) {
                 return Some(Partner { document, shared_bytes: size_bytes, relation: None });
@@ -177,6 +193,10 @@ fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>,
         let other = &frozen.documents[partner.document as usize];
         let (own, own_name) = parent(document.path.as_bytes());
         let (theirs, their_name) = parent(other.path.as_bytes());
+        // A folder is no pair with itself.
+        if (document.root, own) == (other.root, theirs) {
+            continue;
+        }
         let swap = (document.root, own) > (other.root, theirs);
         let side = usize::from(swap);
         let key = match swap {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cognate_fingerprint::Method;
+use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::SelectionRule;
 use cognate_similarity::Thresholds;
@@ -19,6 +19,8 @@ pub struct ScanSpec {
     pub repositories: Vec<(SiteName, RepositoryName)>,
     /// How documents are fingerprinted.
     pub method: Method,
+    /// Under which id the sites' features stand, where it is known beforehand; needed to analyse without syncing.
+    pub method_id: Option<MethodId>,
     /// What makes a link.
     pub thresholds: Thresholds,
     /// Whether only what crosses parties (or sites, where there is one party) counts.
@@ -27,6 +29,8 @@ pub struct ScanSpec {
     pub selection: SelectionRule,
     /// Whether what symbolic links point to is read as well.
     pub follow_symlinks: bool,
+    /// Whether the sites fingerprint with a key, as far as it is known beforehand.
+    pub keyed: bool,
     /// Whether the sites are synced first; otherwise their last indexes are analysed.
     pub sync: bool,
     /// How long to wait for a site; `None`: as long as it takes.

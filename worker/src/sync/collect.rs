@@ -48,6 +48,8 @@ pub(super) struct Collector<'a> {
 pub(super) enum Stopped {
     Sync(SyncError),
     UnknownContents,
+    /// A list that was remembered is damaged or gone: in this file.
+    ListLost(u64),
 }
 
 impl From<SyncError> for Stopped {
@@ -65,6 +67,7 @@ impl<'a> Collector<'a> {
         counters: &'a Counters,
         skipped: &'a Skipped,
     ) -> Collector<'a> {
+        let sequence = outbox.sequence();
         Collector {
             site,
             job,
@@ -74,7 +77,8 @@ impl<'a> Collector<'a> {
             push,
             batch: BatchBuilder::default(),
             batch_contents: Vec::new(),
-            uploads: 0,
+            // Not used before in this epoch, not even by a sync that was cut off.
+            uploads: sequence << 20,
             list_writer: site.lists.writer(),
             listed: HashMap::new(),
             remembered: Vec::new(),
@@ -109,7 +113,16 @@ impl<'a> Collector<'a> {
             Ok(summary) => Ok(summary),
             Err(Stopped::Sync(error)) => Err(super::Attempt::Failed(error)),
             Err(Stopped::UnknownContents) => Err(super::Attempt::UnknownContents(Box::new(self.into_outbox()))),
+            Err(Stopped::ListLost(file)) => {
+                self.push.close();
+                Err(super::Attempt::ListLost(file))
+            }
         }
+    }
+
+    /// Gives up the push.
+    pub(super) fn close(self) {
+        self.push.close();
     }
 
     /// Gives up the push, and hands the outbox back.
@@ -170,7 +183,11 @@ impl<'a> Collector<'a> {
         match outcome.found {
             Found::NotSelected => {
                 self.skipped.count(SkipReason::NotSelected);
-                self.outbox.leave(path);
+                // A smaller version of it that stands in the index from before is gone.
+                let selection = &self.job.selection;
+                if self.outbox.size_of(&path).is_some_and(|size_bytes| !selection.selects_size(size_bytes)) {
+                    self.outbox.leave(path);
+                }
                 Ok(())
             }
             Found::Failed(state) => {
@@ -203,7 +220,10 @@ impl<'a> Collector<'a> {
         };
         if keep {
             let location = self.list(&done.content, &done.chunks).map_err(|source| self.site.records(source))?;
-            let mut made = earlier.map(|known| known.made).unwrap_or_default();
+            // What other methods made of it holds only for the bytes that the stamp stands for.
+            let same = earlier.filter(|known| known.stamp == done.stamp);
+            let mut made = same.map(|known| known.made).unwrap_or_default();
+            made.retain(|(method_id, ..)| *method_id != self.job.method_id);
             made.push((self.job.method_id, done.content, location));
             let known = Known { stamp: done.stamp, class: done.class, made };
             self.remembered.push((row.path.clone(), Some(known)));
@@ -306,7 +326,11 @@ impl<'a> Collector<'a> {
         });
         match (stopped, read) {
             (Some(reason), _) => Err(reason),
-            (None, read) => Ok(read.map_err(|source| site.records(source))?),
+            (None, Err(error)) => {
+                tracing::warn!(%error, file = location.file, "a list is damaged or gone: its documents are read again");
+                Err(Stopped::ListLost(location.file))
+            }
+            (None, Ok(())) => Ok(()),
         }
     }
 
