@@ -504,3 +504,89 @@ fn after_damage(run: &Run, right: &Value) -> Result<usize, String> {
         _ => Err(format!("{run:?}")),
     }
 }
+
+#[test]
+fn a_large_content_that_was_cut_off_among_its_parts_is_in_nobodys_way() {
+    let mut dice = Dice::new(seed(36));
+    let mut trees = [Files::new(), Files::new()];
+    let large = dice.bytes(3_000_000);
+    trees[0].insert("large".into(), large.clone());
+    trees[1].insert("edited".into(), edited(&mut dice, large));
+    let kept = Kept::of(Sandbox::seeded(seed(36)), dice, &trees);
+    // At this mean the file has more chunks than five batches hold.
+    let mean = ["--chunk-bytes", "80"];
+    let undisturbed = kept.fresh(&mean);
+    let indexes = Path::new(&kept.state).join("coordinator/indexes");
+    for _ in 0..3 {
+        let mut running = kept.start(&mean);
+        wait_until("a part has arrived, or the run has ended", || {
+            let segments = names_of(&indexes, "seg");
+            segments.iter().any(|path| length(path) > 100_000) || running.ends_within(Duration::ZERO)
+        });
+        running.signal(Signal::KILL);
+        running.ended();
+    }
+    let report = kept.run(&mean).report();
+    assert_eq!(comparable(&report), comparable(&undisturbed));
+    // Nor is it when it is gone before it has come whole.
+    std::fs::remove_file(kept.a.join("large")).unwrap();
+    std::fs::write(kept.a.join("small"), "something else").unwrap();
+    kept.sandbox.settle();
+    assert_eq!(comparable(&kept.run(&mean).report()), comparable(&kept.fresh(&mean)));
+}
+
+/// The files of a folder with this ending; none where there is no folder yet.
+fn names_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+#[test]
+fn lists_that_are_lost_are_made_again_from_the_documents() {
+    let kept = Kept::new(37, 60);
+    let first = kept.run(&[]).report();
+    for site in ["a", "b"] {
+        let folder = Path::new(&kept.state).join("sites").join(site);
+        for list in names(&folder.join("lists")) {
+            std::fs::remove_file(list).unwrap();
+        }
+        // Without its outbox the site begins its index anew, and needs the lists.
+        std::fs::remove_dir_all(folder.join("outbox")).unwrap();
+    }
+    let again = kept.run(&[]).report();
+    assert_eq!(comparable(&again), comparable(&first));
+    assert!(reads(&again).0 > 0);
+    kept.check_reads(0, 0);
+}
+
+#[test]
+fn without_a_sync_the_key_at_hand_says_which_state_is_compared() {
+    let kept = Kept::new(38, 60);
+    let key = kept.sandbox.path("key");
+    std::fs::write(&key, "cd".repeat(32)).unwrap();
+    let keyed_args = ["--key", key.to_str().unwrap()];
+    let plain = kept.run(&[]).report();
+    let keyed = kept.run(&keyed_args).report();
+    kept.run(&[]).report();
+    assert_eq!(comparable(&kept.run(&["--no-sync"]).report()), comparable(&plain));
+    let last = kept.run(&["--no-sync", "--key", key.to_str().unwrap()]).report();
+    assert_eq!(comparable(&last), comparable(&keyed));
+    std::fs::write(&key, "ef".repeat(32)).unwrap();
+    let refused = kept.run(&["--no-sync", "--key", key.to_str().unwrap()]).refusal(1);
+    assert!(refused.contains("never synced"), "{refused}");
+}
+
+#[test]
+fn a_document_that_outgrew_the_selection_does_not_leave_its_old_version_behind() {
+    let kept = Kept::new(39, 30);
+    std::fs::write(kept.a.join("growing"), "small").unwrap();
+    std::fs::write(kept.b.join("stays"), "small").unwrap();
+    kept.sandbox.settle();
+    kept.run(&[]).report();
+    std::fs::write(kept.a.join("growing"), vec![b'x'; 50_000]).unwrap();
+    kept.sandbox.settle();
+    let selection = ["--size-max", "40000"];
+    assert_eq!(comparable(&kept.run(&selection).report()), comparable(&kept.fresh(&selection)));
+    assert_eq!(comparable(&kept.run(&[]).report()), comparable(&kept.fresh(&[])));
+}
