@@ -31,6 +31,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
     if let Some(state) = &args.state {
+        // Asked before the folder is made, and again below for one that is temporary.
         plan.folders.check_apart_from(state)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     };
     // Only now is something made that would have to be taken away again.
     let state = State::open(args.state.as_deref())?;
+    plan.folders.check_apart_from(state.path())?;
     let coordinator = Arc::new(open_coordinator(&state)?);
     let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
     let exit = ended.and_then(|(id, end)| {

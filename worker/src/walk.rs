@@ -81,10 +81,16 @@ pub(crate) fn walk(
         .sort_by_file_name(std::ffi::OsStr::cmp)
         .filter_entry(move |entry| enter.allows(entry))
         .build();
+    let mut folder = root.path().to_owned();
     for entry in walk {
         let found = match entry {
-            Ok(entry) => looked_at(root.path(), &entry, selection, skipped),
-            Err(error) => unreadable(root.path(), &error)?,
+            Ok(entry) => {
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                let within = if is_folder { Some(entry.path()) } else { entry.path().parent() };
+                within.unwrap_or(root.path()).clone_into(&mut folder);
+                looked_at(root.path(), &entry, selection, skipped)
+            }
+            Err(error) => unreadable(root.path(), &folder, &error, skipped)?,
         };
         if let Some(found) = found
             && !each(found)
@@ -149,9 +155,17 @@ fn looked_at(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Ski
     Some(Entry::Document(path))
 }
 
-/// What an error of the walk is about. One about the root itself ends the walk.
-fn unreadable(root: &Path, error: &ignore::Error) -> io::Result<Option<Entry>> {
+/// What an error of the walk is about. One about the root itself ends the walk. An error in the middle of a listing names
+/// no path: it is about the folder that the walk is in.
+fn unreadable(root: &Path, folder: &Path, error: &ignore::Error, skipped: &Skipped) -> io::Result<Option<Entry>> {
     let (path, cause) = taken_apart(error, None);
+    let path = Some(path.unwrap_or(folder));
+    // Where links are followed, one that leads nowhere or to itself is a link that cannot be followed, and no more.
+    let is_loop = cause.is_none();
+    if !is_loop && path.is_some_and(|path| path.symlink_metadata().is_ok_and(|found| found.is_symlink())) {
+        skipped.count(SkipReason::Symlink);
+        return Ok(None);
+    }
     let relative = path.and_then(|path| path.strip_prefix(root).ok()).filter(|path| !path.as_os_str().is_empty());
     let state = match (&cause, error) {
         (Some(cause), _) => state_of(cause),

@@ -82,7 +82,7 @@ impl Folders {
                 path.canonicalize().with_context(|| format!("the folder `{}` cannot be read", path.display()))?;
             if resolved.as_ref().is_some_and(|state| state.starts_with(&folder)) {
                 return Err(usage(format!(
-                    "the state `{}` lies within the folder `{}`: name a place outside of it",
+                    "the state `{}` lies within the folder `{}`: name a place outside of it, with --state or TMPDIR",
                     state.display(),
                     path.display()
                 )));

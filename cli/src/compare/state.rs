@@ -36,6 +36,11 @@ impl State {
         Ok(State { path: path.to_owned(), kept: true, _lock: Some(lock), _temporary: None })
     }
 
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether there will be a next time.
     pub(super) fn is_kept(&self) -> bool {
         self.kept

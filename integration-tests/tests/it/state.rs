@@ -509,19 +509,20 @@ fn after_damage(run: &Run, right: &Value) -> Result<usize, String> {
 fn a_large_content_that_was_cut_off_among_its_parts_is_in_nobodys_way() {
     let mut dice = Dice::new(seed(36));
     let mut trees = [Files::new(), Files::new()];
-    let large = dice.bytes(3_000_000);
+    let large = dice.bytes(8_000_000);
     trees[0].insert("large".into(), large.clone());
     trees[1].insert("edited".into(), edited(&mut dice, large));
     let kept = Kept::of(Sandbox::seeded(seed(36)), dice, &trees);
-    // At this mean the file has more chunks than five batches hold.
+    // At this mean the file has more chunks than ten batches hold.
     let mean = ["--chunk-bytes", "80"];
     let undisturbed = kept.fresh(&mean);
     let indexes = Path::new(&kept.state).join("coordinator/indexes");
     for _ in 0..3 {
         let mut running = kept.start(&mean);
-        wait_until("a part has arrived, or the run has ended", || {
+        // More than two batches are on the disk: the first of them counts.
+        wait_until("parts have arrived, or the run has ended", || {
             let segments = names_of(&indexes, "seg");
-            segments.iter().any(|path| length(path) > 100_000) || running.ends_within(Duration::ZERO)
+            segments.iter().any(|path| length(path) > 400_000) || running.ends_within(Duration::ZERO)
         });
         running.signal(Signal::KILL);
         running.ended();
