@@ -12,7 +12,7 @@ use super::freeze::Frozen;
 use super::spec::Scan;
 use crate::error::Error;
 
-/// What became of a document: the first that applies (DESIGN 5.7).
+/// What became of a document: the first that applies (`docs/report.md`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Status {
     /// It has no bytes.

@@ -41,7 +41,6 @@ pub(super) struct Collector<'a> {
     /// Folders that could not be listed: what lies below them is not gone.
     unlisted: Vec<DocumentPath>,
     census: Census,
-    documents: u64,
 }
 
 /// Why collecting stopped before its end.
@@ -84,7 +83,6 @@ impl<'a> Collector<'a> {
             remembered: Vec::new(),
             unlisted: Vec::new(),
             census: Census::default(),
-            documents: 0,
         }
     }
 
@@ -266,7 +264,6 @@ impl<'a> Collector<'a> {
     }
 
     fn send_read(&mut self, row: DocumentRow, content: Content, chunks: Chunks) -> Result<(), Stopped> {
-        self.documents += 1;
         if self.outbox.has_document(&row) {
             return Ok(());
         }
