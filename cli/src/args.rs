@@ -13,8 +13,15 @@ use cognate_coordinator::{Containment, Thresholds};
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
+use crate::coordinator::CoordinatorArgs;
 use crate::exit::usage;
+use crate::operator::OperatorArgs;
+use crate::repo::RepoArgs;
+use crate::report::ReportArgs;
+use crate::scan::ScanCommandArgs;
+use crate::site::SiteArgs;
 use crate::trace::{LogFormat, LogLevel};
+use crate::worker::WorkerArgs;
 
 /// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
 #[derive(Parser, Debug)]
@@ -36,6 +43,20 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show what a file becomes: its chunks, their tags, its digest
     Fingerprint(FingerprintArgs),
+    /// The server of a federation
+    Coordinator(CoordinatorArgs),
+    /// The daemon of a site
+    Worker(WorkerArgs),
+    /// The sites of a federation
+    Site(SiteArgs),
+    /// The people who run a federation
+    Operator(OperatorArgs),
+    /// The repositories that sites offer
+    Repo(RepoArgs),
+    /// Launch scans and follow them
+    Scan(ScanCommandArgs),
+    /// What a scan found
+    Report(ReportArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),
 }

@@ -13,6 +13,22 @@ pub(crate) enum Exit {
     Usage,
     /// Done, but something was unreadable or a site was missing.
     Incomplete,
+    /// The worker is not enrolled.
+    NotEnrolled,
+    /// Another process has the state.
+    Locked,
+    /// The keys or parameters of two sides differ.
+    KeyMismatch,
+    /// The two sides have no protocol in common, or one does not keep to it.
+    Protocol,
+    /// The certificate or invitation is not accepted: revoked, expired, used.
+    Authentication,
+    /// A newer version wrote the state.
+    StateTooNew,
+    /// A bug.
+    Internal,
+    /// The disk or another device failed.
+    InputOutput,
     /// Stopped by a signal: 128 and its number.
     Signal(u8),
 }
@@ -24,6 +40,14 @@ impl Exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Incomplete => 3,
+            Exit::NotEnrolled => 10,
+            Exit::Locked => 11,
+            Exit::KeyMismatch => 12,
+            Exit::Protocol => 13,
+            Exit::Authentication => 14,
+            Exit::StateTooNew => 15,
+            Exit::Internal => 70,
+            Exit::InputOutput => 74,
             Exit::Signal(number) => 128 + number,
         }
     }
@@ -33,6 +57,19 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())
     }
+}
+
+/// An error that ends with a code of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct CodedError {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+/// An error that ends with this code.
+pub(crate) fn coded(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    CodedError { exit, message: message.into() }.into()
 }
 
 /// What was typed cannot be done: says what to type instead.
@@ -46,22 +83,7 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Commands that the design names and this version does not have.
-const LATER: [&str; 14] = [
-    "coordinator",
-    "worker",
-    "site",
-    "operator",
-    "repo",
-    "scan",
-    "report",
-    "explain",
-    "find",
-    "template",
-    "evaluate",
-    "watch",
-    "case",
-    "text",
-];
+const LATER: [&str; 7] = ["explain", "find", "template", "evaluate", "watch", "case", "text"];
 
 /// The answer to a command that is not there.
 pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
@@ -74,6 +96,9 @@ pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
 
 /// Which code an error ends with.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    if let Some(coded) = error.downcast_ref::<CodedError>() {
+        return coded.exit;
+    }
     if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failed }
 }
 

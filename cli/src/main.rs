@@ -4,12 +4,20 @@
 
 mod args;
 mod compare;
+mod config;
+mod coordinator;
 mod exit;
 mod fingerprint;
+mod operator;
 mod output;
 mod progress;
+mod repo;
+mod report;
+mod scan;
+mod site;
 mod stop;
 mod trace;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -31,6 +39,13 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
+        Command::Coordinator(args) => coordinator::run(&args),
+        Command::Worker(args) => worker::run(&args),
+        Command::Site(args) => site::run(&args),
+        Command::Operator(args) => operator::run(&args),
+        Command::Repo(args) => repo::run(&args),
+        Command::Scan(args) => scan::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

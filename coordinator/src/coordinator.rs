@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use cognate_proto::name::{PartyName, ScanId, SiteName};
+use cognate_proto::v1;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_stream::Stream;
 
 use crate::error::Error;
 use crate::indexes::Indexes;
-use crate::scan::{Scan, ScanProgress, ScanSpec, Scans, random_number};
+use crate::scan::{Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
 use crate::server::{self, Peer};
 use crate::session::Sessions;
-use crate::store::{ScanStep, SiteRow, Store};
+use crate::journal::{Event, ScanEvent, What};
+use crate::store::{ScanStep, Store};
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -49,7 +51,11 @@ impl Coordinator {
     /// When the state cannot be used, is damaged, is newer than this build, or another process has it.
     pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
         std::fs::create_dir_all(&config.state_dir).map_err(Error::state(&config.state_dir))?;
-        let store = Arc::new(Store::open(&config.state_dir.join("store"), config.durable)?);
+        let store = Arc::new(Store::open(
+            &config.state_dir.join("store"),
+            &config.state_dir.join("journal"),
+            config.durable,
+        )?);
         let indexes = Indexes::open(Arc::clone(&store), &config.state_dir.join("indexes"), config.durable)?;
         let sessions = Arc::new(Sessions::new());
         let scans = Arc::new(Scans {
@@ -73,7 +79,7 @@ impl Coordinator {
             tracing::info!(scan = %id, "a scan was interrupted");
             row.step = ScanStep::Failed.into();
             "interrupted".clone_into(&mut row.failure);
-            self.store.put_scan(id, &row)?;
+            self.record(What::Scan(ScanEvent { id: id.0, row }))?;
             let folder = self.scans.folder.join(id.to_string());
             match std::fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
@@ -88,8 +94,21 @@ impl Coordinator {
     /// # Errors
     /// When the store fails.
     pub fn admit(&self, site: &SiteName, party: &PartyName) -> Result<(), Error> {
-        self.store.put_site(site, &SiteRow { party: party.to_string() })?;
-        self.store.barrier()
+        if self.store.party_of(site)?.is_some_and(|known| known == *party) {
+            return Ok(());
+        }
+        let membership = v1::Membership {
+            kind: v1::MemberKind::Site.into(),
+            name: site.to_string(),
+            party: party.to_string(),
+            ..v1::Membership::default()
+        };
+        self.record(What::Admitted(membership))
+    }
+
+    fn record(&self, what: What) -> Result<(), Error> {
+        let time = seconds((self.scans.clock)());
+        self.store.record(&Event { time, by: String::new(), what: Some(what) })
     }
 
     /// Serves workers on the streams of `incoming` until `shutdown` resolves.
@@ -113,7 +132,7 @@ impl Coordinator {
     /// When it names a site that was never admitted.
     pub fn launch(&self, spec: ScanSpec) -> Result<ScanId, Error> {
         for (site, _) in &spec.repositories {
-            if self.store.site(site)?.is_none() {
+            if self.store.party_of(site)?.is_none() {
                 return Err(Error::UnknownSite(site.clone()));
             }
         }
@@ -153,7 +172,7 @@ impl Coordinator {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
             _ => {}
         }
-        self.store.remove_scan(id)
+        self.record(What::ScanDeleted(id.0))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ScanId, Running>> {

@@ -77,7 +77,7 @@ fn take_in(mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>, answers: &A
             },
             Up::Seal(seal) => match writer.seal(seal.sequence, &seal.root) {
                 Ok(sequence) => {
-                    let sealed = Sealed { sequence, root: seal.root };
+                    let sealed = Sealed { sequence, root: seal.root, received: None };
                     let _ = answers.blocking_send(response(Down::Sealed(sealed)));
                     return;
                 }

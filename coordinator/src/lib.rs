@@ -11,6 +11,7 @@ mod error;
 mod index;
 mod indexes;
 mod ingest;
+mod journal;
 pub mod report;
 mod result;
 mod scan;

@@ -27,6 +27,7 @@ pub(crate) use self::spec::Scan;
 pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 use crate::error::Error;
 use crate::indexes::{Indexes, Sealed};
+use crate::journal::{ScanEvent, What};
 use crate::result;
 use crate::session::{Event, Sessions};
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
@@ -64,15 +65,14 @@ impl Scans {
 
     async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>) -> Result<PathBuf, Error> {
         let row = ScanRow {
-            spec: describe(&scan.spec),
+            spec: Some((&scan.spec).into()),
             step: ScanStep::Syncing.into(),
             started: seconds((self.clock)()),
             ..ScanRow::default()
         };
-        self.store.put_scan(scan.id, &row)?;
+        self.record(scan.id, &row)?;
         let row = if scan.spec.sync { self.sync(scan, row).await? } else { self.take_last(scan, row)? };
-        self.store.put_scan(scan.id, &row)?;
-        self.store.barrier()?;
+        self.record(scan.id, &row)?;
         let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
         let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row));
         finishing.await.expect("an analysis does not panic")
@@ -202,6 +202,7 @@ impl Scans {
                 method: Some(method.clone()),
                 selection: Some((&spec.selection).into()),
                 follow_symlinks: spec.follow_symlinks,
+                ..v1::Assignment::default()
             };
             self.sessions.assign(site, assignment, spec.method, target, events.clone()).await;
         }
@@ -241,7 +242,7 @@ impl Scans {
         sealed: &Sealed,
         summary: SyncSummary,
     ) -> Result<FrozenRow, Error> {
-        let party = self.store.site(site)?.map_or_else(|| PartyName::home().to_string(), |row| row.party);
+        let party = self.store.party_of(site)?.unwrap_or_else(PartyName::home).to_string();
         Ok(FrozenRow {
             site: site.to_string(),
             repository: repository.to_string(),
@@ -286,8 +287,7 @@ impl Scans {
         result::write(&path, &result::Publication { scan, row: &row, finished, frozen: &frozen, findings: &findings })?;
         tracing::info!(scan = %scan.id, "published");
         row.step = ScanStep::Published.into();
-        self.store.put_scan(scan.id, &row)?;
-        self.store.barrier()?;
+        self.record(scan.id, &row)?;
         Ok(path)
     }
 
@@ -301,7 +301,13 @@ impl Scans {
             }
             ScanEnd::Cancelled => row.step = ScanStep::Cancelled.into(),
         }
-        self.store.put_scan(id, &row)
+        self.record(id, &row)
+    }
+
+    /// Writes down how far a scan is, before anything is built on it.
+    fn record(&self, id: ScanId, row: &ScanRow) -> Result<(), Error> {
+        let what = What::Scan(ScanEvent { id: id.0, row: row.clone() });
+        self.store.record(&crate::journal::Event { time: seconds((self.clock)()), by: String::new(), what: Some(what) })
     }
 }
 
@@ -323,12 +329,6 @@ fn same_method(
     }
 }
 
-/// The specification in a few words, for whoever lists scans.
-fn describe(spec: &ScanSpec) -> String {
-    let names: Vec<String> = spec.repositories.iter().map(|(site, name)| format!("{site}/{name}")).collect();
-    format!("{} {} {}", spec.method.name(), spec.method.chunk_bytes(), names.join(","))
-}
-
 /// An error and its causes on one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
@@ -344,7 +344,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     line
 }
 
-fn seconds(time: SystemTime) -> i64 {
+pub(crate) fn seconds(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -12,7 +12,10 @@ use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
-use cognate_proto::v1::{AttachRequest, AttachResponse, PushRequest, PushResponse};
+use cognate_proto::v1::{
+    AttachRequest, AttachResponse, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest,
+    ResultsResponse,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
@@ -104,6 +107,7 @@ struct WorkerService {
 
 #[tonic::async_trait]
 impl Worker for WorkerService {
+    type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
 
@@ -128,12 +132,21 @@ impl Worker for WorkerService {
                         };
                         sessions.end(&site, ended.assignment, outcome);
                     }
+                    Some(Up::KeepAlive(_) | Up::State(_)) => {}
                     Some(Up::Hello(_)) | None => break,
                 }
             }
             sessions.detach(&site, number);
         });
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn received(&self, _request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn results(&self, _request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
+        Err(Status::unimplemented("not yet"))
     }
 
     async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {

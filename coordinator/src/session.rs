@@ -93,7 +93,7 @@ impl Sessions {
             repositories: repositories.map_err(|error| invalid(&error))?,
             down,
         };
-        let welcome = Down::Welcome(Welcome { protocol });
+        let welcome = Down::Welcome(Welcome { protocol, site: site.to_string() });
         // The queue is new and empty: the welcome always fits.
         let _ = session.down.try_send(Ok(AttachResponse { message: Some(welcome) }));
         lock(&self.attached).insert(site.clone(), session);

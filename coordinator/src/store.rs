@@ -5,20 +5,27 @@
 //! | tree | key | value | lives |
 //! |---|---|---|---|
 //! | `meta` | `schema` | u32 | as long as the state |
-//! | `site` | name | [`SiteRow`] | until the site is forgotten |
+//! | `member` | kind, name | [`MemberRow`] | until the member is forgotten |
+//! | `seen` | site | [`SeenRow`] | until the site is forgotten; not in the journal |
 //! | `slot` | site, 0, repository, 0, method id | [`SlotRow`] | until the repository is forgotten |
 //! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
+//! | `profile`, `schedule` | name | as on the wire | until it is removed |
+//!
+//! Members, scans, profiles and schedules change only through [`Store::record`], which writes the journal first.
 
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use cognate_fingerprint::MethodId;
-use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
+use cognate_proto::v1;
 use prost::Message;
 
 use crate::error::Error;
+use crate::journal::{Certified, Event, Invited, Journal, MemberName, ScanEvent, What};
 
 const SCHEMA: u32 = 1;
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -27,11 +34,38 @@ const MEMORY_BYTES: u64 = 64 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct IndexId(pub(crate) u64);
 
-/// A site that may attach.
+/// A site or a person: what it may do, and by which key it is known.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct SiteRow {
-    #[prost(string, tag = "1")]
-    pub(crate) party: String,
+pub(crate) struct MemberRow {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) membership: Option<v1::Membership>,
+    #[prost(enumeration = "v1::MemberStatus", tag = "2")]
+    pub(crate) status: i32,
+    /// The invitation that is open or was used.
+    #[prost(message, optional, tag = "3")]
+    pub(crate) invited: Option<Invited>,
+    /// The certificate that was given last.
+    #[prost(message, optional, tag = "4")]
+    pub(crate) certified: Option<Certified>,
+    /// The key before it, which holds until the new one is first used: SHA-256, 32 bytes or none.
+    #[prost(bytes = "vec", tag = "5")]
+    pub(crate) previous_key_sha256: Vec<u8>,
+}
+
+/// When a site was last heard of, and as what.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SeenRow {
+    /// How often its worker has been started: a lower number is a copy of an older state.
+    #[prost(uint64, tag = "1")]
+    pub(crate) generation: u64,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "2")]
+    pub(crate) last_heard: i64,
+    #[prost(string, tag = "3")]
+    pub(crate) software: String,
+    /// The names of the repositories that it offered last.
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) repositories: Vec<String>,
 }
 
 /// Which indexes a repository has under a method.
@@ -82,9 +116,9 @@ pub(crate) struct RunRow {
 /// A scan and the last step that it has finished.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ScanRow {
-    /// The specification, as JSON: read by people too.
-    #[prost(string, tag = "1")]
-    pub(crate) spec: String,
+    /// What was asked for: enough to carry the scan on after a restart.
+    #[prost(message, optional, tag = "1")]
+    pub(crate) spec: Option<v1::ScanSpec>,
     #[prost(enumeration = "ScanStep", tag = "2")]
     pub(crate) step: i32,
     #[prost(sint64, tag = "3")]
@@ -101,6 +135,15 @@ pub(crate) struct ScanRow {
     /// Why the scan failed.
     #[prost(string, tag = "6")]
     pub(crate) failure: String,
+    /// Who launched it.
+    #[prost(string, tag = "8")]
+    pub(crate) launched_by: String,
+    /// When it ended; seconds since 1970, 0: it has not.
+    #[prost(sint64, tag = "9")]
+    pub(crate) finished: i64,
+    /// The digest of the report, once there is one.
+    #[prost(string, tag = "10")]
+    pub(crate) digest: String,
 }
 
 /// The steps of a scan, each begun only when the one before it is durable.
@@ -154,15 +197,21 @@ pub(crate) struct Store {
     db_file: File,
     folder: PathBuf,
     durable: bool,
-    sites: sled::Tree,
+    /// Held over the journal and the view together, so that both have the same order.
+    journal: Mutex<Journal>,
+    members: sled::Tree,
+    seen: sled::Tree,
+    profiles: sled::Tree,
+    schedules: sled::Tree,
     slots: sled::Tree,
     indexes: sled::Tree,
     scans: sled::Tree,
 }
 
 impl Store {
-    /// Opens or makes the store. `durable`: whether what [`Store::barrier`] answers for survives a loss of power.
-    pub(crate) fn open(folder: &Path, durable: bool) -> Result<Store, Error> {
+    /// Opens or makes the store beside its journal. `durable`: whether what [`Store::barrier`] answers for survives a loss
+    /// of power.
+    pub(crate) fn open(folder: &Path, journal: &Path, durable: bool) -> Result<Store, Error> {
         let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
         // Damage can show as a panic in sled's depths.
         let db = match std::panic::catch_unwind(AssertUnwindSafe(|| config.open())) {
@@ -179,7 +228,11 @@ impl Store {
         };
         let store = Store {
             db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
-            sites: db.open_tree("site")?,
+            journal: Mutex::new(Journal::open(journal, durable, |_| Ok(()))?),
+            members: db.open_tree("member")?,
+            seen: db.open_tree("seen")?,
+            profiles: db.open_tree("profile")?,
+            schedules: db.open_tree("schedule")?,
             slots: db.open_tree("slot")?,
             indexes: db.open_tree("index")?,
             scans: db.open_tree("scan")?,
@@ -217,12 +270,103 @@ impl Store {
         Ok(IndexId(self.db.generate_id()? + 1))
     }
 
-    pub(crate) fn put_site(&self, site: &SiteName, row: &SiteRow) -> Result<(), Error> {
-        put(&self.sites, site.as_str().as_bytes(), row)
+    /// Writes an event into the journal, and then into the view. Once this returns, it survives.
+    pub(crate) fn record(&self, event: &Event) -> Result<(), Error> {
+        let mut journal = self.journal.lock().expect("nothing panics while it is held");
+        journal.append(event)?;
+        self.apply(event)
     }
 
-    pub(crate) fn site(&self, site: &SiteName) -> Result<Option<SiteRow>, Error> {
-        self.get(&self.sites, site.as_str().as_bytes())
+    /// Takes an event into the view.
+    fn apply(&self, event: &Event) -> Result<(), Error> {
+        let Some(what) = &event.what else { return Ok(()) };
+        match what {
+            What::Invited(invited) => {
+                let key = member_key(invited.membership.kind(), &invited.membership.name);
+                let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
+                if row.status() != v1::MemberStatus::Active {
+                    row.status = v1::MemberStatus::Invited.into();
+                    row.membership = Some(invited.membership.clone());
+                }
+                row.invited = Some(invited.clone());
+                put(&self.members, &key, &row)
+            }
+            What::Admitted(membership) => {
+                let row = MemberRow {
+                    membership: Some(membership.clone()),
+                    status: v1::MemberStatus::Active.into(),
+                    ..MemberRow::default()
+                };
+                put(&self.members, &member_key(membership.kind(), &membership.name), &row)
+            }
+            What::Certified(certified) => self.change_member(&certified.name, |row| {
+                row.status = v1::MemberStatus::Active.into();
+                if let Some(invited) = &row.invited {
+                    row.membership = Some(invited.membership.clone());
+                }
+                row.certified = Some(certified.clone());
+                row.previous_key_sha256.clear();
+            }),
+            What::Renewed(certified) => self.change_member(&certified.name, |row| {
+                row.previous_key_sha256 = row.certified.take().map(|before| before.key_sha256).unwrap_or_default();
+                row.certified = Some(certified.clone());
+            }),
+            What::Revoked(name) => {
+                self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into())
+            }
+            What::Forgotten(name) => {
+                self.members.remove(member_key(name.kind(), &name.name))?;
+                self.seen.remove(name.name.as_bytes())?;
+                Ok(())
+            }
+            What::Scan(ScanEvent { id, row }) => put(&self.scans, &id.to_be_bytes(), row),
+            What::ScanDeleted(id) => Ok(drop(self.scans.remove(id.to_be_bytes())?)),
+            What::Profile(profile) => put(&self.profiles, profile.name.as_bytes(), profile),
+            What::ProfileRemoved(name) => Ok(drop(self.profiles.remove(name.as_bytes())?)),
+            What::Schedule(schedule) => put(&self.schedules, schedule.name.as_bytes(), schedule),
+            What::ScheduleRemoved(name) => Ok(drop(self.schedules.remove(name.as_bytes())?)),
+        }
+    }
+
+    fn change_member(&self, name: &MemberName, change: impl FnOnce(&mut MemberRow)) -> Result<(), Error> {
+        let key = member_key(name.kind(), &name.name);
+        let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
+        change(&mut row);
+        put(&self.members, &key, &row)
+    }
+
+    pub(crate) fn member(&self, kind: v1::MemberKind, name: &str) -> Result<Option<MemberRow>, Error> {
+        self.get(&self.members, &member_key(kind, name))
+    }
+
+    /// All members of a kind, in the order of their names.
+    pub(crate) fn members(&self, kind: v1::MemberKind) -> Result<Vec<MemberRow>, Error> {
+        let rows = self.members.scan_prefix(member_key(kind, ""));
+        rows.map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    /// The party of a site that may attach.
+    pub(crate) fn party_of(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
+        let row = self.member(v1::MemberKind::Site, site.as_str())?;
+        let active = row.filter(|row| row.status() == v1::MemberStatus::Active);
+        let party = active.and_then(|row| row.membership).map(|membership| membership.party.parse());
+        party.transpose().map_err(|_| corrupt(&self.folder, "a party has no valid name".to_owned()))
+    }
+
+    pub(crate) fn seen(&self, site: &SiteName) -> Result<SeenRow, Error> {
+        Ok(self.get(&self.seen, site.as_str().as_bytes())?.unwrap_or_default())
+    }
+
+    pub(crate) fn put_seen(&self, site: &SiteName, row: &SeenRow) -> Result<(), Error> {
+        put(&self.seen, site.as_str().as_bytes(), row)
+    }
+
+    pub(crate) fn profiles(&self) -> Result<Vec<v1::Profile>, Error> {
+        self.profiles.iter().map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    pub(crate) fn schedules(&self) -> Result<Vec<v1::Schedule>, Error> {
+        self.schedules.iter().map(|entry| self.decode(&entry?.1)).collect()
     }
 
     pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
@@ -248,15 +392,6 @@ impl Store {
 
     pub(crate) fn scan(&self, id: ScanId) -> Result<Option<ScanRow>, Error> {
         self.get(&self.scans, &id.0.to_be_bytes())
-    }
-
-    pub(crate) fn put_scan(&self, id: ScanId, row: &ScanRow) -> Result<(), Error> {
-        put(&self.scans, &id.0.to_be_bytes(), row)
-    }
-
-    pub(crate) fn remove_scan(&self, id: ScanId) -> Result<(), Error> {
-        self.scans.remove(id.0.to_be_bytes())?;
-        Ok(())
     }
 
     /// All scans, in the order of their ids.
@@ -295,6 +430,11 @@ impl SlotKey {
     }
 }
 
+fn member_key(kind: v1::MemberKind, name: &str) -> Vec<u8> {
+    let kind = u8::try_from(i32::from(kind)).expect("there are few kinds");
+    [&[kind], name.as_bytes()].concat()
+}
+
 fn put(tree: &sled::Tree, key: &[u8], row: &impl Message) -> Result<(), Error> {
     let mut value = vec![1];
     row.encode(&mut value).expect("a vector takes everything");
@@ -316,13 +456,15 @@ mod tests {
         let key =
             SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([3; 16]) };
         let slot = SlotRow { current: 5, pending: 0 };
-        let store = Store::open(folder.path(), true).unwrap();
+        let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
+        let store = open();
         let first = store.next_index_id().unwrap();
         store.put_slot(&key, &slot).unwrap();
-        store.put_scan(ScanId(9), &ScanRow { spec: "x".into(), ..Default::default() }).unwrap();
+        let row = ScanRow { failure: "x".into(), ..Default::default() };
+        store.record(&Event { what: Some(What::Scan(ScanEvent { id: 9, row })), ..Default::default() }).unwrap();
         store.barrier().unwrap();
         drop(store);
-        let store = Store::open(folder.path(), true).unwrap();
+        let store = open();
         assert_eq!(store.slot(&key).unwrap(), slot);
         assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
         assert!(store.next_index_id().unwrap() > first);
@@ -331,10 +473,11 @@ mod tests {
     #[test]
     fn a_newer_store_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), false).unwrap();
+        let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), false);
+        let store = open().unwrap();
         store.db.open_tree("meta").unwrap().insert("schema", &7_u32.to_be_bytes()).unwrap();
         store.db.flush().unwrap();
         drop(store);
-        assert!(matches!(Store::open(folder.path(), false), Err(Error::Newer { found: 7, .. })));
+        assert!(matches!(open(), Err(Error::Newer { found: 7, .. })));
     }
 }

@@ -40,7 +40,7 @@ const DOWN: &[&str] = &["assignment", "cancel", "drain", "result", "welcome"];
 
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
-    let descriptors = protox::compile(["cognate/v1/worker.proto"], [folder]).unwrap();
+    let descriptors = protox::compile(["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"], [folder]).unwrap();
     descriptors.file.into_iter().flat_map(|file| file.message_type).collect()
 }
 

@@ -86,6 +86,7 @@ impl Session {
             }
             Down::Welcome(welcome) => tracing::debug!(protocol = welcome.protocol, "attached"),
             Down::Result(notice) => tracing::info!(scan = notice.scan, "a scan that concerns this site has ended"),
+            Down::Credit(_) | Down::Resend(_) | Down::KeepAlive(_) => {}
             Down::Drain(_) => unreachable!("the session ends there"),
         }
     }
@@ -183,6 +184,7 @@ fn hello(site: &Site) -> Hello {
         key_fingerprint: site.config.key.fingerprint().0.to_vec(),
         repositories: site.config.repositories.iter().map(|(name, _)| name.to_string()).collect(),
         software: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Hello::default()
     }
 }
 

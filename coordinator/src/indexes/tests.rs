@@ -28,7 +28,7 @@ impl Fixture {
     }
 
     fn at(folder: tempfile::TempDir) -> Fixture {
-        let store = Arc::new(Store::open(&folder.path().join("db"), true).unwrap());
+        let store = Arc::new(Store::open(&folder.path().join("db"), &folder.path().join("journal"), true).unwrap());
         let indexes = Arc::new(Indexes::open(Arc::clone(&store), &folder.path().join("indexes"), true).unwrap());
         Fixture { folder, indexes, store }
     }

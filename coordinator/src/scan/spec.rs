@@ -9,6 +9,7 @@ use std::time::Duration;
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::SelectionRule;
+use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 use tokio::sync::watch;
 
@@ -39,6 +40,33 @@ pub struct ScanSpec {
     pub memory_budget_bytes: u64,
     /// Threads of the analysis.
     pub threads: NonZeroUsize,
+}
+
+impl From<&ScanSpec> for v1::ScanSpec {
+    fn from(spec: &ScanSpec) -> v1::ScanSpec {
+        let repositories = spec.repositories.iter();
+        let deadline_ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        v1::ScanSpec {
+            repositories: repositories
+                .map(|(site, repository)| v1::RepositoryRef {
+                    site: site.to_string(),
+                    repository: repository.to_string(),
+                })
+                .collect(),
+            method: Some((&spec.method).into()),
+            min_shared_bytes: spec.thresholds.min_shared_bytes,
+            min_containment: spec.thresholds.min_containment.to_string(),
+            across_only: spec.across_only,
+            selection: Some((&spec.selection).into()),
+            follow_symlinks: spec.follow_symlinks,
+            no_sync: !spec.sync,
+            sync_deadline_ms: spec.sync_deadline.map(deadline_ms),
+            memory_budget_bytes: spec.memory_budget_bytes,
+            threads: u32::try_from(spec.threads.get()).unwrap_or(u32::MAX),
+            require_complete: false,
+            origin: String::new(),
+        }
+    }
 }
 
 /// How far a scan is.

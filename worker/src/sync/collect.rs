@@ -152,6 +152,7 @@ impl<'a> Collector<'a> {
             sent_bytes,
             skipped: Vec::new(),
             census: self.census.rows(),
+            estimate: None,
         })
     }
 

@@ -1,0 +1,207 @@
+//! The configuration of the daemons: a TOML file, overridden by the environment, overridden by flags. Unknown keys are
+//! errors; every value knows where it comes from.
+
+use std::path::{Path, PathBuf};
+
+use figment::Figment;
+use figment::providers::{Env, Format as _, Serialized, Toml};
+use serde::{Deserialize, Serialize};
+
+use crate::exit::usage;
+
+/// What `coordinator.toml` says.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CoordinatorFile {
+    /// The folder for the coordinator's state.
+    pub(crate) state_dir: PathBuf,
+    /// Where workers and operators dial: gRPC over mutual TLS.
+    pub(crate) listen: String,
+    /// Where health and metrics are served; not TLS, so on loopback.
+    pub(crate) http_listen: String,
+    /// The names or addresses by which others reach this machine; they stand in its certificate and in invitations.
+    pub(crate) names: Vec<String>,
+    /// Working memory of an analysis.
+    pub(crate) memory_budget: String,
+    /// Threads of an analysis; 0: one for each processor.
+    pub(crate) threads: usize,
+    /// How long a stop may take.
+    pub(crate) drain: String,
+    /// Results older than this are deleted; empty: never.
+    pub(crate) keep_scans: String,
+    /// Indexes under a method that no scan has used for this long are deleted; empty: never.
+    pub(crate) keep_methods: String,
+    /// The coordinator takes nothing in while less than this is free on its disk.
+    pub(crate) disk_reserve: String,
+    /// What a site may keep here at most; empty: no limit.
+    pub(crate) site_quota: String,
+}
+
+impl Default for CoordinatorFile {
+    fn default() -> CoordinatorFile {
+        CoordinatorFile {
+            state_dir: "/var/lib/cognate".into(),
+            listen: "0.0.0.0:7443".into(),
+            http_listen: "127.0.0.1:7480".into(),
+            names: Vec::new(),
+            memory_budget: "1GiB".into(),
+            threads: 0,
+            drain: "30s".into(),
+            keep_scans: String::new(),
+            keep_methods: String::new(),
+            disk_reserve: "64MiB".into(),
+            site_quota: String::new(),
+        }
+    }
+}
+
+/// What `worker.toml` says.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkerFile {
+    /// The folder for the worker's state.
+    pub(crate) state_dir: PathBuf,
+    /// The folders on offer.
+    pub(crate) repository: Vec<RepositoryEntry>,
+    /// The federation's key, in a file; empty: none.
+    pub(crate) key: PathBuf,
+    /// How many documents are read at once; 0: one for each processor.
+    pub(crate) threads: usize,
+    /// How long a stop may take.
+    pub(crate) drain: String,
+    /// What this site agrees to.
+    pub(crate) policy: PolicyEntry,
+}
+
+/// One `[[repository]]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RepositoryEntry {
+    /// The name that scans know it by.
+    pub(crate) name: String,
+    /// Its folder.
+    pub(crate) path: PathBuf,
+    /// Syncs by itself this often, under every method that it was synced with before; absent: only when asked.
+    #[serde(default)]
+    pub(crate) sync_every: Option<String>,
+}
+
+/// `[policy]`: what a scan may ask of this site, and how gently it is to be done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PolicyEntry {
+    /// The methods that may be used.
+    pub(crate) methods: Vec<String>,
+    /// The views that may be used.
+    pub(crate) views: Vec<String>,
+    /// The least mean length of a chunk.
+    pub(crate) chunk_bytes_min: String,
+    /// The same for scans across parties without a key.
+    pub(crate) chunk_bytes_min_unkeyed_across: String,
+    /// Whether scans across parties may be without a key at all.
+    pub(crate) unkeyed_across_parties: bool,
+    /// What is told of a document's time: `exact`, `day` or `none`.
+    pub(crate) times: String,
+    /// When documents may be read: `22:00-06:00`, local time; empty: always.
+    pub(crate) hours: String,
+    /// How much is read a second; empty: as fast as it goes.
+    pub(crate) read_bytes_per_second: String,
+    /// Which share of the time is spent reading, above 0 and at most 1.
+    pub(crate) share_of_time: f64,
+}
+
+impl Default for WorkerFile {
+    fn default() -> WorkerFile {
+        WorkerFile {
+            state_dir: "/var/lib/cognate-worker".into(),
+            repository: Vec::new(),
+            key: PathBuf::new(),
+            threads: 0,
+            drain: "30s".into(),
+            policy: PolicyEntry::default(),
+        }
+    }
+}
+
+impl Default for PolicyEntry {
+    fn default() -> PolicyEntry {
+        PolicyEntry {
+            methods: vec!["tttd".into()],
+            views: vec!["raw".into()],
+            chunk_bytes_min: "80".into(),
+            chunk_bytes_min_unkeyed_across: "500".into(),
+            unkeyed_across_parties: false,
+            times: "exact".into(),
+            hours: String::new(),
+            read_bytes_per_second: String::new(),
+            share_of_time: 1.0,
+        }
+    }
+}
+
+/// A configuration with the origin of its values.
+pub(crate) struct Loaded<T> {
+    /// The values in force.
+    pub(crate) values: T,
+    figment: Figment,
+}
+
+/// Reads a configuration: what the program assumes, below the file, below the environment.
+///
+/// # Errors
+/// A usage error that names the key and where it stands.
+pub(crate) fn load<T>(path: &Path) -> anyhow::Result<Loaded<T>>
+where
+    T: Default + Serialize + for<'a> Deserialize<'a>,
+{
+    match std::fs::metadata(path) {
+        Ok(_) => {}
+        Err(error) => return Err(usage(format!("the configuration `{}` cannot be read: {error}", path.display()))),
+    }
+    // Those that are not keys of the configuration but of the command line.
+    let others = ["log_format", "log_level", "operator", "config"];
+    let figment = Figment::new()
+        .merge(Serialized::defaults(T::default()))
+        .merge(Toml::file_exact(path))
+        .merge(Env::prefixed("COGNATE_").ignore(&others).split("__"));
+    let values = figment.extract().map_err(|error| usage(refusal(path, &error)))?;
+    Ok(Loaded { values, figment })
+}
+
+impl<T: Serialize> Loaded<T> {
+    /// Every value in force with its origin, one a line.
+    pub(crate) fn print(&self) -> anyhow::Result<String> {
+        let table: toml::Table = toml::Table::try_from(&self.values)?;
+        let mut lines = String::new();
+        self.print_table("", &table, &mut lines);
+        Ok(lines)
+    }
+
+    fn print_table(&self, prefix: &str, table: &toml::Table, lines: &mut String) {
+        for (name, value) in table {
+            let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+            if let toml::Value::Table(inner) = value {
+                self.print_table(&key, inner, lines);
+                continue;
+            }
+            let origin = self.figment.find_metadata(&key).map_or("default".to_owned(), |metadata| {
+                match metadata.source.as_ref().and_then(|source| source.file_path()) {
+                    Some(path) => path.display().to_string(),
+                    None if metadata.name.contains("environment") => "environment".to_owned(),
+                    None => "default".to_owned(),
+                }
+            });
+            lines.push_str(&format!("{key} = {value}  # {origin}\n"));
+        }
+    }
+}
+
+fn refusal(path: &Path, error: &figment::Error) -> String {
+    let at = error.path.join(".");
+    let at = if at.is_empty() { String::new() } else { format!(", key `{at}`") };
+    let origin = match &error.metadata {
+        Some(metadata) if metadata.name.contains("environment") => "the environment".to_owned(),
+        _ => format!("`{}`", path.display()),
+    };
+    format!("{origin}{at}: {}", error.kind)
+}
