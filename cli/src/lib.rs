@@ -1,0 +1,61 @@
+//! `cognate`: the one program. Parse, trace, run, and end with a code that programs can rely on.
+
+#![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
+
+mod args;
+mod compare;
+mod config;
+mod coordinator;
+mod exit;
+mod fingerprint;
+mod operator;
+mod output;
+mod progress;
+mod repo;
+mod report;
+mod scan;
+mod site;
+mod stop;
+mod trace;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::exit::Exit;
+
+/// What the program does, from its arguments to its exit code.
+pub fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _points = fail::FailScenario::setup();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no error.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Complete.into() };
+        }
+    };
+    trace::set_up(cli.log_format, cli.log_level);
+    let result = match cli.command {
+        Command::Compare(args) => compare::run(&args),
+        Command::Fingerprint(args) => fingerprint::run(&args),
+        Command::Coordinator(args) => coordinator::run(&args),
+        Command::Worker(args) => worker::run(&args),
+        Command::Site(args) => site::run(&args),
+        Command::Operator(args) => operator::run(&args),
+        Command::Repo(args) => repo::run(&args),
+        Command::Scan(args) => scan::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Later(words) => Err(exit::not_yet(&words)),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("cognate: {}", exit::line(&error));
+            exit::of(&error).into()
+        }
+    }
+}
