@@ -14,10 +14,10 @@ use tokio_stream::Stream;
 
 use crate::error::Error;
 use crate::indexes::Indexes;
+use crate::journal::{Event, ScanEvent, What};
 use crate::scan::{Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
 use crate::server::{self, Peer};
 use crate::session::Sessions;
-use crate::journal::{Event, ScanEvent, What};
 use crate::store::{ScanStep, Store};
 
 /// What a coordinator is told at its start.
@@ -51,11 +51,8 @@ impl Coordinator {
     /// When the state cannot be used, is damaged, is newer than this build, or another process has it.
     pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
         std::fs::create_dir_all(&config.state_dir).map_err(Error::state(&config.state_dir))?;
-        let store = Arc::new(Store::open(
-            &config.state_dir.join("store"),
-            &config.state_dir.join("journal"),
-            config.durable,
-        )?);
+        let store =
+            Arc::new(Store::open(&config.state_dir.join("store"), &config.state_dir.join("journal"), config.durable)?);
         let indexes = Indexes::open(Arc::clone(&store), &config.state_dir.join("indexes"), config.durable)?;
         let sessions = Arc::new(Sessions::new());
         let scans = Arc::new(Scans {

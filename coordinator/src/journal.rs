@@ -198,7 +198,11 @@ impl Journal {
 }
 
 enum Record {
-    Whole { event: Box<Event>, hash: [u8; 32], bytes: u64 },
+    Whole {
+        event: Box<Event>,
+        hash: [u8; 32],
+        bytes: u64,
+    },
     /// The file ends before the record does.
     Torn,
     Damaged,

@@ -19,6 +19,7 @@ mod segment;
 mod server;
 mod session;
 mod store;
+mod worker_service;
 
 pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig};

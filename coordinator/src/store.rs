@@ -311,9 +311,7 @@ impl Store {
                 row.previous_key_sha256 = row.certified.take().map(|before| before.key_sha256).unwrap_or_default();
                 row.certified = Some(certified.clone());
             }),
-            What::Revoked(name) => {
-                self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into())
-            }
+            What::Revoked(name) => self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into()),
             What::Forgotten(name) => {
                 self.members.remove(member_key(name.kind(), &name.name))?;
                 self.seen.remove(name.name.as_bytes())?;
