@@ -5,9 +5,15 @@
 //! as they are taken apart ([`batch`]), the root by which two sides see that they hold the same ([`root`]), and every
 //! limit of the wire in one file ([`limits`]).
 //!
+//! Who is at the other end is known from certificates ([`identity`]), which are had for an invitation ([`invitation`]);
+//! workers and operators reach the coordinator in the same way ([`dial`]).
+//!
 //! This crate knows nothing of storage.
 
 pub mod batch;
+pub mod dial;
+pub mod identity;
+pub mod invitation;
 pub mod limits;
 pub mod name;
 pub mod path;

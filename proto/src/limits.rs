@@ -33,3 +33,13 @@ pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
 const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);
+/// How many addresses an invitation or a credential may name.
+pub const ADDRESSES_MAX: usize = 16;
+/// The longest `host:port`: a host name of DNS, a colon, and five digits.
+pub const ADDRESS_BYTES_MAX: usize = 253 + 6;
+/// The longest invitation, as a line.
+pub const INVITATION_BYTES_MAX: usize = 8 * 1024;
+/// The largest certificate signing request.
+pub const SIGNING_REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// The largest certificate.
+pub const CERTIFICATE_BYTES_MAX: usize = 4 * 1024;

@@ -68,6 +68,11 @@ name! {
     RepositoryName
 }
 
+name! {
+    /// A person who works with the federation. Unique among them.
+    OperatorName
+}
+
 impl PartyName {
     /// The party of every site that names none.
     pub fn home() -> PartyName {

@@ -10,37 +10,93 @@ use prost_types::field_descriptor_proto::Type;
 
 /// Message.field, what it is for, what bounds it.
 const ALLOWED: &[(&str, &str, &str)] = &[
-    ("Assignment.repository", "the name of a repository that the worker offered", "64 bytes, letters and digits"),
     ("Ack.unknown_contents", "digests that documents refer to and that are not here", "16 bytes each, one message"),
+    ("Assignment.repository", "the name of a repository that the worker offered", "64 bytes, letters and digits"),
     ("Batch.body", "an encoded BatchBody, kept as it came so that it can be digested", "768 KiB"),
     ("Batch.digest", "BLAKE3 of the body", "16 bytes"),
     ("ChunkTable.tags", "keyed hashes of chunks", "16 bytes each, one batch"),
     ("ContentEnd.digest", "the keyed hash of a content's list of tags and lengths", "16 bytes"),
     ("ContentTable.digests", "keyed hashes of contents' lists of tags and lengths", "16 bytes each, one batch"),
+    ("CoordinatorState.reasons", "why the coordinator is not ready, one line each for people", "1 KiB each"),
+    ("CoordinatorState.software", "the coordinator's version, for people", "1 KiB"),
     ("DocumentTable.content_digests", "contents sent before", "16 bytes each, one batch"),
     ("DocumentTable.path_own", "names of documents", "8 KiB a path, one batch"),
+    ("EnrollRequest.secret", "what proves an invitation", "32 bytes"),
+    ("EnrollRequest.signing_request", "a public key and the proof that its owner asks", "4 KiB"),
+    ("EnrollRequest.software", "the worker's version, for people", "1 KiB"),
+    ("EnrollRequest.token_id", "which invitation", "16 bytes"),
+    ("EnrollResponse.ca_certificate", "the CA's certificate", "4 KiB"),
+    ("EnrollResponse.certificate", "the member's certificate", "4 KiB"),
+    ("FetchResultResponse.piece", "a piece of a result, coordinator to operator", "256 KiB"),
+    ("ForgetSiteRequest.site", "the name of a site", "64 bytes, letters and digits"),
     ("Hello.key_fingerprint", "the public name of the site's key", "16 bytes"),
     ("Hello.repositories", "names of repositories, never paths", "64 bytes each, 1,024 of them"),
     ("Hello.software", "the worker's version, for people", "1 KiB"),
+    ("Invitation.addresses", "where the coordinator is, in a line that people hand over", "259 bytes each, 16 of them"),
+    ("Invitation.ca_key_sha256", "SHA-256 of the CA's public key", "32 bytes"),
+    ("Invitation.secret", "what proves the invitation", "32 bytes"),
+    ("Invitation.token_id", "which invitation", "16 bytes"),
+    ("InviteResponse.line", "an invitation, coordinator to operator", "8 KiB"),
+    ("Member.key_words", "96 bits of the SHA-256 of a public key, to be read out", "35 bytes"),
+    ("Member.software", "the worker's version, for people", "1 KiB"),
+    ("Membership.name", "the name of a site or a person", "64 bytes, letters and digits"),
+    ("Membership.party", "the name of a party", "64 bytes, letters and digits"),
+    ("Membership.site", "the name of the site that a person is bound to", "64 bytes, letters and digits"),
     ("MethodSpec.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("MethodSpec.name", "a method's name", "known names only"),
     ("MethodSpec.view", "a view's name", "known names only"),
     ("OpenIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("OpenIndex.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Opened.root", "the multiset hash of an index", "32 bytes"),
+    ("Profile.name", "the name of a profile", "64 bytes, letters and digits"),
+    ("ReceivedIndex.head", "a chain over the digests of batches", "32 bytes"),
+    ("ReceivedIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
+    ("ReceivedIndex.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("RemoveProfileRequest.name", "the name of a profile", "64 bytes, letters and digits"),
+    ("RemoveScheduleRequest.name", "the name of a schedule", "64 bytes, letters and digits"),
+    ("RenewRequest.signing_request", "a public key and the proof that its owner asks", "4 KiB"),
+    ("RenewResponse.ca_certificate", "the CA's certificate", "4 KiB"),
+    ("RenewResponse.certificate", "the member's certificate", "4 KiB"),
+    ("Repository.party", "the name of a party", "64 bytes, letters and digits"),
+    ("Repository.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("Repository.site", "the name of a site", "64 bytes, letters and digits"),
+    ("RepositoryEstimate.unknown", "why there is no estimate, one line for people", "1 KiB"),
+    ("RepositoryRef.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("RepositoryRef.site", "the name of a site", "64 bytes, letters and digits"),
+    ("RepositoryState.failure", "why a repository could not take part, one line for people", "1 KiB"),
+    ("Resend.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
+    (
+        "ResultsResponse.row",
+        "a row of a report, coordinator to worker: what the site itself sent, and who has the same",
+        "one message",
+    ),
+    ("RevokeRequest.name", "the name of a site or a person", "64 bytes, letters and digits"),
+    ("ScanSpec.min_containment", "a decimal number from 0 to 1", "32 bytes"),
+    ("ScanSpec.origin", "the name of the profile or schedule that a scan comes from", "64 bytes, letters and digits"),
+    ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),
+    ("ScanState.failure", "why a scan failed, one line for people", "1 KiB"),
+    ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
+    ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),
+    ("Schedule.webhook", "an address that is told when a scan ends, operator to coordinator", "1 KiB"),
     ("Seal.root", "the multiset hash of an index", "32 bytes"),
     ("Sealed.root", "the multiset hash of an index", "32 bytes"),
     ("SelectionSpec.exclude", "patterns that narrow a scan, coordinator to worker", "1 KiB each, 256 of them"),
     ("SelectionSpec.include", "patterns that narrow a scan, coordinator to worker", "1 KiB each, 256 of them"),
+    ("SpaceRow.kind", "what takes the space", "known words only"),
     ("SyncEnded.failure", "why a repository could not be synced, one line for people", "1 KiB"),
+    ("Welcome.site", "the name under which the coordinator knows the site", "64 bytes, letters and digits"),
 ];
 
 /// What a coordinator may say on the control stream.
-const DOWN: &[&str] = &["assignment", "cancel", "drain", "result", "welcome"];
+const DOWN: &[&str] = &["assignment", "cancel", "credit", "drain", "keep_alive", "resend", "result", "welcome"];
 
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
-    let descriptors = protox::compile(["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"], [folder]).unwrap();
+    let descriptors = protox::compile(
+        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
+        [folder],
+    )
+    .unwrap();
     descriptors.file.into_iter().flat_map(|file| file.message_type).collect()
 }
 

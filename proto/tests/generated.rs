@@ -10,7 +10,11 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn generated_code_is_what_the_proto_files_say() {
-    let descriptors = protox::compile(["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"], [folder("proto")]).unwrap();
+    let descriptors = protox::compile(
+        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
+        [folder("proto")],
+    )
+    .unwrap();
     let fresh = std::env::temp_dir().join(format!("cognate-generated-{}", std::process::id()));
     std::fs::create_dir_all(&fresh).unwrap();
     tonic_prost_build::configure()

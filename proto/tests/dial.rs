@@ -1,0 +1,195 @@
+//! Whom a dial takes for the coordinator, and what it says to others: nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+use std::sync::{Arc, Mutex};
+
+use cognate_proto::dial::{Dial, DialError, Trust};
+use cognate_proto::identity::{Credential, KeyHash, PrivateKey, read_private, write_private};
+use cognate_proto::v1::EnrollRequest;
+use cognate_proto::v1::enrolment_client::EnrolmentClient;
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+struct Ca {
+    parameters: CertificateParams,
+    key: PrivateKey,
+    der: Vec<u8>,
+}
+
+impl Ca {
+    fn new() -> Ca {
+        let key = PrivateKey::generate().unwrap();
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        let der = parameters.self_signed(key.pair()).unwrap().der().to_vec();
+        Ca { parameters, key, der }
+    }
+
+    /// A server with a certificate of this CA for a name; it takes one connection and tells what it read from it.
+    async fn serve(&self, name: &str, purpose: ExtendedKeyUsagePurpose) -> (u16, Heard) {
+        self.serve_with_chain(name, purpose, vec![self.der.clone().into()]).await
+    }
+
+    async fn serve_with_chain(
+        &self,
+        name: &str,
+        purpose: ExtendedKeyUsagePurpose,
+        mut above: Vec<CertificateDer<'static>>,
+    ) -> (u16, Heard) {
+        let leaf = KeyPair::generate().unwrap();
+        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        parameters.extended_key_usages = vec![purpose];
+        let issuer = Issuer::from_params(&self.parameters, self.key.pair());
+        let certificate = parameters.signed_by(&leaf, &issuer).unwrap();
+        above.insert(0, certificate.der().clone());
+        let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(above, PrivatePkcs8KeyDer::from(leaf.serialize_der()).into())
+            .unwrap();
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Heard::default();
+        tokio::spawn(take(listener, TlsAcceptor::from(Arc::new(tls)), heard.clone()));
+        (port, heard)
+    }
+}
+
+/// What came through the handshake.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+async fn take(listener: TcpListener, acceptor: TlsAcceptor, heard: Heard) {
+    let (stream, _) = listener.accept().await.unwrap();
+    let Ok(mut stream) = acceptor.accept(stream).await else { return };
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        heard.0.lock().unwrap().extend_from_slice(&buffer[..count]);
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Enrols with a secret over this dial, which cannot succeed: nobody answers.
+async fn enroll(dial: &Dial, secret: &[u8]) -> DialError {
+    let request = EnrollRequest { secret: secret.to_vec(), ..EnrollRequest::default() };
+    let status = EnrolmentClient::new(dial.channel()).enroll(request).await.unwrap_err();
+    DialError::of(&status).unwrap_or_else(|| panic!("not about dialling: {status:?}"))
+}
+
+#[tokio::test]
+async fn a_server_of_another_ca_hears_no_byte_of_the_secret() {
+    let (ours, other) = (Ca::new(), Ca::new());
+    let secret = b"a secret that must not get out!!".as_slice();
+    for trust in [Trust::CaKey(ours.key.key_hash()), Trust::Ca(ours.der.clone())] {
+        // It even shows our CA's certificate, which anybody can have, above its own.
+        for chain in [vec![other.der.clone().into()], vec![ours.der.clone().into()], vec![]] {
+            let (port, heard) = other.serve_with_chain("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth, chain).await;
+            let dial = Dial::new(&[format!("127.0.0.1:{port}")], &trust, None).unwrap();
+            let error = enroll(&dial, secret).await;
+            assert!(error.to_string().contains("not issued by"), "{error}");
+            assert!(error.to_string().contains(&ours.key.key_hash().words()), "{error}");
+            assert!(error.is_lasting());
+            assert_eq!(heard.0.lock().unwrap().len(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_right_server_hears_the_secret_and_the_name_must_fit() {
+    let ours = Ca::new();
+    for trust in [Trust::CaKey(ours.key.key_hash()), Trust::Ca(ours.der.clone())] {
+        let (port, heard) = ours.serve("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth).await;
+        let dial = Dial::new(&[format!("127.0.0.1:{port}")], &trust, None).unwrap();
+        let request = EnrollRequest { secret: b"the secret".to_vec(), ..EnrollRequest::default() };
+        let mut client = EnrolmentClient::new(dial.channel());
+        let calling = tokio::spawn(async move { client.enroll(request).await });
+        while !contains(&heard.0.lock().unwrap(), b"the secret") {
+            tokio::task::yield_now().await;
+        }
+        calling.abort();
+
+        let (port, heard) = ours.serve("hub.example.com", ExtendedKeyUsagePurpose::ServerAuth).await;
+        let dial = Dial::new(&[format!("127.0.0.1:{port}")], &trust, None).unwrap();
+        let error = enroll(&dial, b"the secret").await.to_string();
+        assert!(error.contains("other names"), "{error}");
+        assert_eq!(heard.0.lock().unwrap().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_member_of_the_same_ca_cannot_pretend_to_be_the_server() {
+    let ours = Ca::new();
+    let (port, heard) = ours.serve("127.0.0.1", ExtendedKeyUsagePurpose::ClientAuth).await;
+    let dial = Dial::new(&[format!("127.0.0.1:{port}")], &Trust::CaKey(ours.key.key_hash()), None).unwrap();
+    let error = enroll(&dial, b"the secret").await.to_string();
+    assert!(error.contains("not a server's"), "{error}");
+    assert_eq!(heard.0.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn addresses_are_tried_in_order_and_through_what_the_caller_puts_in_place() {
+    let ours = Ca::new();
+    let (port, _heard) = ours.serve("127.0.0.2", ExtendedKeyUsagePurpose::ServerAuth).await;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (seen, addresses) = (Arc::clone(&asked), ["127.0.0.1:1".to_owned(), "127.0.0.2:9".to_owned()]);
+    let dial = Dial::new(&addresses, &Trust::Ca(ours.der.clone()), None).unwrap().through(Arc::new(move |address| {
+        seen.lock().unwrap().push(address.clone());
+        Box::pin(async move {
+            match address.as_str() {
+                "127.0.0.2:9" => Ok(Box::new(TcpStream::connect(("127.0.0.1", port)).await?) as Box<_>),
+                _ => Err(std::io::ErrorKind::ConnectionRefused.into()),
+            }
+        })
+    }));
+    dial.connect().await.unwrap();
+    assert_eq!(*asked.lock().unwrap(), addresses);
+
+    let nobody = Dial::new(&addresses[..1], &Trust::CaKey(KeyHash([0; 32])), None).unwrap();
+    let error = nobody.connect().await.unwrap_err();
+    assert!(error.to_string().contains("127.0.0.1:1") && !error.is_lasting(), "{error}");
+    assert!(Dial::new(&[], &Trust::CaKey(KeyHash([0; 32])), None).is_err());
+    assert!(Dial::new(&["no port".to_owned()], &Trust::CaKey(KeyHash([0; 32])), None).is_err());
+}
+
+#[test]
+fn a_credential_is_for_its_owners_eyes_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let ca = Ca::new();
+    let key = PrivateKey::generate().unwrap();
+    let hash = key.key_hash();
+    let issuer = Issuer::from_params(&ca.parameters, ca.key.pair());
+    let certificate = CertificateParams::default().signed_by(key.pair(), &issuer).unwrap().der().to_vec();
+    assert!(Credential::new(ca.der.clone(), certificate.clone(), PrivateKey::generate().unwrap()).is_err());
+    let credential = Credential::new(ca.der.clone(), certificate.clone(), key).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("site.pem");
+    std::fs::write(folder.path().join("site.pem.new"), "left by a crash").unwrap();
+    credential.store(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let loaded = Credential::load(&path).unwrap();
+    assert_eq!((loaded.certificate, loaded.ca_certificate, loaded.key.key_hash()), (certificate, ca.der, hash));
+    let hidden = data_encoding::BASE64.encode(&credential.key.pkcs8()[40..60]);
+    assert!(!format!("{credential:?}").contains(&hidden));
+
+    for mode in [0o640, 0o604, 0o644] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert!(Credential::load(&path).unwrap_err().to_string().contains("chmod 600"), "{mode:o}");
+    }
+    write_private(&path, b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
+    assert!(Credential::load(&path).unwrap_err().to_string().contains("holds no credential"));
+    write_private(&path, &[0xff; 10]).unwrap();
+    assert!(read_private(&path).unwrap_err().to_string().contains("not text"));
+    write_private(&path, &vec![b' '; 70_000]).unwrap();
+    assert!(read_private(&path).unwrap_err().to_string().contains("larger"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
