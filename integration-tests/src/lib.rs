@@ -9,6 +9,7 @@ pub mod binary;
 pub mod brute_force;
 pub mod canonical;
 pub mod dice;
+pub mod proxy;
 pub mod sandbox;
 pub mod tree;
 

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod compare;
+mod deploy;
 mod determinism;
 mod hostile;
+mod proxy;
 mod state;
 mod tidy;
 mod usage;
