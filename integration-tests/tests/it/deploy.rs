@@ -159,16 +159,22 @@ fn example_configurations_name_every_key_and_its_default() {
 
 // --- Containers
 
+/// A word and what follows it.
+type Instruction = (String, String);
+
+/// Name, what it is based on, instructions.
+type Stage = (String, String, Vec<Instruction>);
+
 /// The instructions of a container file, with continued lines joined.
-fn instructions(text: &str) -> Vec<(String, String)> {
+fn instructions(text: &str) -> Vec<Instruction> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split_once(' ').unwrap()).map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect()
 }
 
-/// The stages of a container file: name, what it is based on, instructions.
-fn stages(text: &str) -> Vec<(String, String, Vec<(String, String)>)> {
-    let mut stages: Vec<(String, String, Vec<(String, String)>)> = Vec::new();
+/// The stages of a container file.
+fn stages(text: &str) -> Vec<Stage> {
+    let mut stages: Vec<Stage> = Vec::new();
     for (name, rest) in instructions(text) {
         if name == "FROM" {
             let (base, stage) = rest.split_once(" AS ").expect("every stage has a name");

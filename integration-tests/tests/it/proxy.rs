@@ -40,7 +40,7 @@ fn bytes_pass_as_they_are_in_any_weather_and_are_counted() {
     let proxy = echo();
     proxy.capture();
     let mut stream = dial(&proxy);
-    let bytes: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
+    let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(100_000).collect();
     bounce(&mut stream, &bytes).unwrap();
     proxy.set(Weather { slice_bytes: Some(7), ..Weather::default() });
     bounce(&mut stream, &bytes[..5000]).unwrap();
