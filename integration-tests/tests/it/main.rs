@@ -5,6 +5,7 @@
 mod compare;
 mod deploy;
 mod determinism;
+mod documents;
 mod hostile;
 mod proxy;
 mod state;

@@ -1,0 +1,147 @@
+//! What the documentation says is so: every field that leaves a site is named, every test that is promised exists, and
+//! the commands of the guide work as they are printed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use cognate_integration_tests::binary::workspace;
+use cognate_integration_tests::sandbox::names;
+
+fn document(name: &str) -> String {
+    std::fs::read_to_string(workspace().join("docs").join(name)).unwrap()
+}
+
+/// The messages of a `.proto` file: name, then field and type.
+fn messages(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut found: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut current = None;
+    for line in text.lines() {
+        let line = line.split("//").next().unwrap().trim();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["message", name, ..] => {
+                found.insert((*name).to_owned(), Vec::new());
+                current = (!line.ends_with('}')).then(|| (*name).to_owned());
+            }
+            ["enum" | "service", ..] => current = None,
+            [.., kind, field, "=", number] if number.ends_with(';') && words[0] != "reserved" => {
+                if let Some(message) = &current {
+                    found.get_mut(message).unwrap().push(((*field).to_owned(), (*kind).to_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What the methods of a service take.
+fn requests(text: &str, service: &str) -> Vec<String> {
+    let body = text.split(&format!("service {service} {{")).nth(1).unwrap().split("\n}").next().unwrap();
+    let taken = |line: &str| {
+        let inside = line.trim().strip_prefix("rpc ")?.split_once('(')?.1.split_once(')')?.0;
+        Some(inside.rsplit(' ').next()?.to_owned())
+    };
+    body.lines().filter_map(taken).collect()
+}
+
+#[test]
+fn every_field_that_a_worker_sends_is_explained() {
+    let folder = workspace().join("proto/proto/cognate/v1");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let (worker, enrolment) = (read("worker.proto"), read("enrolment.proto"));
+    let mut messages_of = messages(&worker);
+    messages_of.extend(messages(&enrolment));
+    let mut open = [requests(&worker, "Worker"), requests(&enrolment, "Enrolment")].concat();
+    assert!(open.len() >= 6, "{open:?}");
+    let mut seen = BTreeSet::new();
+    let mut fields = BTreeSet::new();
+    while let Some(message) = open.pop() {
+        if !seen.insert(message.clone()) {
+            continue;
+        }
+        for (field, kind) in &messages_of[&message] {
+            fields.insert(format!("{message}.{field}"));
+            if messages_of.contains_key(kind) {
+                open.push(kind.clone());
+            }
+        }
+    }
+    // The body of a batch is encoded within it.
+    for nested in ["BatchBody", "ContentTable", "ChunkTable", "ContentPart", "ContentEnd", "DocumentTable"] {
+        fields.extend(messages_of[nested].iter().map(|(field, _)| format!("{nested}.{field}")));
+    }
+    assert!(fields.len() > 70, "{fields:?}");
+    let text = document("privacy.md");
+    let explained = |line: &str| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned());
+    let explained: BTreeSet<String> = text.lines().filter_map(explained).collect();
+    assert_eq!(explained, fields);
+}
+
+/// The names of all tests in the sources.
+fn tests() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders: Vec<_> = names(workspace()).into_iter().filter(|path| path.join("Cargo.toml").is_file()).collect();
+    while let Some(folder) = folders.pop() {
+        for path in names(&folder) {
+            let name = path.file_name().unwrap().to_str().unwrap_or_default();
+            if path.is_dir() && !["target", "generated"].contains(&name) {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                found.extend(tests_in(&std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+fn tests_in(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_test = false;
+    for line in source.lines().map(str::trim) {
+        if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+            is_test = true;
+        } else if let Some((_, rest)) = line.split_once("fn ").filter(|_| is_test) {
+            found.push(rest.split(['(', '<']).next().unwrap().to_owned());
+            is_test = false;
+        }
+    }
+    found
+}
+
+#[test]
+fn every_test_that_the_table_of_faults_names_exists() {
+    let tests = tests();
+    assert!(tests.contains("every_test_that_the_table_of_faults_names_exists"));
+    let text = document("faults.md");
+    let mut rows = 0;
+    let mut missing = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| row")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert_eq!(cells.len(), 4, "row, fault, test, outcome: {line}");
+        for name in cells[2].split(", ") {
+            let name = name.trim_matches('`').rsplit("::").next().unwrap();
+            if !tests.contains(name) {
+                missing.push(format!("{}: {name}", cells[0]));
+            }
+        }
+        rows += 1;
+    }
+    assert!(rows > 20, "the table was found");
+    assert!(missing.is_empty(), "tests that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut folders = vec![workspace().to_owned(), workspace().join("docs"), workspace().join("docs/decisions")];
+    while let Some(folder) = folders.pop() {
+        for path in names(&folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for target in text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap()) {
+                let is_local = !target.is_empty() && !target.contains("://") && !target.contains(' ');
+                let to: &Path = &folder.join(target);
+                assert!(!is_local || to.try_exists().unwrap(), "{}: `{target}` is not there", path.display());
+            }
+        }
+    }
+}
