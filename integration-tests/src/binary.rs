@@ -19,12 +19,18 @@ pub fn cargo() -> Command {
 /// The path of the `cognate` binary. The first call builds it, so that a fresh clone needs nothing but `cargo test`.
 pub fn cognate() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(build)
+    PATH.get_or_init(|| build("cognate", &[]))
 }
 
-fn build() -> PathBuf {
+/// The path of the same program with points at which it can be made to fail.
+pub fn cognate_failpoints() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build("cognate-failpoints", &["--features", "failpoints"]))
+}
+
+fn build(name: &str, args: &[&str]) -> PathBuf {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "-p", "cognate-cli", "--bin", "cognate", "--message-format", "json"]);
+    cargo.args(["build", "--quiet", "-p", "cognate-cli", "--bin", name, "--message-format", "json"]).args(args);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
@@ -33,7 +39,7 @@ fn build() -> PathBuf {
     let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
     let executable = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let is_ours = message["target"]["name"] == "cognate";
+        let is_ours = message["target"]["name"] == name;
         message["executable"].as_str().filter(|_| is_ours).map(PathBuf::from)
     };
     messages.lines().find_map(executable).expect("cargo says where it put the binary")

@@ -9,11 +9,14 @@ pub mod binary;
 pub mod brute_force;
 pub mod canonical;
 pub mod dice;
+pub mod federation;
+pub mod invitation;
 pub mod proxy;
 pub mod sandbox;
 pub mod tree;
 
 pub use brute_force::{Corpus, Rules};
 pub use dice::Dice;
+pub use federation::Federation;
 pub use sandbox::{Run, Running, Sandbox};
 pub use tree::Files;

@@ -81,13 +81,24 @@ impl Sandbox {
     }
 
     fn start_in<A: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = A>) -> Running {
+        let mut command = Command::new(binary::cognate());
+        command.args(args).current_dir(folder);
+        self.spawn(command)
+    }
+
+    /// Starts the binary that has points at which it can be made to fail, as `FAILPOINTS` says.
+    pub fn start_failing<A: AsRef<OsStr>>(&self, points: &str, args: impl IntoIterator<Item = A>) -> Running {
+        let mut command = Command::new(binary::cognate_failpoints());
+        command.args(args).current_dir(self.folder.path()).env("FAILPOINTS", points);
+        self.spawn(command)
+    }
+
+    /// Starts a command with what the sandbox puts around it.
+    pub fn spawn(&self, mut command: Command) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         // Files and not pipes: nobody has to empty them for the process to go on.
         let (stdout, stderr) = (self.path(format!("output/{number}.out")), self.path(format!("output/{number}.err")));
-        let mut command = Command::new(binary::cognate());
         command
-            .args(args)
-            .current_dir(folder)
             .env("TMPDIR", self.path("tmp"))
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
@@ -189,6 +200,16 @@ impl Running {
         }
     }
 
+    /// The number of the process.
+    pub fn id(&self) -> i32 {
+        self.id.as_raw_nonzero().get()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned()
+    }
+
     /// Waits for the end.
     pub fn ended(mut self) -> Run {
         if !self.ends_within(DEADLINE) {
@@ -284,7 +305,7 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
         assert!(began.elapsed() < DEADLINE, "waited too long until {what}");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
