@@ -96,6 +96,14 @@ impl Method {
         MethodId(first_16(blake3::derive_key("cognate method v1", recipe.as_bytes())))
     }
 
+    /// What a text that everybody knows becomes under this method and `key`, by the same way as every document. Two sites
+    /// whose canaries differ would find nothing in common, whatever they hold.
+    pub fn canary(&self, key: &Key) -> [u8; 16] {
+        let mut text = vec![0; (64 << 10) + 4 * self.chunk_bytes() as usize];
+        blake3::Hasher::new_derive_key("cognate canary v1").finalize_xof().fill(&mut text);
+        self.fingerprinter(key).slice(&text, |_| {}).digest.0
+    }
+
     /// A machine that carries the method out; one serves any number of documents, one after the other.
     pub fn fingerprinter(&self, key: &Key) -> Fingerprinter {
         match self {
@@ -145,5 +153,15 @@ mod tests {
             Method::tttd(View::Raw, 1000).unwrap().id(&Key::parse(&[1; 32]).unwrap()),
         ];
         assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2], "{ids:?}");
+    }
+
+    #[test]
+    fn canaries_meet_only_under_the_same_key_and_mean() {
+        let canary = |mean, key: &Key| Method::tttd(View::Raw, mean).unwrap().canary(key);
+        let key = Key::parse(&[1; 32]).unwrap();
+        assert_eq!(canary(1000, &key), canary(1000, &key));
+        assert_ne!(canary(1000, &key), canary(1000, &Key::none()));
+        assert_ne!(canary(1000, &key), canary(200, &key));
+        assert_ne!(canary(1 << 20, &key), canary(1 << 20, &Key::none()));
     }
 }

@@ -78,6 +78,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
     ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),
     ("Schedule.webhook", "an address that is told when a scan ends, operator to coordinator", "1 KiB"),
+    ("Seal.canary", "what a text that everybody knows becomes under the method and the key", "16 bytes"),
     ("Seal.root", "the multiset hash of an index", "32 bytes"),
     ("Sealed.root", "the multiset hash of an index", "32 bytes"),
     ("SelectionSpec.exclude", "patterns that narrow a scan, coordinator to worker", "1 KiB each, 256 of them"),

@@ -127,8 +127,8 @@ impl Push {
     }
 
     /// Says that all is sent, and waits until the coordinator has it all and comes to the same root.
-    pub(crate) fn seal(&mut self, sequence: u64, root: Root) -> Result<u64, PushError> {
-        self.send(Up::Seal(Seal { sequence, root: root.to_bytes().to_vec() }))?;
+    pub(crate) fn seal(&mut self, sequence: u64, root: Root, canary: [u8; 16]) -> Result<u64, PushError> {
+        self.send(Up::Seal(Seal { sequence, root: root.to_bytes().to_vec(), canary: canary.to_vec() }))?;
         loop {
             match self.wait()? {
                 Down::Sealed(sealed) if sealed.root == root.to_bytes() && sealed.sequence == sequence => {

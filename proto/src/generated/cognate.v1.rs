@@ -396,6 +396,10 @@ pub struct Seal {
     /// The root of the index as the worker knows it: 32 bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub root: ::prost::alloc::vec::Vec<u8>,
+    /// What a text that everybody knows becomes under the method and the site's key: 16 bytes. Sites are compared only where
+    /// theirs are the same.
+    #[prost(bytes = "vec", tag = "3")]
+    pub canary: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PushResponse {

@@ -140,7 +140,7 @@ impl<'a> Collector<'a> {
         self.flush_batch()?;
         self.remember()?;
         let (sequence, root) = (self.outbox.sequence(), self.outbox.root());
-        let sent_bytes = self.push.seal(sequence, root)?;
+        let sent_bytes = self.push.seal(sequence, root, self.job.method.canary(&self.site.config.key))?;
         counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         self.outbox.finish_sync().map_err(|source| self.site.records(source))?;
         if let Some(cache) = &self.site.cache {
