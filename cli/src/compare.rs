@@ -78,14 +78,16 @@ fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> 
 /// Opens the coordinator's part of the state. A damaged one is moved aside: the sites send again what they remember.
 fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
     let config = CoordinatorConfig { state_dir: state.coordinator(), durable: state.is_kept(), clock: now };
-    match Coordinator::open(&config) {
+    let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             let aside = state.set_coordinator_aside()?;
             tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was set aside");
-            Ok(Coordinator::open(&config)?)
+            Coordinator::open(&config)?
         }
-        opened => Ok(opened?),
-    }
+        opened => opened?,
+    };
+    coordinator.end_interrupted()?;
+    Ok(coordinator)
 }
 
 /// Everything that was asked for, checked.
@@ -118,6 +120,9 @@ impl Plan {
             sync_deadline: args.scan.sync_deadline,
             memory_budget_bytes: args.scan.memory_budget_bytes()?,
             threads: threads(args.scan.threads),
+            // A missing site or document shows in the exit code; the report is written all the same.
+            require_complete: false,
+            in_process: true,
         };
         Ok(Plan { folders, spec, key })
     }

@@ -2,23 +2,24 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_stream::Stream;
 
 use crate::error::Error;
 use crate::indexes::Indexes;
-use crate::journal::{Event, ScanEvent, What};
-use crate::scan::{Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
+use crate::journal::{Event, What};
+use crate::metrics::Metrics;
+use crate::scan::{ANALYSES_AT_ONCE, AnalysisLimits, Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
 use crate::server::{self, Peer};
 use crate::session::Sessions;
-use crate::store::{ScanStep, Store};
+use crate::store::{ScanRow, ScanStep, Store};
+use crate::worker_service::WorkerService;
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -33,19 +34,17 @@ pub struct CoordinatorConfig {
 
 /// An open coordinator.
 pub struct Coordinator {
-    store: Arc<Store>,
-    sessions: Arc<Sessions>,
-    scans: Arc<Scans>,
-    running: Mutex<HashMap<ScanId, Running>>,
-}
-
-struct Running {
-    progress: watch::Receiver<ScanProgress>,
-    cancelled: Arc<AtomicBool>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) scans: Arc<Scans>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// One launch at a time, so that an id is looked for and taken in one step.
+    launching: Mutex<()>,
 }
 
 impl Coordinator {
-    /// Opens or makes the state. Scans that were cut off are marked as failed, and what they left is removed.
+    /// Opens or makes the state. Scans that were cut off are as they were: see [`Coordinator::carry_on`] and
+    /// [`Coordinator::end_interrupted`].
     ///
     /// # Errors
     /// When the state cannot be used, is damaged, is newer than this build, or another process has it.
@@ -54,34 +53,74 @@ impl Coordinator {
         let store =
             Arc::new(Store::open(&config.state_dir.join("store"), &config.state_dir.join("journal"), config.durable)?);
         let indexes = Indexes::open(Arc::clone(&store), &config.state_dir.join("indexes"), config.durable)?;
-        let sessions = Arc::new(Sessions::new());
+        let metrics = Arc::new(Metrics::new());
+        let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), config.clock));
         let scans = Arc::new(Scans {
             store: Arc::clone(&store),
             indexes: Arc::new(indexes),
             sessions: Arc::clone(&sessions),
+            metrics: Arc::clone(&metrics),
             folder: config.state_dir.join("scans"),
             clock: config.clock,
+            running: Mutex::new(HashMap::new()),
+            analyses: Semaphore::new(ANALYSES_AT_ONCE),
+            ended: Mutex::default(),
         });
-        let coordinator = Coordinator { store, sessions, scans, running: Mutex::default() };
-        coordinator.end_interrupted()?;
-        Ok(coordinator)
+        Ok(Coordinator { store, sessions, scans, metrics, launching: Mutex::default() })
     }
 
-    /// Scans that a crash cut off did not end: they are ended here, and what they left half done is removed.
-    fn end_interrupted(&self) -> Result<(), Error> {
+    /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
+    ///
+    /// # Errors
+    /// When the store fails, or something cannot be removed.
+    pub fn end_interrupted(&self) -> Result<(), Error> {
         for (id, mut row) in self.store.scans()? {
-            if !matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen) {
+            if !is_under_way(&row) {
                 continue;
             }
             tracing::info!(scan = %id, "a scan was interrupted");
             row.step = ScanStep::Failed.into();
+            row.finished = seconds((self.scans.clock)());
             "interrupted".clone_into(&mut row.failure);
-            self.record(What::Scan(ScanEvent { id: id.0, row }))?;
-            let folder = self.scans.folder.join(id.to_string());
-            match std::fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
-                _ => {}
+            self.scans.record(id, &row)?;
+            self.remove_folder(id)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the scans that an earlier process was cut off in, each from its last step. Runs them on the current
+    /// runtime.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn carry_on(&self, limits: &AnalysisLimits) -> Result<(), Error> {
+        let under_way: Vec<(ScanId, ScanRow)> =
+            self.store.scans()?.into_iter().filter(|(_, row)| is_under_way(row)).collect();
+        let mut scans = Vec::new();
+        for (id, row) in under_way {
+            let spec = row.spec.clone().unwrap_or_default();
+            let spec = match ScanSpec::from_wire(&spec, limits) {
+                Ok(spec) => spec,
+                Err(error) => {
+                    let mut row = row;
+                    row.step = ScanStep::Failed.into();
+                    row.failure = format!("it cannot go on: {error}");
+                    row.finished = seconds((self.scans.clock)());
+                    self.scans.record(id, &row)?;
+                    continue;
+                }
+            };
+            let scan = Arc::new(Scan::new(id, spec));
+            // What is half written is written anew.
+            self.remove_folder(id)?;
+            if row.step() == ScanStep::Frozen {
+                self.scans.hold_frozen(&scan, &row)?;
             }
+            tracing::info!(scan = %id, step = ?row.step(), "a scan goes on");
+            scans.push((scan, row));
+        }
+        for (scan, row) in scans {
+            self.start(scan, row);
         }
         Ok(())
     }
@@ -100,12 +139,13 @@ impl Coordinator {
             party: party.to_string(),
             ..v1::Membership::default()
         };
-        self.record(What::Admitted(membership))
+        self.record(What::Admitted(membership), "")
     }
 
-    fn record(&self, what: What) -> Result<(), Error> {
+    /// Writes something down that must not be forgotten, and who did it.
+    pub(crate) fn record(&self, what: What, by: &str) -> Result<(), Error> {
         let time = seconds((self.scans.clock)());
-        self.store.record(&Event { time, by: String::new(), what: Some(what) })
+        self.store.record(&Event { time, by: by.to_owned(), what: Some(what) })
     }
 
     /// Serves workers on the streams of `incoming` until `shutdown` resolves.
@@ -120,42 +160,104 @@ impl Coordinator {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        server::serve(Arc::clone(&self.sessions), Arc::clone(&self.scans.indexes), incoming, shutdown).await
+        server::serve(self.worker_service(), incoming, shutdown).await
     }
 
-    /// Launches a scan. It runs on the current runtime until it ends or is cancelled.
+    /// The service for workers.
+    pub(crate) fn worker_service(&self) -> WorkerService {
+        WorkerService {
+            sessions: Arc::clone(&self.sessions),
+            scans: Arc::clone(&self.scans),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+
+    /// Launches a scan within this process. It runs on the current runtime until it ends or is cancelled.
     ///
     /// # Errors
     /// When it names a site that was never admitted.
     pub fn launch(&self, spec: ScanSpec) -> Result<ScanId, Error> {
+        self.check_sites(&spec)?;
+        let id = ScanId(random_number());
+        let row = self.begun((&spec).into(), "");
+        self.scans.record(id, &row)?;
+        self.start(Arc::new(Scan::new(id, spec)), row);
+        Ok(id)
+    }
+
+    /// Launches a scan under an id that was made by who asks for it. Asked again for the same, it does nothing.
+    ///
+    /// # Errors
+    /// When it makes no sense, names what is not there, cannot be done as things stand, or another scan has the id.
+    pub(crate) fn launch_as(
+        &self,
+        id: ScanId,
+        wanted: v1::ScanSpec,
+        by: &str,
+        limits: &AnalysisLimits,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.launching.lock().expect("nothing panics while it is held");
+        if let Some(row) = self.store.scan(id)? {
+            if row.spec.as_ref() == Some(&wanted) {
+                return Ok(());
+            }
+            return Err(Error::Exists(format!("there is another scan {id}: choose another id")));
+        }
+        if id.0 == 0 {
+            return Err(Error::Invalid("`scan`: an id is a number other than 0".to_owned()));
+        }
+        let spec = ScanSpec::from_wire(&wanted, limits)?;
+        self.check_sites(&spec)?;
+        self.scans.check_launch(&spec)?;
+        let row = self.begun(wanted, by);
+        self.scans.record(id, &row)?;
+        tracing::info!(scan = %id, by, "a scan is launched");
+        self.start(Arc::new(Scan::new(id, spec)), row);
+        Ok(())
+    }
+
+    fn begun(&self, spec: v1::ScanSpec, by: &str) -> ScanRow {
+        ScanRow {
+            spec: Some(spec),
+            step: ScanStep::Syncing.into(),
+            started: seconds((self.scans.clock)()),
+            launched_by: by.to_owned(),
+            ..ScanRow::default()
+        }
+    }
+
+    fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {
         for (site, _) in &spec.repositories {
             if self.store.party_of(site)?.is_none() {
                 return Err(Error::UnknownSite(site.clone()));
             }
         }
-        let id = ScanId(random_number());
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let sender = watch::Sender::new(ScanProgress::default());
-        let progress = sender.subscribe();
-        self.lock().insert(id, Running { progress, cancelled: Arc::clone(&cancelled) });
-        let scan = Arc::new(Scan { id, spec, progress: sender, cancelled });
-        tokio::spawn(Arc::clone(&self.scans).run(scan));
-        Ok(id)
+        Ok(())
     }
 
-    /// Follows a scan that was launched by this process.
+    fn start(&self, scan: Arc<Scan>, row: ScanRow) {
+        self.scans.lock().insert(scan.id, Arc::clone(&scan));
+        tokio::spawn(Arc::clone(&self.scans).run(scan, row));
+    }
+
+    /// Follows a scan that is under way.
     ///
     /// # Errors
     /// When there is no such scan.
     pub fn watch(&self, id: ScanId) -> Result<watch::Receiver<ScanProgress>, Error> {
-        self.lock().get(&id).map(|running| running.progress.clone()).ok_or(Error::UnknownScan(id))
+        self.scans.lock().get(&id).map(|scan| scan.progress.subscribe()).ok_or(Error::UnknownScan(id))
     }
 
     /// Asks a scan to stop. It does so at the next opportunity, and leaves nothing behind.
     pub fn cancel(&self, id: ScanId) {
-        if let Some(running) = self.lock().get(&id) {
-            running.cancelled.store(true, Ordering::Relaxed);
+        if let Some(scan) = self.scans.lock().get(&id) {
+            scan.cancel();
         }
+    }
+
+    /// Stops all scans where they are. They go on at the next start.
+    pub fn halt(&self) {
+        self.scans.lock().values().for_each(|scan| scan.halt());
     }
 
     /// Deletes a scan that has ended, with its result.
@@ -163,16 +265,33 @@ impl Coordinator {
     /// # Errors
     /// When its files cannot be removed.
     pub fn delete(&self, id: ScanId) -> Result<(), Error> {
-        self.lock().remove(&id);
-        let folder = self.scans.folder.join(id.to_string());
-        match std::fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
-            _ => {}
-        }
-        self.record(What::ScanDeleted(id.0))
+        self.delete_as(id, "").map(drop)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ScanId, Running>> {
-        self.running.lock().expect("no critical section panics")
+    /// Deletes a scan that has ended, and says how many bytes its result had.
+    pub(crate) fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
+        self.scans.lock().remove(&id);
+        let result = self.result_path(id);
+        let bytes = std::fs::metadata(result).map_or(0, |found| found.len());
+        self.remove_folder(id)?;
+        self.record(What::ScanDeleted(id.0), by)?;
+        Ok(bytes)
     }
+
+    /// Where the result of a scan lies, if it has one.
+    pub(crate) fn result_path(&self, id: ScanId) -> PathBuf {
+        self.scans.folder.join(id.to_string()).join("result.sqlite")
+    }
+
+    fn remove_folder(&self, id: ScanId) -> Result<(), Error> {
+        let folder = self.scans.folder.join(id.to_string());
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(&folder)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_under_way(row: &ScanRow) -> bool {
+    matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen)
 }

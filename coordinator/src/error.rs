@@ -57,6 +57,21 @@ pub enum Error {
     /// What came contradicts what is stored.
     #[error("{0}")]
     Contradiction(String),
+    /// The two sides have no protocol version in common.
+    #[error("{0}")]
+    Protocol(String),
+    /// It is there already, and it is another one.
+    #[error("{0}")]
+    Exists(String),
+    /// It belongs to a session that has ended.
+    #[error("{0}")]
+    Stale(String),
+    /// Whoever asks may not have it.
+    #[error("{0}")]
+    Denied(String),
+    /// It cannot be done as things stand.
+    #[error("{0}")]
+    Refused(String),
     /// Somebody else is at it.
     #[error("{0}")]
     Busy(String),
@@ -86,6 +101,19 @@ pub enum Error {
         /// What that one works under.
         b_says: String,
     },
+    /// What everybody knows becomes different things at different sites.
+    #[error(
+        "a known text becomes different things at {a} and at {b}: their results would be empty and wrong; look after their keys and versions, and sync again"
+    )]
+    Canary {
+        /// One repository.
+        a: String,
+        /// Another.
+        b: String,
+    },
+    /// A site is missing from a scan that must have them all.
+    #[error("the scan was to be complete, and lacks {0}")]
+    Incomplete(String),
     /// No site could take part.
     #[error("no repository could be synced: {0}")]
     NothingToAnalyse(String),
@@ -114,6 +142,12 @@ pub enum ErrorKind {
     Invalid,
     /// It does not fit what is there now.
     Conflict,
+    /// Something else is there already.
+    Exists,
+    /// It cannot be done before something else is put right.
+    Precondition,
+    /// Whoever asks may not.
+    Denied,
     /// It may work later.
     Unavailable,
     /// What is stored is damaged.
@@ -133,8 +167,13 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::UnknownSite(_) | Error::UnknownScan(_) | Error::NotSynced { .. } => ErrorKind::NotFound,
-            Error::Invalid(_) | Error::Mismatch { .. } | Error::NothingToAnalyse(_) => ErrorKind::Invalid,
-            Error::OutOfOrder { .. } => ErrorKind::Conflict,
+            Error::Invalid(_) | Error::NothingToAnalyse(_) | Error::Incomplete(_) => ErrorKind::Invalid,
+            Error::Mismatch { .. } | Error::Canary { .. } | Error::Protocol(_) | Error::Refused(_) => {
+                ErrorKind::Precondition
+            }
+            Error::Denied(_) => ErrorKind::Denied,
+            Error::Exists(_) => ErrorKind::Exists,
+            Error::OutOfOrder { .. } | Error::Stale(_) => ErrorKind::Conflict,
             Error::Busy(_) | Error::Locked { .. } | Error::Cancelled => ErrorKind::Unavailable,
             Error::Contradiction(_) | Error::Corrupt { .. } => ErrorKind::Corrupt,
             Error::State { .. } | Error::Store(_) | Error::Newer { .. } | Error::Analysis(_) | Error::Result { .. } => {
@@ -151,6 +190,9 @@ impl From<Error> for tonic::Status {
             ErrorKind::NotFound => tonic::Code::NotFound,
             ErrorKind::Invalid => tonic::Code::InvalidArgument,
             ErrorKind::Conflict => tonic::Code::Aborted,
+            ErrorKind::Exists => tonic::Code::AlreadyExists,
+            ErrorKind::Precondition => tonic::Code::FailedPrecondition,
+            ErrorKind::Denied => tonic::Code::PermissionDenied,
             ErrorKind::Unavailable => tonic::Code::Unavailable,
             ErrorKind::Corrupt => tonic::Code::DataLoss,
             ErrorKind::Internal => tonic::Code::Internal,

@@ -3,6 +3,8 @@
 //! A worker that begins an index anew gives it another epoch; the old one goes on being analysed until the new one is
 //! sealed, and is replaced in one step.
 
+mod pins;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,6 +15,8 @@ use cognate_proto::root::Root;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, write_run};
 
+pub(crate) use self::pins::Pin;
+use self::pins::Pins;
 use crate::error::Error;
 use crate::index::Index;
 use crate::segment::{self, SegmentWriter};
@@ -29,6 +33,8 @@ pub(crate) struct Indexes {
     /// Sealed indexes that are in memory because they were just written: a scan need not read them again.
     loaded: Mutex<HashMap<IndexId, Arc<Index>>>,
     busy: Mutex<HashSet<SlotKey>>,
+    /// What scans hold on to.
+    pins: Pins,
 }
 
 /// A sealed index, as a scan sees it.
@@ -41,8 +47,14 @@ impl Indexes {
     /// Opens the folder of segments and runs, and sweeps out what nothing refers to.
     pub(crate) fn open(store: Arc<Store>, folder: &Path, durable: bool) -> Result<Indexes, Error> {
         std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
-        let indexes =
-            Indexes { store, folder: folder.to_owned(), durable, loaded: Mutex::default(), busy: Mutex::default() };
+        let indexes = Indexes {
+            store,
+            folder: folder.to_owned(),
+            durable,
+            loaded: Mutex::default(),
+            busy: Mutex::default(),
+            pins: Pins::default(),
+        };
         indexes.sweep()?;
         Ok(indexes)
     }
@@ -52,6 +64,16 @@ impl Indexes {
         let id = IndexId(self.store.slot(key)?.current);
         let row = if id.0 == 0 { None } else { self.store.index(id)? };
         Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
+    }
+
+    /// Holds on to an index as it is after a batch.
+    pub(crate) fn pin(self: &Arc<Indexes>, id: IndexId, sequence: u64) -> Pin {
+        Pin::new(self, id, sequence)
+    }
+
+    /// What the site said a known text becomes when the index was last sealed; nothing: it did not say.
+    pub(crate) fn canary(&self, id: IndexId) -> Result<Vec<u8>, Error> {
+        Ok(self.row(id)?.canary)
     }
 
     /// What the last sync told beside the index.
@@ -157,6 +179,7 @@ impl Indexes {
         let id = self.store.next_index_id()?;
         let row = begun(epoch, method);
         slot.pending = id.0;
+        slot.method = Some(method.into());
         self.store.put_index(id, &row)?;
         self.store.put_slot(key, &slot)?;
         if abandoned > 0 {
@@ -177,7 +200,8 @@ impl Indexes {
                 pending.extend(chunks.map(|chunk| run_record(ordinal, chunk)));
             });
             // A run ends where a scan may end: at what was sealed.
-            if pending.len() >= RUN_RECORDS_MAX || record.sequence == row.sealed_sequence {
+            let ends = record.sequence == row.sealed_sequence || self.pins.holds(id, record.sequence);
+            if pending.len() >= RUN_RECORDS_MAX || ends {
                 self.write_run(id, &mut row, first, index.sequence(), &mut pending)?;
             }
             Ok(())
@@ -241,7 +265,11 @@ impl Indexes {
         self.store.index(id)?.ok_or_else(|| Error::Corrupt { path, detail: "the store has no row for it".into() })
     }
 
-    fn delete(&self, id: IndexId) -> Result<(), Error> {
+    /// Deletes an index, or leaves that to the last one who holds on to it.
+    pub(crate) fn delete(&self, id: IndexId) -> Result<(), Error> {
+        if self.pins.defers_deletion(id) {
+            return Ok(());
+        }
         let runs = self.store.index(id)?.map(|row| row.runs).unwrap_or_default();
         self.store.remove_index(id)?;
         self.unload(id);
@@ -326,6 +354,21 @@ impl IndexWriter {
         self.index.root()
     }
 
+    /// Which index is written.
+    pub(crate) fn id(&self) -> IndexId {
+        self.id
+    }
+
+    /// Holds on to the index as it will be once it is sealed after a batch.
+    pub(crate) fn pin(&self, sequence: u64) -> Pin {
+        Pin::new(&self.lease.indexes, self.id, sequence)
+    }
+
+    /// Keeps what the site says a known text becomes; it is stored with the seal.
+    pub(crate) fn set_canary(&mut self, canary: Vec<u8>) {
+        self.row.canary = canary;
+    }
+
     /// How much was taken in since the last commit.
     pub(crate) fn uncommitted_bytes(&self) -> u64 {
         self.uncommitted_bytes
@@ -402,7 +445,7 @@ impl IndexWriter {
         let indexes = &lease.indexes;
         let slot = indexes.store.slot(&lease.key)?;
         if slot.current != id.0 {
-            indexes.store.put_slot(&lease.key, &SlotRow { current: id.0, pending: 0 })?;
+            indexes.store.put_slot(&lease.key, &SlotRow { current: id.0, pending: 0, ..slot.clone() })?;
             indexes.store.barrier()?;
             if slot.current > 0 {
                 indexes.delete(IndexId(slot.current))?;
@@ -424,6 +467,10 @@ impl IndexWriter {
         let mut tail = Vec::new();
         let mut records = 0;
         for run in self.row.runs.iter().rev() {
+            // A scan that holds on to an earlier batch must find its postings without the later ones.
+            if self.lease.indexes.pins.parts(self.id, run.last_sequence, self.index.sequence()) {
+                break;
+            }
             let run = open(run)?;
             records += run.records();
             if records > RUN_RECORDS_MAX as u64 {

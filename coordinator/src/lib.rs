@@ -8,10 +8,12 @@
 
 mod coordinator;
 mod error;
+mod failpoint;
 mod index;
 mod indexes;
 mod ingest;
 mod journal;
+mod metrics;
 pub mod report;
 mod result;
 mod scan;
@@ -24,5 +26,6 @@ mod worker_service;
 pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use error::{Error, ErrorKind};
-pub use scan::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub(crate) use failpoint::failpoint;
+pub use scan::{AnalysisLimits, AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 pub use server::{Peer, PeerSite};

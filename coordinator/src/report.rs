@@ -14,11 +14,18 @@ use crate::result::{FORMAT, ten_thousandths};
 
 mod canonical;
 mod rows;
+mod share;
+mod since;
 
 pub use rows::*;
+pub use since::{Change, Changes};
 
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";
+
+/// What is stamped on a result across parties whose sites had no key.
+const UNKEYED_NOTICE: &str = "fingerprinted without a key across parties: whoever holds a document can test whether its \
+                              chunks occur elsewhere";
 
 /// An open result.
 pub struct Report {
@@ -58,17 +65,20 @@ impl Report {
                 Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? })
             })?;
         let run = self.run()?;
+        let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
+            let keyed: bool = row.get("keyed")?;
             Ok(ScanSection {
                 across_only: row.get("across_only")?,
                 chunk_bytes: row.get("chunk_bytes")?,
                 digest: None,
                 id: Some(row.get("id")?),
-                keyed: row.get("keyed")?,
+                keyed,
                 method: row.get("method")?,
                 min_containment: Ratio::parse(&row.get::<_, String>("min_containment")?),
                 min_shared_bytes: row.get("min_shared_bytes")?,
                 missing,
+                notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
                 run: Some(run),
                 status: row.get("status")?,
                 view: row.get("view")?,
@@ -553,7 +563,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A time as text. One that no calendar has is shown at the edge.
-fn time(seconds: i64) -> String {
+pub(crate) fn time(seconds: i64) -> String {
     let clamped = seconds.clamp(jiff::Timestamp::MIN.as_second() + 1, jiff::Timestamp::MAX.as_second());
     jiff::Timestamp::from_second(clamped).map_or_else(|_| String::new(), |time| time.to_string())
 }

@@ -26,6 +26,8 @@ pub(crate) struct Publication<'a> {
     pub(crate) finished: i64,
     pub(crate) frozen: &'a Frozen,
     pub(crate) findings: &'a Findings,
+    /// Whether the file must survive a loss of power.
+    pub(crate) durable: bool,
 }
 
 /// Writes the result of a scan to `path`, replacing what an interrupted attempt may have left.
@@ -39,7 +41,18 @@ pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Er
     Writer::create(&beside).and_then(|mut writer| writer.write_all(publication)).map_err(failed)?;
     // The rename is what publishes: until then the file has no name that anybody reads.
     std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside))?;
-    std::fs::rename(&beside, path).map_err(Error::state(path))
+    crate::failpoint!("publish.before_rename");
+    std::fs::rename(&beside, path).map_err(Error::state(path))?;
+    if publication.durable
+        && let Some(folder) = path.parent()
+    {
+        // The names of the file and of its folder must survive a loss of power as well as the bytes.
+        for folder in [Some(folder), folder.parent()].into_iter().flatten() {
+            std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::state(folder))?;
+        }
+    }
+    crate::failpoint!("publish.after_rename");
+    Ok(())
 }
 
 struct Writer {

@@ -1,56 +1,78 @@
 //! A scan: one analysis over a frozen set of indexes, in steps that are each done once.
 //!
 //! `Syncing` brings the indexes up to date, `Frozen` fixes which ones and at which batch, `Published` means that the result
-//! stands. The step is written to the store before the next one begins.
+//! stands. The step is written to the store before the next one begins, so that a scan goes on where it was after a
+//! restart: what was synced is found to be level, what was frozen is held on to, and a result is the same however often it
+//! is begun.
 
 mod analyse;
 mod copies;
 mod folders;
 mod freeze;
 mod spec;
+mod state;
+mod sync;
+mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::{Key, KeyFingerprint, MethodId};
+use cognate_fingerprint::{Key, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::Selection;
-use cognate_proto::v1::{self, SyncProgress, SyncSummary};
-use tokio::sync::mpsc;
+use cognate_proto::spec::method_id;
+use cognate_proto::v1::attach_response::Message as Down;
+use cognate_proto::v1::{ResultNotice, SyncSummary};
+use tokio::sync::{Semaphore, mpsc};
 
 pub(crate) use self::analyse::{Findings, Status};
 pub(crate) use self::folders::FolderRelation;
 pub(crate) use self::freeze::Frozen;
 pub(crate) use self::spec::Scan;
 pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub use self::wire::AnalysisLimits;
 use crate::error::Error;
 use crate::indexes::{Indexes, Sealed};
-use crate::journal::{ScanEvent, What};
+use crate::journal::{Event, ScanEvent, What};
+use crate::metrics::Metrics;
+use crate::report::Report;
 use crate::result;
-use crate::session::{Event, Sessions};
+use crate::session::Sessions;
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
 
-/// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
-const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// How many analyses are carried out at once, each with its own working memory; others wait.
+pub(crate) const ANALYSES_AT_ONCE: usize = 2;
 
 /// Everything that a scan works with.
 pub(crate) struct Scans {
     pub(crate) store: Arc<Store>,
     pub(crate) indexes: Arc<Indexes>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) folder: PathBuf,
     pub(crate) clock: fn() -> SystemTime,
+    /// The scans of this process.
+    pub(crate) running: Mutex<HashMap<ScanId, Arc<Scan>>>,
+    pub(crate) analyses: Semaphore,
+    /// Told of every scan that has ended.
+    pub(crate) ended: Mutex<Option<mpsc::UnboundedSender<ScanId>>>,
 }
 
 impl Scans {
-    /// Carries a scan out from its beginning.
-    pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>) {
-        let result = self.steps(&scan).await;
+    /// Carries a scan out from where its row says that it is.
+    pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>, row: ScanRow) {
+        let result = self.steps(&scan, row).await;
+        let cancelled = matches!(result, Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)));
+        scan.pins.lock().expect("nothing panics while it is held").clear();
+        if cancelled && scan.is_halted() {
+            tracing::info!(scan = %scan.id, "a scan is left where it is: it goes on at the next start");
+            return;
+        }
         let end = match result {
             Ok(path) => ScanEnd::Published(path),
-            Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)) => ScanEnd::Cancelled,
+            Err(_) if cancelled => ScanEnd::Cancelled,
             Err(error) => ScanEnd::Failed(chain(&error)),
         };
         if !matches!(end, ScanEnd::Published(_)) {
@@ -60,185 +82,138 @@ impl Scans {
         if let Err(error) = self.record_end(scan.id, &end) {
             tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
         }
+        self.tell_end(&scan, &end);
         scan.progress.send_modify(|progress| progress.ended = Some(end));
+        if !scan.spec.in_process {
+            self.lock().remove(&scan.id);
+        }
     }
 
-    async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>) -> Result<PathBuf, Error> {
-        let row = ScanRow {
-            spec: Some((&scan.spec).into()),
-            step: ScanStep::Syncing.into(),
-            started: seconds((self.clock)()),
-            ..ScanRow::default()
+    async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>, row: ScanRow) -> Result<PathBuf, Error> {
+        let row = match row.step() {
+            ScanStep::Syncing => {
+                let frozen = if scan.spec.sync { self.sync(scan, row).await? } else { self.take_last(scan, row)? };
+                self.check_canaries(&frozen)?;
+                self.record(scan.id, &frozen)?;
+                crate::failpoint!("scan.after_frozen");
+                frozen
+            }
+            _ => row,
         };
-        self.record(scan.id, &row)?;
-        let row = if scan.spec.sync { self.sync(scan, row).await? } else { self.take_last(scan, row)? };
-        self.record(scan.id, &row)?;
+        let _turn = tokio::select! {
+            turn = self.analyses.acquire() => turn.expect("it is never closed"),
+            () = scan.stopped() => return Err(Error::Cancelled),
+        };
         let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
         let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row));
-        finishing.await.expect("an analysis does not panic")
+        finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
     }
 
     /// The first step: bring every index up to date, and fix what will be analysed.
     async fn sync(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let spec = &scan.spec;
-        let repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
-        scan.progress.send_modify(|progress| progress.repositories = repositories);
-        let (events, mut heard) = mpsc::unbounded_channel();
-        let deadline =
-            spec.sync_deadline.and_then(|wait| tokio::time::Instant::now().checked_add(wait.min(DEADLINE_MAX)));
-        let keys = self.assign_all(scan, &events, deadline).await?;
-        drop(events);
-        row.keyed = keys.iter().flatten().any(|key| *key != Key::none().fingerprint());
-        let mut ended: BTreeMap<usize, (Option<MethodId>, Result<SyncSummary, String>)> = BTreeMap::new();
-        for (target, key) in keys.iter().enumerate() {
-            if key.is_none() {
-                ended.insert(target, (None, Err("the site did not come in time".to_owned())));
-            }
-        }
-        while ended.len() < spec.repositories.len() {
-            let event = match deadline {
-                Some(deadline) => match tokio::time::timeout_at(deadline, heard.recv()).await {
-                    Ok(event) => event,
-                    Err(_) => break,
-                },
-                None => heard.recv().await,
-            };
-            match event {
-                Some(Event::Progress { target, progress }) => self.show(scan, target, &progress),
-                Some(Event::Ended { target, method_id, outcome }) => {
-                    let shown = outcome.as_ref().map(|_| ()).map_err(Clone::clone);
-                    scan.progress.send_modify(|progress| progress.repositories[target].ended = Some(shown));
-                    ended.insert(target, (method_id, outcome));
+        let synced = self.sync_all(scan, row.started).await?;
+        row.keyed = synced.keyed;
+        for ((site, repository), outcome) in scan.spec.repositories.iter().zip(synced.targets) {
+            match outcome {
+                Ok((sealed, summary)) => {
+                    self.indexes.put_summary(sealed.id, &summary)?;
+                    let at = Sealed { id: sealed.id, sequence: sealed.sequence };
+                    row.frozen.push(self.row_of(site, repository, sealed.method_id, &at, summary)?);
+                    scan.hold(sealed.pin);
                 }
-                None => break,
-            }
-            if scan.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
-        }
-        same_method(spec, &ended)?;
-        for (target, (site, repository)) in spec.repositories.iter().enumerate() {
-            let late = || (None, Err("the site was not done in time".to_owned()));
-            let (method_id, outcome) = ended.remove(&target).unwrap_or_else(late);
-            let frozen = match (method_id, outcome) {
-                (Some(method_id), Ok(summary)) => self.frozen_row(site, repository, method_id, summary)?,
-                (_, Ok(_)) => Err("the site said that it was done without pushing".to_owned()),
-                (_, Err(reason)) => Err(reason),
-            };
-            match frozen {
-                Ok(frozen) => row.frozen.push(frozen),
                 Err(reason) => {
                     row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
                 }
             }
         }
+        let reasons = || -> Vec<String> {
+            let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
+            row.missing.iter().map(reason).collect()
+        };
         if row.frozen.is_empty() {
-            let reasons: Vec<String> = row
-                .missing
-                .iter()
-                .map(|missing| format!("{}/{}: {}", missing.site, missing.repository, missing.reason))
-                .collect();
-            return Err(Error::NothingToAnalyse(reasons.join("; ")));
+            return Err(Error::NothingToAnalyse(reasons().join("; ")));
         }
-        tracing::info!(scan = %scan.id, "synced");
+        if scan.spec.require_complete && !row.missing.is_empty() {
+            return Err(Error::Incomplete(reasons().join("; ")));
+        }
+        tracing::info!(scan = %scan.id, missing = row.missing.len(), "synced");
         row.step = ScanStep::Frozen.into();
         Ok(row)
     }
 
     /// The first step without syncing: what the last syncs left is what will be analysed.
     fn take_last(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let unknown = || Error::Invalid("without a method id nothing can be analysed unsynced".to_owned());
-        let method_id = scan.spec.method_id.ok_or_else(unknown)?;
-        for (site, repository) in &scan.spec.repositories {
+        let spec = &scan.spec;
+        let method_id = match spec.method_id {
+            Some(method_id) => method_id,
+            None => self.common_method_id(spec)?,
+        };
+        for (site, repository) in &spec.repositories {
             let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
             let Some(sealed) = self.indexes.sealed(&key)? else {
                 return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
             };
+            scan.hold(self.indexes.pin(sealed.id, sealed.sequence));
             let summary = self.indexes.summary(sealed.id)?;
-            row.frozen.push(self.row_of(site, repository, &sealed, summary)?);
+            row.frozen.push(self.row_of(site, repository, method_id, &sealed, summary)?);
         }
-        row.keyed = scan.spec.keyed;
+        row.keyed = method_id != spec.method.id(&Key::none());
+        if !row.keyed && !spec.in_process && self.crosses_parties(&spec.repositories)? {
+            self.check_unkeyed_policies(&spec.repositories)?;
+        }
         row.step = ScanStep::Frozen.into();
         Ok(row)
     }
 
-    /// Waits for every site and gives it its assignment. Sites with different keys are refused before anything is read.
-    async fn assign_all(
-        &self,
-        scan: &Scan,
-        events: &mpsc::UnboundedSender<Event>,
-        deadline: Option<tokio::time::Instant>,
-    ) -> Result<Vec<Option<KeyFingerprint>>, Error> {
-        let spec = &scan.spec;
-        let mut keys: Vec<Option<KeyFingerprint>> = Vec::new();
+    /// The id under which all repositories of a scan have an index made by its method. The key is not known here, so that
+    /// it is found from what there is.
+    fn common_method_id(&self, spec: &ScanSpec) -> Result<MethodId, Error> {
+        let wanted = cognate_proto::v1::MethodSpec::from(&spec.method);
+        let mut common: Option<Vec<MethodId>> = None;
         for (site, repository) in &spec.repositories {
-            let attached = self.sessions.wait_for(site, repository);
-            let key = match deadline {
-                Some(deadline) => tokio::time::timeout_at(deadline, attached).await.ok(),
-                None => Some(attached.await),
-            };
-            keys.push(key);
-        }
-        let mut known = keys.iter().enumerate().filter_map(|(target, key)| key.map(|key| (target, key)));
-        if let Some((first, first_key)) = known.next()
-            && let Some((other, other_key)) = known.find(|(_, key)| *key != first_key)
-        {
-            return Err(Error::Mismatch {
-                a: spec.repositories[first].0.to_string(),
-                a_says: format!("key {first_key}"),
-                b: spec.repositories[other].0.to_string(),
-                b_says: format!("key {other_key}"),
-            });
-        }
-        let mut method = v1::MethodSpec::from(&spec.method);
-        method.method_id = spec.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
-        for (target, (site, repository)) in spec.repositories.iter().enumerate() {
-            if keys[target].is_none() {
-                continue;
+            let mut found = Vec::new();
+            for (key, slot) in self.store.slots(site, repository)? {
+                let same = slot.method.is_some_and(|method| {
+                    (method.name, method.view, method.chunk_bytes)
+                        == (wanted.name.clone(), wanted.view.clone(), wanted.chunk_bytes)
+                });
+                if same && self.indexes.sealed(&key)?.is_some() {
+                    found.push(key.method_id);
+                }
             }
-            let assignment = v1::Assignment {
-                assignment: random_number(),
-                repository: repository.to_string(),
-                method: Some(method.clone()),
-                selection: Some((&spec.selection).into()),
-                follow_symlinks: spec.follow_symlinks,
-                ..v1::Assignment::default()
-            };
-            self.sessions.assign(site, assignment, spec.method, target, events.clone()).await;
+            if found.is_empty() {
+                return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+            }
+            if let Some(common) = &mut common {
+                let others = common.clone();
+                common.retain(|id| found.contains(id));
+                if common.is_empty() {
+                    let (first, _) = &spec.repositories[0];
+                    return Err(Error::Mismatch {
+                        a: first.to_string(),
+                        a_says: format!("method {}", others[0]),
+                        b: site.to_string(),
+                        b_says: format!("method {}", found[0]),
+                    });
+                }
+            } else {
+                common = Some(found);
+            }
         }
-        Ok(keys)
-    }
-
-    fn show(&self, scan: &Scan, target: usize, progress: &SyncProgress) {
-        scan.progress.send_modify(|all| {
-            let shown = &mut all.repositories[target];
-            shown.entries_seen = progress.entries_seen;
-            shown.walk_finished = progress.walk_finished;
-            shown.documents_done = progress.documents_done;
-            shown.read_bytes = progress.read_bytes;
-            shown.sent_bytes = progress.sent_bytes;
-        });
-    }
-
-    fn frozen_row(
-        &self,
-        site: &SiteName,
-        repository: &RepositoryName,
-        method_id: MethodId,
-        summary: SyncSummary,
-    ) -> Result<Result<FrozenRow, String>, Error> {
-        let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
-        let Some(sealed) = self.indexes.sealed(&key)? else {
-            return Ok(Err("the index was not sealed".to_owned()));
-        };
-        self.indexes.put_summary(sealed.id, &summary)?;
-        Ok(Ok(self.row_of(site, repository, &sealed, summary)?))
+        match common.unwrap_or_default().as_slice() {
+            [one] => Ok(*one),
+            [one, other, ..] => Err(Error::Refused(format!(
+                "the repositories have indexes under two keys, methods {one} and {other}: launch the scan without --no-sync"
+            ))),
+            [] => Err(Error::Invalid("`repositories`: a scan needs at least one".to_owned())),
+        }
     }
 
     fn row_of(
         &self,
         site: &SiteName,
         repository: &RepositoryName,
+        method_id: MethodId,
         sealed: &Sealed,
         summary: SyncSummary,
     ) -> Result<FrozenRow, Error> {
@@ -250,7 +225,44 @@ impl Scans {
             sequence: sealed.sequence,
             summary: Some(summary),
             party,
+            method_id: method_id.0.to_vec(),
         })
+    }
+
+    /// Whether a known text became the same at all sites: the last guard against comparing what cannot be compared.
+    fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
+        let mut first: Option<(String, Vec<u8>)> = None;
+        for frozen in &row.frozen {
+            let canary = self.indexes.canary(IndexId(frozen.index))?;
+            let name = format!("{}/{}", frozen.site, frozen.repository);
+            match &first {
+                // An index that was sealed before there were canaries says nothing.
+                _ if canary.is_empty() => {}
+                None => first = Some((name, canary)),
+                Some((_, other)) if *other == canary => {}
+                Some((a, _)) => return Err(Error::Canary { a: a.clone(), b: name }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds on to what a scan of an earlier process has frozen, before anything can take its place.
+    pub(crate) fn hold_frozen(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
+        for frozen in &row.frozen {
+            let (id, sequence) = (IndexId(frozen.index), frozen.sequence);
+            scan.hold(self.indexes.pin(id, sequence));
+            let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
+            let key = SlotKey {
+                site: frozen.site.parse().map_err(|error| invalid(&error))?,
+                repository: frozen.repository.parse().map_err(|error| invalid(&error))?,
+                method_id: method_id(&frozen.method_id).map_err(|error| invalid(&error))?,
+            };
+            if self.indexes.sealed(&key)?.is_none_or(|sealed| sealed.id != id) {
+                // It was replaced before the restart, and goes when the scan lets go of it.
+                self.indexes.delete(id)?;
+            }
+        }
+        Ok(())
     }
 
     /// The steps after freezing: they need no site any more.
@@ -267,7 +279,10 @@ impl Scans {
             let frozen = Frozen::build(&self.indexes, &row, &selection)?;
             let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
             tracing::info!(scan = %scan.id, documents, contents, "frozen");
-            let told = |done, total| at(AnalysisPhase::Comparing, done, total);
+            let told = |done, total| {
+                crate::failpoint!("scan.between_partitions");
+                at(AnalysisPhase::Comparing, done, total);
+            };
             let findings = Findings::of(&frozen, scan, &spill_dir, &told)?;
             Ok((frozen, findings))
         };
@@ -284,9 +299,15 @@ impl Scans {
         at(AnalysisPhase::Publishing, 0, 0);
         let path = folder.join("result.sqlite");
         let finished = seconds((self.clock)());
-        result::write(&path, &result::Publication { scan, row: &row, finished, frozen: &frozen, findings: &findings })?;
+        let durable = !scan.spec.in_process;
+        let (row_so_far, frozen, findings) = (&row, &frozen, &findings);
+        result::write(&path, &result::Publication { scan, row: row_so_far, finished, frozen, findings, durable })?;
         tracing::info!(scan = %scan.id, "published");
         row.step = ScanStep::Published.into();
+        row.finished = finished;
+        if !scan.spec.in_process {
+            row.digest = Report::open(&path)?.digest()?;
+        }
         self.record(scan.id, &row)?;
         Ok(path)
     }
@@ -301,31 +322,43 @@ impl Scans {
             }
             ScanEnd::Cancelled => row.step = ScanStep::Cancelled.into(),
         }
+        row.finished = seconds((self.clock)());
         self.record(id, &row)
     }
 
     /// Writes down how far a scan is, before anything is built on it.
-    fn record(&self, id: ScanId, row: &ScanRow) -> Result<(), Error> {
+    pub(crate) fn record(&self, id: ScanId, row: &ScanRow) -> Result<(), Error> {
         let what = What::Scan(ScanEvent { id: id.0, row: row.clone() });
-        self.store.record(&crate::journal::Event { time: seconds((self.clock)()), by: String::new(), what: Some(what) })
+        self.store.record(&Event { time: seconds((self.clock)()), by: row.launched_by.clone(), what: Some(what) })
     }
-}
 
-/// Sites that arrive at different method ids would compare as if they had nothing in common.
-fn same_method(
-    spec: &ScanSpec,
-    ended: &BTreeMap<usize, (Option<MethodId>, Result<SyncSummary, String>)>,
-) -> Result<(), Error> {
-    let mut ids = ended.iter().filter_map(|(target, (method_id, _))| method_id.map(|id| (*target, id)));
-    let Some((first, first_id)) = ids.next() else { return Ok(()) };
-    match ids.find(|(_, id)| *id != first_id) {
-        None => Ok(()),
-        Some((other, other_id)) => Err(Error::Mismatch {
-            a: spec.repositories[first].0.to_string(),
-            a_says: format!("method {first_id}"),
-            b: spec.repositories[other].0.to_string(),
-            b_says: format!("method {other_id}"),
-        }),
+    /// Tells who wants to know that a scan has ended: the metrics, the sites that took part, the schedules.
+    fn tell_end(&self, scan: &Scan, end: &ScanEnd) {
+        let status = match end {
+            ScanEnd::Published(_) => match self.store.scan(scan.id) {
+                Ok(Some(row)) if !row.missing.is_empty() => "partial",
+                _ => "complete",
+            },
+            ScanEnd::Failed(_) => "failed",
+            ScanEnd::Cancelled => "cancelled",
+        };
+        self.metrics.scan_ended(status);
+        tracing::info!(scan = %scan.id, status, "a scan has ended");
+        if scan.spec.in_process {
+            return;
+        }
+        if matches!(end, ScanEnd::Published(_)) {
+            for (site, _) in &scan.spec.repositories {
+                self.sessions.tell(site, Down::Result(ResultNotice { scan: scan.id.0 }));
+            }
+        }
+        if let Some(ended) = &*self.ended.lock().expect("nothing panics while it is held") {
+            let _ = ended.send(scan.id);
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<ScanId, Arc<Scan>>> {
+        self.running.lock().expect("no critical section panics")
     }
 }
 

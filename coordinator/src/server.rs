@@ -3,7 +3,6 @@
 //! Who is at the other end is known from the connection and never from a message.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
@@ -14,8 +13,6 @@ use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 use tonic::{Request, Status};
 
-use crate::indexes::Indexes;
-use crate::session::Sessions;
 use crate::worker_service::WorkerService;
 
 /// A stream with the site at its other end.
@@ -70,15 +67,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Peer<S> {
 
 /// Serves workers on the streams of `incoming` until `shutdown` resolves.
 pub(crate) async fn serve<S>(
-    sessions: Arc<Sessions>,
-    indexes: Arc<Indexes>,
+    service: WorkerService,
     incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let service = WorkerServer::new(WorkerService { sessions, indexes }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let service = WorkerServer::new(service).max_decoding_message_size(MESSAGE_BYTES_MAX);
     tonic::transport::Server::builder()
         .initial_stream_window_size(8 << 20)
         .initial_connection_window_size(16 << 20)

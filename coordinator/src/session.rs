@@ -1,161 +1,348 @@
 //! Who is attached, and what they have been asked to do.
 //!
-//! A session is one control stream of one site. Assignments go down it, progress comes up, and both are joined to the
-//! scan that asked by the assignment's number. A site that goes away ends its assignments.
+//! A session is one control stream of one site. Assignments go down it, progress comes up, and both are joined to who
+//! asked by the assignment's number. An assignment belongs to the session that it was given to: when that ends, or another
+//! takes its place, so do its assignments, and what the old one still pushes is refused.
+
+mod greeting;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::SystemTime;
 
 use cognate_fingerprint::{KeyFingerprint, Method, MethodId};
-use cognate_proto::limits::REPOSITORIES_MAX;
-use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::name::{RepositoryName, SiteName, one_line};
 use cognate_proto::v1::attach_response::Message as Down;
-use cognate_proto::v1::{Assignment, AttachResponse, Hello, SyncProgress, SyncSummary, Welcome};
-use cognate_proto::{PROTOCOL, spec};
+use cognate_proto::v1::{
+    Assignment, AttachResponse, Cancel, Estimate, Hello, OpenIndex, SyncEnded, SyncProgress, SyncSummary, Welcome,
+};
 use tokio::sync::{mpsc, watch};
+use tonic::Status;
 
+use self::greeting::Greeting;
 use crate::error::Error;
+use crate::indexes::Pin;
+use crate::metrics::Metrics;
+use crate::scan::seconds;
+use crate::store::{IndexId, Store};
+
+/// How often it is written down that a site was heard of, in seconds.
+const SEEN_SECONDS: i64 = 60;
 
 /// The sessions and assignments of a coordinator.
 pub(crate) struct Sessions {
+    store: Arc<Store>,
+    metrics: Arc<Metrics>,
+    clock: fn() -> SystemTime,
+    next: AtomicU64,
     attached: Mutex<HashMap<SiteName, Session>>,
     assigned: Mutex<HashMap<u64, Assigned>>,
+    /// The index that a site last sealed on its own schedule: what it tells of that sync belongs to it.
+    own: Mutex<HashMap<SiteName, IndexId>>,
     /// Counts attachments, so that who waits for a site hears of it.
     changes: watch::Sender<u64>,
 }
 
 struct Session {
     number: u64,
-    down: mpsc::Sender<Result<AttachResponse, tonic::Status>>,
-    key_fingerprint: KeyFingerprint,
-    repositories: Vec<RepositoryName>,
+    down: mpsc::Sender<Result<AttachResponse, Status>>,
+    greeting: Greeting,
+    paused: bool,
+    last_heard: i64,
+    last_written: i64,
+    clock_skew_seconds: i64,
+    /// Goes with the session: who holds a [`Live`] sees it.
+    _life: watch::Sender<()>,
+}
+
+/// Tells when a session has ended.
+#[derive(Clone)]
+pub(crate) struct Live(watch::Receiver<()>);
+
+impl Live {
+    /// Whether the session is still the one of its site.
+    pub(crate) fn holds(&self) -> bool {
+        self.0.has_changed().is_ok()
+    }
+
+    /// Resolves once the session has ended.
+    pub(crate) async fn ended(&mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+/// A session that has begun.
+pub(crate) struct Attached {
+    pub(crate) number: u64,
+    pub(crate) live: Live,
+}
+
+/// What is known of a site that is attached.
+#[derive(Clone, Debug)]
+pub(crate) struct AttachedSite {
+    pub(crate) key_fingerprint: KeyFingerprint,
+    pub(crate) repositories: Vec<RepositoryName>,
+    pub(crate) unkeyed_across_parties: bool,
+    pub(crate) software: String,
+    pub(crate) paused: bool,
+    pub(crate) last_heard: i64,
+    pub(crate) clock_skew_seconds: i64,
 }
 
 /// What a site has been asked to do, and who wants to know about it.
 struct Assigned {
     site: SiteName,
+    session: u64,
+    live: Live,
     repository: RepositoryName,
     method: Method,
-    method_id: Option<MethodId>,
+    estimate_only: bool,
+    agreement: Agreement,
+    sealed: Option<SealedIndex>,
     target: usize,
     events: mpsc::UnboundedSender<Event>,
 }
 
+/// The method id that all sites of a scan have to arrive at: that of the site which opened its index first.
+pub(crate) type Agreement = Arc<Mutex<Option<(SiteName, MethodId)>>>;
+
+/// What an assignment is for, and who hears of it.
+pub(crate) struct Wanted {
+    pub(crate) method: Method,
+    pub(crate) agreement: Agreement,
+    pub(crate) target: usize,
+    pub(crate) events: mpsc::UnboundedSender<Event>,
+}
+
+/// An index as it was sealed for an assignment.
+#[derive(Debug)]
+pub(crate) struct SealedIndex {
+    pub(crate) method_id: MethodId,
+    pub(crate) id: IndexId,
+    pub(crate) sequence: u64,
+    pub(crate) pin: Pin,
+}
+
 /// What comes back from an assignment.
+#[derive(Debug)]
 pub(crate) enum Event {
     /// It goes on.
     Progress { target: usize, progress: SyncProgress },
-    /// It has ended, under which method id if its index was opened at all.
-    Ended { target: usize, method_id: Option<MethodId>, outcome: Result<SyncSummary, String> },
+    /// It has ended.
+    Ended { target: usize, outcome: Outcome },
+    /// The site fingerprints differently from another: nothing of its was taken in.
+    Differs { a: String, a_says: String, b: String, b_says: String },
+}
+
+/// How an assignment ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The index is sealed.
+    Synced(SealedIndex, SyncSummary),
+    /// The site said what a sync would come to.
+    Estimated(Estimate),
+    /// The site could not do it, for this reason.
+    Failed(String),
+    /// The session ended before.
+    Away,
 }
 
 /// What a push is for.
 pub(crate) struct Purpose {
+    /// 0: the site's own schedule.
+    pub(crate) assignment: u64,
     pub(crate) repository: RepositoryName,
-    pub(crate) method: Method,
+    /// How the index is made; where the site acts on its own, that is known of the index.
+    pub(crate) method: Option<Method>,
+    pub(crate) live: Live,
 }
 
 impl Sessions {
-    pub(crate) fn new() -> Sessions {
-        Sessions { attached: Mutex::default(), assigned: Mutex::default(), changes: watch::Sender::new(0) }
+    pub(crate) fn new(store: Arc<Store>, metrics: Arc<Metrics>, clock: fn() -> SystemTime) -> Sessions {
+        Sessions {
+            store,
+            metrics,
+            clock,
+            next: AtomicU64::new(1),
+            attached: Mutex::default(),
+            assigned: Mutex::default(),
+            own: Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
     }
 
-    /// Takes a site in. A second session of the same site takes the place of the first.
+    /// Takes a site in. A second session of the same worker, or of one that was started later, takes the place of the first.
     ///
     /// # Errors
-    /// When the two sides have no protocol in common, or the greeting makes no sense.
+    /// When the two sides have no protocol in common, the greeting makes no sense, or the worker is a copy of an older
+    /// state of the site's.
     pub(crate) fn attach(
         &self,
         site: &SiteName,
         hello: &Hello,
-        down: mpsc::Sender<Result<AttachResponse, tonic::Status>>,
-    ) -> Result<u64, Error> {
-        let protocol = *PROTOCOL.end().min(&hello.protocol_max);
-        if protocol < *PROTOCOL.start().max(&hello.protocol_min) {
-            let older = if hello.protocol_max < *PROTOCOL.start() { "worker" } else { "coordinator" };
-            return Err(Error::Invalid(format!(
-                "the worker speaks protocols {} to {}, the coordinator {} to {}: upgrade the {older}",
-                hello.protocol_min,
-                hello.protocol_max,
-                PROTOCOL.start(),
-                PROTOCOL.end()
+        down: mpsc::Sender<Result<AttachResponse, Status>>,
+    ) -> Result<Attached, Error> {
+        let greeting = Greeting::check(hello)?;
+        let mut attached = lock(&self.attached);
+        let seen = self.store.seen(site)?;
+        if !greeting.follows(&seen) {
+            self.metrics.clones_refused.inc();
+            tracing::warn!(
+                %site, generation = greeting.generation, newest = seen.generation,
+                "a worker that looks like a copy of the site's was refused"
+            );
+            return Err(Error::Exists(format!(
+                "another worker of `{site}` was started later than this one, with the same state: stop the copy; if this \
+                 state came from a backup, enrol the site again"
             )));
         }
-        let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
-        if hello.repositories.len() > REPOSITORIES_MAX {
-            return Err(invalid(&format!("more than {REPOSITORIES_MAX} repositories")));
-        }
-        let repositories = hello.repositories.iter().map(|name| name.parse()).collect::<Result<_, _>>();
-        let number = *self.changes.borrow() + 1;
+        let now = seconds((self.clock)());
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (life, live) = watch::channel(());
+        let welcome = Down::Welcome(Welcome { protocol: greeting.protocol, site: site.to_string() });
+        // The queue is new and empty: the welcome always fits.
+        let _ = down.try_send(Ok(AttachResponse { message: Some(welcome) }));
+        let clock_skew_seconds = if hello.now == 0 { 0 } else { hello.now.saturating_sub(now) };
+        self.store.put_seen(site, &greeting.seen(now))?;
         let session = Session {
             number,
-            key_fingerprint: spec::key_fingerprint(&hello.key_fingerprint).map_err(|error| invalid(&error))?,
-            repositories: repositories.map_err(|error| invalid(&error))?,
             down,
+            greeting,
+            paused: hello.paused,
+            last_heard: now,
+            last_written: now,
+            clock_skew_seconds,
+            _life: life,
         };
-        let welcome = Down::Welcome(Welcome { protocol, site: site.to_string() });
-        // The queue is new and empty: the welcome always fits.
-        let _ = session.down.try_send(Ok(AttachResponse { message: Some(welcome) }));
-        lock(&self.attached).insert(site.clone(), session);
+        let before = attached.insert(site.clone(), session);
+        drop(attached);
+        if let Some(before) = before {
+            self.metrics.sessions_replaced.inc();
+            tracing::info!(%site, "a session was taken over by a newer one");
+            self.end_session(before.number);
+        }
         self.changes.send_modify(|changes| *changes += 1);
-        Ok(number)
+        Ok(Attached { number, live: Live(live) })
     }
 
-    /// Lets a site go. What it was doing has failed, unless another session has taken over.
+    /// Lets a site go. What it was doing is over, unless another session has taken its place.
     pub(crate) fn detach(&self, site: &SiteName, number: u64) {
         let mut attached = lock(&self.attached);
         if attached.get(site).is_none_or(|session| session.number != number) {
             return;
         }
-        attached.remove(site);
+        let session = attached.remove(site).expect("looked at above");
+        if let Err(error) = self.store.put_seen(site, &session.greeting.seen(session.last_heard)) {
+            tracing::error!(%site, %error, "it cannot be written down when the site was last heard of");
+        }
         drop(attached);
-        let gone: Vec<u64> = {
-            let assigned = lock(&self.assigned);
-            assigned.iter().filter(|(_, assigned)| assigned.site == *site).map(|(number, _)| *number).collect()
-        };
-        gone.into_iter().for_each(|assignment| self.end(site, assignment, Err("the site went away".to_owned())));
+        tracing::info!(%site, "a site is detached");
+        self.end_session(number);
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Waits until a site is attached and offers a repository.
-    pub(crate) async fn wait_for(&self, site: &SiteName, repository: &RepositoryName) -> KeyFingerprint {
-        let mut changes = self.changes.subscribe();
-        loop {
-            let found = lock(&self.attached)
-                .get(site)
-                .and_then(|session| session.repositories.contains(repository).then_some(session.key_fingerprint));
-            if let Some(key_fingerprint) = found {
-                return key_fingerprint;
-            }
-            // The sender lives as long as this does.
-            let _ = changes.changed().await;
+    /// Ends the session of a site, whatever it is doing.
+    pub(crate) fn cut(&self, site: &SiteName) {
+        let number = lock(&self.attached).get(site).map(|session| session.number);
+        number.into_iter().for_each(|number| self.detach(site, number));
+    }
+
+    /// Says the same to every site that is attached.
+    pub(crate) fn tell_all(&self, message: &Down) {
+        let downs: Vec<_> = lock(&self.attached).values().map(|session| session.down.clone()).collect();
+        for down in downs {
+            // A site whose queue is full does not listen; it is cut off in the end.
+            let _ = down.try_send(Ok(AttachResponse { message: Some(message.clone()) }));
         }
     }
 
-    /// Asks a site to sync. What becomes of it comes back as events.
-    pub(crate) async fn assign(
-        &self,
-        site: &SiteName,
-        assignment: Assignment,
-        method: Method,
-        target: usize,
-        events: mpsc::UnboundedSender<Event>,
-    ) {
+    /// Says something to a site that may or may not hear it.
+    pub(crate) fn tell(&self, site: &SiteName, message: Down) -> bool {
+        let down = lock(&self.attached).get(site).map(|session| session.down.clone());
+        down.is_some_and(|down| down.try_send(Ok(AttachResponse { message: Some(message) })).is_ok())
+    }
+
+    /// Writes down that something came from a site.
+    pub(crate) fn heard(&self, site: &SiteName, number: u64) {
+        let now = seconds((self.clock)());
+        let mut attached = lock(&self.attached);
+        let Some(session) = attached.get_mut(site).filter(|session| session.number == number) else { return };
+        session.last_heard = now;
+        if now - session.last_written >= SEEN_SECONDS {
+            session.last_written = now;
+            if let Err(error) = self.store.put_seen(site, &session.greeting.seen(now)) {
+                tracing::error!(%site, %error, "it cannot be written down when the site was last heard of");
+            }
+        }
+    }
+
+    /// Hears whether a site takes assignments now.
+    pub(crate) fn set_paused(&self, site: &SiteName, number: u64, paused: bool) {
+        if let Some(session) = lock(&self.attached).get_mut(site).filter(|session| session.number == number) {
+            session.paused = paused;
+        }
+    }
+
+    /// What is known of a site, if it is attached.
+    pub(crate) fn attached(&self, site: &SiteName) -> Option<AttachedSite> {
+        lock(&self.attached).get(site).map(|session| AttachedSite {
+            key_fingerprint: session.greeting.key_fingerprint,
+            repositories: session.greeting.repositories.clone(),
+            unkeyed_across_parties: session.greeting.unkeyed_across_parties,
+            software: session.greeting.software.clone(),
+            paused: session.paused,
+            last_heard: session.last_heard,
+            clock_skew_seconds: session.clock_skew_seconds,
+        })
+    }
+
+    /// The sites that are attached, in the order of their names.
+    pub(crate) fn sites(&self) -> Vec<SiteName> {
+        let mut sites: Vec<SiteName> = lock(&self.attached).keys().cloned().collect();
+        sites.sort();
+        sites
+    }
+
+    /// Tells when a site comes or goes.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Gives a site something to do. What becomes of it comes back as events. Answers whether the site is there to do it.
+    pub(crate) fn assign(&self, site: &SiteName, assignment: Assignment, wanted: Wanted) -> bool {
         let number = assignment.assignment;
         let repository = assignment.repository.parse().expect("a repository that was named before");
-        let assigned = Assigned { site: site.clone(), repository, method, method_id: None, target, events };
+        // Under the lock: the session cannot end before the assignment is one of its own.
+        let attached = lock(&self.attached);
+        let Some(session) = attached.get(site) else { return false };
+        let Wanted { method, agreement, target, events } = wanted;
+        let assigned = Assigned {
+            site: site.clone(),
+            session: session.number,
+            live: Live(session._life.subscribe()),
+            repository,
+            method,
+            estimate_only: assignment.estimate_only,
+            agreement,
+            sealed: None,
+            target,
+            events,
+        };
         lock(&self.assigned).insert(number, assigned);
-        if !self.send(site, Down::Assignment(assignment)).await {
-            self.end(site, number, Err("the site went away".to_owned()));
+        let message = AttachResponse { message: Some(Down::Assignment(assignment)) };
+        if session.down.try_send(Ok(message)).is_err() {
+            // It does not take what it is told: the next message up, or the silence after it, ends the session.
+            lock(&self.assigned).remove(&number);
+            return false;
         }
+        true
     }
 
-    /// Says something to a site, if it is attached.
-    pub(crate) async fn send(&self, site: &SiteName, message: Down) -> bool {
-        let down = lock(&self.attached).get(site).map(|session| session.down.clone());
-        match down {
-            Some(down) => down.send(Ok(AttachResponse { message: Some(message) })).await.is_ok(),
-            None => false,
-        }
+    /// Takes an assignment back. Nothing is heard of it any more.
+    pub(crate) fn cancel(&self, assignment: u64) {
+        let Some(assigned) = lock(&self.assigned).remove(&assignment) else { return };
+        self.tell(&assigned.site, Down::Cancel(Cancel { assignment }));
     }
 
     /// Hears how far a site is. What it says of others' assignments is not heard.
@@ -167,37 +354,112 @@ impl Sessions {
         }
     }
 
-    /// Hears that an assignment has ended.
-    pub(crate) fn end(&self, site: &SiteName, assignment: u64, outcome: Result<SyncSummary, String>) {
-        let mut all = lock(&self.assigned);
-        if all.get(&assignment).is_none_or(|assigned| assigned.site != *site) {
-            return;
+    /// Hears that an assignment has ended. That it was synced counts only with the seal of the same assignment. What a site
+    /// tells of a sync on its own schedule is answered, for the index to keep.
+    pub(crate) fn end(&self, site: &SiteName, ended: SyncEnded) -> Option<(IndexId, SyncSummary)> {
+        let SyncEnded { assignment, failure, summary } = ended;
+        if assignment == 0 {
+            return lock(&self.own).remove(site).zip(summary);
         }
-        let assigned = all.remove(&assignment).expect("looked at above");
-        drop(all);
-        let ended = Event::Ended { target: assigned.target, method_id: assigned.method_id, outcome };
-        let _ = assigned.events.send(ended);
+        let assigned = {
+            let mut all = lock(&self.assigned);
+            all.get(&assignment).filter(|assigned| assigned.site == *site)?;
+            all.remove(&assignment).expect("looked at above")
+        };
+        let outcome = match (summary, assigned.sealed) {
+            _ if !failure.is_empty() => Outcome::Failed(one_line(&failure)),
+            (Some(SyncSummary { estimate: Some(estimate), .. }), _) if assigned.estimate_only => {
+                Outcome::Estimated(estimate)
+            }
+            (Some(summary), Some(sealed)) => Outcome::Synced(sealed, summary),
+            (_, None) => Outcome::Failed("the site said that it was done without sealing its index".to_owned()),
+            (None, _) => Outcome::Failed("the site did not say what it did".to_owned()),
+        };
+        let _ = assigned.events.send(Event::Ended { target: assigned.target, outcome });
+        None
     }
 
-    /// What a push is for: only what the site was asked to do, and only for itself.
+    /// What a push is for: only what the site was asked to do in its present session, and only for itself.
     ///
     /// # Errors
-    /// When nobody asked this site for it.
-    pub(crate) fn purpose(
-        &self,
-        site: &SiteName,
-        assignment: u64,
-        repository: &str,
-        method_id: MethodId,
-    ) -> Result<Purpose, Error> {
-        let mut all = lock(&self.assigned);
-        let assigned = all
-            .get_mut(&assignment)
-            .filter(|assigned| assigned.site == *site && assigned.repository.as_str() == repository)
-            .ok_or_else(|| Error::Invalid("nobody asked this site for such a push".to_owned()))?;
-        assigned.method_id = Some(method_id);
-        Ok(Purpose { repository: assigned.repository.clone(), method: assigned.method })
+    /// When nobody asked this site for it, or what it opens is not what the others have.
+    pub(crate) fn purpose(&self, site: &SiteName, open: &OpenIndex, method_id: MethodId) -> Result<Purpose, Error> {
+        if open.assignment == 0 {
+            return self.own_purpose(site, open);
+        }
+        let all = lock(&self.assigned);
+        let assigned = all.get(&open.assignment).ok_or_else(|| {
+            Error::Stale("the site's present session has no such assignment: attach, and wait".to_owned())
+        })?;
+        if assigned.site != *site || assigned.repository.as_str() != open.repository || assigned.estimate_only {
+            self.metrics.pushes_denied.inc();
+            return Err(Error::Denied("nobody asked this site for such a push".to_owned()));
+        }
+        if let Err(event) = agree(assigned, method_id) {
+            let Event::Differs { a, a_says, b, b_says } = event else { unreachable!("nothing else comes of it") };
+            let error = Error::Mismatch { a: a.clone(), a_says: a_says.clone(), b: b.clone(), b_says: b_says.clone() };
+            let _ = assigned.events.send(Event::Differs { a, a_says, b, b_says });
+            return Err(error);
+        }
+        Ok(Purpose {
+            assignment: open.assignment,
+            repository: assigned.repository.clone(),
+            method: Some(assigned.method),
+            live: assigned.live.clone(),
+        })
     }
+
+    fn own_purpose(&self, site: &SiteName, open: &OpenIndex) -> Result<Purpose, Error> {
+        let attached = lock(&self.attached);
+        let session =
+            attached.get(site).ok_or_else(|| Error::Stale("the site is not attached: attach first".to_owned()))?;
+        let offered = session.greeting.repositories.iter().find(|name| name.as_str() == open.repository);
+        let repository = offered
+            .ok_or_else(|| Error::Denied("the site does not offer such a repository in this session".to_owned()))?;
+        let live = Live(session._life.subscribe());
+        Ok(Purpose { assignment: 0, repository: repository.clone(), method: None, live })
+    }
+
+    /// Writes down that the index of a push was sealed.
+    pub(crate) fn sealed(&self, site: &SiteName, assignment: u64, sealed: SealedIndex) {
+        if assignment == 0 {
+            lock(&self.own).insert(site.clone(), sealed.id);
+            return;
+        }
+        if let Some(assigned) = lock(&self.assigned).get_mut(&assignment) {
+            assigned.sealed = Some(sealed);
+        }
+    }
+
+    fn end_session(&self, number: u64) {
+        let gone: Vec<Assigned> = {
+            let mut assigned = lock(&self.assigned);
+            let numbers: Vec<u64> =
+                assigned.iter().filter(|(_, one)| one.session == number).map(|(assignment, _)| *assignment).collect();
+            numbers.iter().filter_map(|assignment| assigned.remove(assignment)).collect()
+        };
+        for Assigned { target, events, .. } in gone {
+            let _ = events.send(Event::Ended { target, outcome: Outcome::Away });
+        }
+    }
+}
+
+/// Whether the site opens its index under the method id of those before it; the first one says which.
+fn agree(assigned: &Assigned, method_id: MethodId) -> Result<(), Event> {
+    let mut agreed = lock(&assigned.agreement);
+    match &*agreed {
+        None => *agreed = Some((assigned.site.clone(), method_id)),
+        Some((_, id)) if *id == method_id => {}
+        Some((other, id)) => {
+            return Err(Event::Differs {
+                a: other.to_string(),
+                a_says: format!("method {id}"),
+                b: assigned.site.to_string(),
+                b_says: format!("method {method_id}"),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -206,56 +468,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hello(protocol: std::ops::RangeInclusive<u32>) -> Hello {
-        Hello {
-            protocol_min: *protocol.start(),
-            protocol_max: *protocol.end(),
-            key_fingerprint: vec![0; 16],
-            repositories: vec!["main".into()],
-            software: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_worker_of_another_age_is_told_who_has_to_upgrade() {
-        let sessions = Sessions::new();
-        let attach = |hello: &Hello| sessions.attach(&"a".parse().unwrap(), hello, mpsc::channel(1).0);
-        assert!(attach(&hello(1..=1)).is_ok());
-        let error = attach(&hello(2..=3)).unwrap_err().to_string();
-        assert!(error.contains("upgrade the coordinator"), "{error}");
-        let error = attach(&hello(0..=0)).unwrap_err().to_string();
-        assert!(error.contains("upgrade the worker"), "{error}");
-    }
-
-    #[test]
-    fn a_greeting_that_makes_no_sense_is_refused() {
-        let sessions = Sessions::new();
-        let attach = |hello: &Hello| sessions.attach(&"a".parse().unwrap(), hello, mpsc::channel(1).0);
-        assert!(attach(&Hello { key_fingerprint: vec![1; 15], ..hello(1..=1) }).is_err());
-        assert!(attach(&Hello { repositories: vec!["../etc".into()], ..hello(1..=1) }).is_err());
-    }
-
-    #[tokio::test]
-    async fn a_site_can_push_only_what_it_was_asked_for() {
-        let sessions = Sessions::new();
-        let (a, b): (SiteName, SiteName) = ("a".parse().unwrap(), "b".parse().unwrap());
-        let (down, _inbox) = mpsc::channel(4);
-        sessions.attach(&a, &hello(1..=1), down).unwrap();
-        let assignment = Assignment { assignment: 5, repository: "main".into(), ..Default::default() };
-        let method = Method::tttd(cognate_fingerprint::View::Raw, 1000).unwrap();
-        let (events, mut heard) = mpsc::unbounded_channel();
-        sessions.assign(&a, assignment, method, 0, events).await;
-        let id = MethodId([1; 16]);
-        assert!(sessions.purpose(&a, 5, "main", id).is_ok());
-        assert!(sessions.purpose(&b, 5, "main", id).is_err());
-        assert!(sessions.purpose(&a, 6, "main", id).is_err());
-        assert!(sessions.purpose(&a, 5, "other", id).is_err());
-        sessions.end(&b, 5, Ok(SyncSummary::default()));
-        assert!(heard.try_recv().is_err());
-        sessions.detach(&a, 1);
-        assert!(matches!(heard.try_recv(), Ok(Event::Ended { outcome: Err(_), .. })));
-    }
-}
+mod tests;

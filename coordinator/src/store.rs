@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cognate_fingerprint::MethodId;
+use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::v1;
 use prost::Message;
@@ -66,6 +66,12 @@ pub(crate) struct SeenRow {
     /// The names of the repositories that it offered last.
     #[prost(string, repeated, tag = "4")]
     pub(crate) repositories: Vec<String>,
+    /// The number that the worker of this generation gave itself.
+    #[prost(fixed64, tag = "5")]
+    pub(crate) instance: u64,
+    /// Whether it takes part in scans across parties without a key.
+    #[prost(bool, tag = "6")]
+    pub(crate) unkeyed_across_parties: bool,
 }
 
 /// Which indexes a repository has under a method.
@@ -77,6 +83,9 @@ pub(crate) struct SlotRow {
     /// The index that will take its place once it is sealed, or 0.
     #[prost(uint64, tag = "2")]
     pub(crate) pending: u64,
+    /// How both are made.
+    #[prost(message, optional, tag = "3")]
+    pub(crate) method: Option<v1::MethodSpec>,
 }
 
 /// Where an index stands.
@@ -99,6 +108,9 @@ pub(crate) struct IndexRow {
     /// What the last sync told beside the index.
     #[prost(message, optional, tag = "9")]
     pub(crate) summary: Option<cognate_proto::v1::SyncSummary>,
+    /// What the site said a known text becomes under the method: 16 bytes, or nothing.
+    #[prost(bytes = "vec", tag = "20")]
+    pub(crate) canary: Vec<u8>,
     /// Derived, sorted runs of the segment's postings.
     #[prost(message, repeated, tag = "6")]
     pub(crate) runs: Vec<RunRow>,
@@ -177,6 +189,9 @@ pub(crate) struct FrozenRow {
     pub(crate) summary: Option<cognate_proto::v1::SyncSummary>,
     #[prost(string, tag = "6")]
     pub(crate) party: String,
+    /// 16 bytes.
+    #[prost(bytes = "vec", tag = "7")]
+    pub(crate) method_id: Vec<u8>,
 }
 
 /// A repository that could not take part.
@@ -299,14 +314,18 @@ impl Store {
                 };
                 put(&self.members, &member_key(membership.kind(), &membership.name), &row)
             }
-            What::Certified(certified) => self.change_member(&certified.name, |row| {
-                row.status = v1::MemberStatus::Active.into();
-                if let Some(invited) = &row.invited {
-                    row.membership = Some(invited.membership.clone());
-                }
-                row.certified = Some(certified.clone());
-                row.previous_key_sha256.clear();
-            }),
+            What::Certified(certified) => {
+                // A worker that is enrolled anew begins to count anew.
+                self.seen.remove(certified.name.name.as_bytes())?;
+                self.change_member(&certified.name, |row| {
+                    row.status = v1::MemberStatus::Active.into();
+                    if let Some(invited) = &row.invited {
+                        row.membership = Some(invited.membership.clone());
+                    }
+                    row.certified = Some(certified.clone());
+                    row.previous_key_sha256.clear();
+                })
+            }
             What::Renewed(certified) => self.change_member(&certified.name, |row| {
                 row.previous_key_sha256 = row.certified.take().map(|before| before.key_sha256).unwrap_or_default();
                 row.certified = Some(certified.clone());
@@ -369,6 +388,34 @@ impl Store {
 
     pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
         Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
+    }
+
+    /// The slots of a repository, one for each method that it was synced with.
+    pub(crate) fn slots(&self, site: &SiteName, repository: &RepositoryName) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
+        let prefix = [site.as_str().as_bytes(), &[0], repository.as_str().as_bytes(), &[0]].concat();
+        let mut slots = Vec::new();
+        for entry in self.slots.scan_prefix(&prefix) {
+            let (key, value) = entry?;
+            let method_id = key[prefix.len()..].try_into().map(MethodId);
+            let method_id = method_id.map_err(|_| corrupt(&self.folder, "a slot's key has no method".to_owned()))?;
+            let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
+            slots.push((key, self.decode(&value)?));
+        }
+        Ok(slots)
+    }
+
+    /// How the index of a slot is made, where there is one.
+    pub(crate) fn method_of(&self, key: &SlotKey) -> Result<Option<Method>, Error> {
+        let method = self.slot(key)?.method.map(|method| Method::try_from(&method));
+        method.transpose().map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    pub(crate) fn profile(&self, name: &str) -> Result<Option<v1::Profile>, Error> {
+        self.get(&self.profiles, name.as_bytes())
+    }
+
+    pub(crate) fn schedule(&self, name: &str) -> Result<Option<v1::Schedule>, Error> {
+        self.get(&self.schedules, name.as_bytes())
     }
 
     pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {
@@ -453,7 +500,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key =
             SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([3; 16]) };
-        let slot = SlotRow { current: 5, pending: 0 };
+        let slot = SlotRow { current: 5, pending: 0, method: None };
         let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
         let store = open();
         let first = store.next_index_id().unwrap();

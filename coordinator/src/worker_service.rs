@@ -1,33 +1,45 @@
 //! What workers ask: to attach, to push, and to hear what came of it.
 
-use std::sync::Arc;
+mod results;
 
-use cognate_proto::name::one_line;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_fingerprint::Method;
+use cognate_proto::name::SiteName;
 use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
+use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::Worker;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest,
-    ResultsResponse,
+    AttachRequest, AttachResponse, KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse,
+    ResultsRequest, ResultsResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::indexes::Indexes;
-use crate::ingest;
+use crate::error::Error;
+use crate::ingest::{self, Push};
+use crate::metrics::Metrics;
+use crate::scan::Scans;
 use crate::server::site_of;
-use crate::session::Sessions;
+use crate::session::{Attached, Sessions};
 use crate::store::SlotKey;
 
 /// How many messages may wait for a slow site.
 const DOWN_MESSAGES: usize = 64;
+/// Who has nothing to say says so this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// A session that is silent for this long is over; so is a connection that never greets.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// The service for workers.
 pub(crate) struct WorkerService {
     pub(crate) sessions: Arc<Sessions>,
-    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) scans: Arc<Scans>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 #[tonic::async_trait]
@@ -40,56 +52,140 @@ impl Worker for WorkerService {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(DOWN_MESSAGES);
-        let sessions = Arc::clone(&self.sessions);
-        let Some(AttachRequest { message: Some(Up::Hello(hello)) }) = requests.message().await? else {
-            return Err(Status::invalid_argument("a session begins with a greeting"));
+        let hello = match first(&mut requests).await? {
+            Some(AttachRequest { message: Some(Up::Hello(hello)) }) => hello,
+            _ => return Err(Status::invalid_argument("a session begins with a greeting")),
         };
-        let number = sessions.attach(&site, &hello, down)?;
-        tracing::info!(%site, software = one_line(&hello.software), "a site is attached");
-        tokio::spawn(async move {
-            while let Ok(Some(request)) = requests.message().await {
-                match request.message {
-                    Some(Up::Progress(progress)) => sessions.progress(&site, progress),
-                    Some(Up::Ended(ended)) => {
-                        let outcome = match (ended.summary, ended.failure) {
-                            (Some(summary), failure) if failure.is_empty() => Ok(summary),
-                            (_, failure) => Err(one_line(&failure)),
-                        };
-                        sessions.end(&site, ended.assignment, outcome);
-                    }
-                    Some(Up::KeepAlive(_) | Up::State(_)) => {}
-                    Some(Up::Hello(_)) | None => break,
-                }
-            }
-            sessions.detach(&site, number);
-        });
+        let attached = self.sessions.attach(&site, &hello, down)?;
+        let software = self.sessions.attached(&site).map(|site| site.software).unwrap_or_default();
+        tracing::info!(%site, software, session = attached.number, "a site is attached");
+        let session = SessionTask { sessions: Arc::clone(&self.sessions), scans: Arc::clone(&self.scans), site };
+        tokio::spawn(session.run(attached, requests));
         Ok(Response::new(ReceiverStream::new(stream)))
-    }
-
-    async fn received(&self, _request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
-    }
-
-    async fn results(&self, _request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
-        Err(Status::unimplemented("not yet"))
     }
 
     async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
-        let Some(PushRequest { message: Some(PushUp::Open(open)) }) = requests.message().await? else {
-            return Err(Status::invalid_argument("a push begins by opening an index"));
+        let open = match first(&mut requests).await? {
+            Some(PushRequest { message: Some(PushUp::Open(open)) }) => open,
+            _ => return Err(Status::invalid_argument("a push begins by opening an index")),
         };
         let method_id =
             spec::method_id(&open.method_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let purpose = self.sessions.purpose(&site, open.assignment, &open.repository, method_id)?;
-        let key = SlotKey { site, repository: purpose.repository, method_id };
-        let indexes = Arc::clone(&self.indexes);
-        let method = purpose.method;
-        let opening = tokio::task::spawn_blocking(move || indexes.writer(key, open.epoch, &method));
+        let purpose = self.sessions.purpose(&site, &open, method_id)?;
+        let key = SlotKey { site: site.clone(), repository: purpose.repository, method_id };
+        let scans = Arc::clone(&self.scans);
+        let opening = tokio::task::spawn_blocking(move || {
+            let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
+            scans.indexes.writer(key, open.epoch, &method)
+        });
         let writer = opening.await.map_err(|_| Status::internal("opening the index failed"))??;
         let (answers, stream) = mpsc::channel(DOWN_MESSAGES);
-        tokio::spawn(ingest::serve(writer, requests, answers));
+        let push = Push {
+            sessions: Arc::clone(&self.sessions),
+            metrics: Arc::clone(&self.metrics),
+            site,
+            assignment: purpose.assignment,
+            method_id,
+            live: purpose.live,
+        };
+        tokio::spawn(ingest::serve(push, writer, requests, answers));
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn received(&self, request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
+        let _site = site_of(&request)?;
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn results(&self, request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
+        let site = site_of(&request)?;
+        let (rows, stream) = mpsc::channel(DOWN_MESSAGES);
+        let (scans, scan) = (Arc::clone(&self.scans), request.into_inner().scan);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = results::tell(&scans, &site, scan, &rows) {
+                let _ = rows.blocking_send(Err(error.into()));
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+}
+
+/// The first message of a stream, which has to come soon.
+async fn first<T>(requests: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    let waited = tokio::time::timeout(SILENCE_MAX, requests.message()).await;
+    waited.map_err(|_| Status::deadline_exceeded("nothing was said on the stream"))?
+}
+
+/// How a repository's index is made that a site brings up to date on its own.
+fn known_method(scans: &Scans, key: &SlotKey) -> Result<Method, Error> {
+    let unknown = || {
+        let SlotKey { site, repository, .. } = key;
+        Error::Denied(format!("{site}/{repository} has no index under this method yet: launch a scan first"))
+    };
+    scans.store.method_of(key)?.ok_or_else(unknown)
+}
+
+/// Listens to a session until it ends.
+struct SessionTask {
+    sessions: Arc<Sessions>,
+    scans: Arc<Scans>,
+    site: SiteName,
+}
+
+impl SessionTask {
+    async fn run(self, attached: Attached, mut requests: Streaming<AttachRequest>) {
+        let Attached { number, mut live } = attached;
+        let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+        let silence = tokio::time::sleep(SILENCE_MAX);
+        tokio::pin!(silence);
+        loop {
+            tokio::select! {
+                request = requests.message() => match request {
+                    Ok(Some(AttachRequest { message: Some(message) })) => {
+                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                        self.sessions.heard(&self.site, number);
+                        if !self.hear(number, message) {
+                            break;
+                        }
+                    }
+                    // A message kind of tomorrow: it says at least that there is somebody.
+                    Ok(Some(AttachRequest { message: None })) => {
+                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                    }
+                    Ok(None) | Err(_) => break,
+                },
+                _ = keep_alive.tick() => {
+                    if live.holds() {
+                        self.sessions.tell(&self.site, Down::KeepAlive(KeepAlive {}));
+                    }
+                }
+                () = &mut silence => {
+                    tracing::warn!(site = %self.site, "a site was silent for a minute: its session is over");
+                    break;
+                }
+                () = live.ended() => return,
+            }
+        }
+        self.sessions.detach(&self.site, number);
+    }
+
+    /// Takes a message in; answers whether the session goes on.
+    fn hear(&self, number: u64, message: Up) -> bool {
+        match message {
+            Up::Progress(progress) => self.sessions.progress(&self.site, progress),
+            Up::Ended(ended) => {
+                if let Some((index, summary)) = self.sessions.end(&self.site, ended)
+                    && let Err(error) = self.scans.indexes.put_summary(index, &summary)
+                {
+                    tracing::error!(site = %self.site, %error, "what a sync told cannot be kept");
+                }
+            }
+            Up::State(state) => self.sessions.set_paused(&self.site, number, state.paused),
+            Up::KeepAlive(_) => {}
+            Up::Hello(_) => return false,
+        }
+        true
     }
 }

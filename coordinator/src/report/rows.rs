@@ -68,6 +68,9 @@ pub struct ScanSection {
     /// Repositories that could not take part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingRow>,
+    /// What whoever reads the result must know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// What may differ between equal runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSection>,

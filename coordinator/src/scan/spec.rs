@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cognate_fingerprint::{Method, MethodId};
@@ -11,7 +11,9 @@ use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::SelectionRule;
 use cognate_proto::v1;
 use cognate_similarity::Thresholds;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+
+use crate::indexes::Pin;
 
 /// What a scan is to do.
 #[derive(Clone, Debug)]
@@ -40,6 +42,11 @@ pub struct ScanSpec {
     pub memory_budget_bytes: u64,
     /// Threads of the analysis.
     pub threads: NonZeroUsize,
+    /// Whether a missing site makes it fail.
+    pub require_complete: bool,
+    /// A comparison within one process: the sites are its own, so that their policies are not asked, and nothing is kept
+    /// of it beside the result.
+    pub in_process: bool,
 }
 
 impl From<&ScanSpec> for v1::ScanSpec {
@@ -63,7 +70,7 @@ impl From<&ScanSpec> for v1::ScanSpec {
             sync_deadline_ms: spec.sync_deadline.map(deadline_ms),
             memory_budget_bytes: spec.memory_budget_bytes,
             threads: u32::try_from(spec.threads.get()).unwrap_or(u32::MAX),
-            require_complete: false,
+            require_complete: spec.require_complete,
             origin: String::new(),
         }
     }
@@ -83,6 +90,8 @@ pub struct ScanProgress {
 /// How far a repository's sync is.
 #[derive(Clone, Debug, Default)]
 pub struct RepositoryProgress {
+    /// Whether the site is there.
+    pub attached: bool,
     /// Files and folders that the walk has come across.
     pub entries_seen: u64,
     /// Whether the walk is at its end.
@@ -124,5 +133,54 @@ pub(crate) struct Scan {
     pub(crate) id: ScanId,
     pub(crate) spec: ScanSpec,
     pub(crate) progress: watch::Sender<ScanProgress>,
-    pub(crate) cancelled: Arc<AtomicBool>,
+    /// Looked at by the analysis.
+    pub(crate) cancelled: AtomicBool,
+    halted: AtomicBool,
+    woken: Notify,
+    /// The indexes that the scan holds on to.
+    pub(crate) pins: Mutex<Vec<Pin>>,
+}
+
+impl Scan {
+    pub(crate) fn new(id: ScanId, spec: ScanSpec) -> Scan {
+        Scan {
+            id,
+            spec,
+            progress: watch::Sender::new(ScanProgress::default()),
+            cancelled: AtomicBool::new(false),
+            halted: AtomicBool::new(false),
+            woken: Notify::new(),
+            pins: Mutex::default(),
+        }
+    }
+
+    /// Stops the scan for good.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.woken.notify_waiters();
+    }
+
+    /// Stops the scan where it is: the next start goes on with it.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        self.cancel();
+    }
+
+    /// Whether the scan was stopped for the next start to go on with.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Relaxed)
+    }
+
+    /// Resolves once the scan is to stop.
+    pub(crate) async fn stopped(&self) {
+        let woken = self.woken.notified();
+        if !self.cancelled.load(Ordering::Relaxed) {
+            woken.await;
+        }
+    }
+
+    /// Holds on to an index for as long as the scan runs.
+    pub(crate) fn hold(&self, pin: Pin) {
+        self.pins.lock().expect("nothing panics while it is held").push(pin);
+    }
 }

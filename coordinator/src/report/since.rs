@@ -1,0 +1,112 @@
+//! What is new, changed or gone between two results: clusters and identical sets, by id and by what they consist of.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Report;
+use crate::error::Error;
+
+/// What came between two results.
+#[derive(Clone, Serialize, Debug, Default)]
+pub struct Changes {
+    /// What is in the later one alone, with an id that the earlier has not.
+    pub new: Vec<Change>,
+    /// What has the same id in both and consists of something else.
+    pub changed: Vec<Change>,
+    /// What is in the earlier one alone.
+    pub gone: Vec<Change>,
+}
+
+/// A cluster or identical set, in few words.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct Change {
+    /// `identical` or `cluster`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// The sites that have documents in it.
+    pub sites: Vec<String>,
+    /// How many documents there are.
+    pub documents: u64,
+    /// Bytes of its contents, each counted once.
+    pub bytes: u64,
+    /// The first document, as `site/repository: path`.
+    pub first: String,
+    /// What it consists of.
+    #[serde(skip)]
+    members: String,
+}
+
+impl Changes {
+    /// Whether nothing came between them.
+    pub fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.changed.is_empty() && self.gone.is_empty()
+    }
+}
+
+impl Report {
+    /// What is new, changed and gone since an earlier result.
+    ///
+    /// # Errors
+    /// When either file cannot be read.
+    pub fn since(&self, earlier: &Report) -> Result<Changes, Error> {
+        let mut before = earlier.digest_rows()?;
+        let mut changes = Changes::default();
+        for (key, now) in self.digest_rows()? {
+            match before.remove(&key) {
+                None => changes.new.push(now),
+                Some(then) if then.members != now.members => changes.changed.push(now),
+                Some(_) => {}
+            }
+        }
+        changes.gone = before.into_values().collect();
+        Ok(changes)
+    }
+
+    fn digest_rows(&self) -> Result<BTreeMap<(&'static str, String), Change>, Error> {
+        let mut rows = BTreeMap::new();
+        self.identical::<Error>(|set| {
+            let mut hasher = blake3::Hasher::new();
+            let mut sites = Vec::new();
+            for document in &set.documents {
+                for part in [&document.site, &document.repository, &document.path] {
+                    hasher.update(part.as_bytes()).update(&[0]);
+                }
+                sites.push(document.site.clone());
+            }
+            sites.sort();
+            sites.dedup();
+            let first = &set.documents[0];
+            let change = Change {
+                kind: "identical",
+                id: set.id.clone(),
+                sites,
+                documents: set.documents.len() as u64,
+                bytes: set.size_bytes,
+                first: format!("{}/{}: {}", first.site, first.repository, first.path),
+                members: hasher.finalize().to_hex().to_string(),
+            };
+            rows.insert(("identical", set.id), change);
+            Ok(())
+        })?;
+        self.clusters::<Error>(|cluster| {
+            let mut sites: Vec<String> = cluster.documents.iter().flat_map(|one| one.sites.clone()).collect();
+            sites.sort();
+            sites.dedup();
+            let first = &cluster.documents[0];
+            let change = Change {
+                kind: "cluster",
+                id: cluster.id.clone(),
+                sites,
+                documents: cluster.documents.iter().map(|one| one.copies).sum(),
+                bytes: cluster.total_bytes,
+                first: format!("{}/{}: {}", first.site, first.repository, first.path),
+                members: cluster.members_digest,
+            };
+            rows.insert(("cluster", cluster.id), change);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}

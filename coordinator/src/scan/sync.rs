@@ -1,0 +1,325 @@
+//! The first step of a scan: every repository's index is brought up to date, however often its site comes and goes.
+//!
+//! A site that is attached gets its assignment at once; one that is away, or goes away, gets it when it comes. What it
+//! pushed before stays, so that nothing is read or sent twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_fingerprint::{Key, KeyFingerprint};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::v1::{self, SyncProgress, SyncSummary};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{Scan, Scans, random_number};
+use crate::error::Error;
+use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
+
+/// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
+const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// What the syncs of a scan came to, in the order of its repositories.
+pub(super) struct Synced {
+    pub(super) targets: Vec<Result<(SealedIndex, SyncSummary), String>>,
+    /// Whether the sites fingerprinted with a key.
+    pub(super) keyed: bool,
+}
+
+/// One repository and how far it is.
+struct Target {
+    site: SiteName,
+    repository: RepositoryName,
+    key: Option<KeyFingerprint>,
+    state: State,
+}
+
+enum State {
+    /// The site is not there, or does not offer the repository.
+    Waiting,
+    Assigned(u64),
+    Ended(Result<(SealedIndex, SyncSummary), String>),
+}
+
+/// The syncs of one scan under way. What is still assigned when it goes is taken back.
+struct Syncing<'a> {
+    scans: &'a Scans,
+    scan: &'a Scan,
+    targets: Vec<Target>,
+    across_parties: bool,
+    agreement: Agreement,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl Scans {
+    /// Syncs every repository of a scan, until the deadline at most.
+    pub(super) async fn sync_all(&self, scan: &Scan, started: i64) -> Result<Synced, Error> {
+        let (events, mut heard) = mpsc::unbounded_channel();
+        let mut syncing = Syncing::new(self, scan, events)?;
+        let deadline = self.deadline(scan, started);
+        let mut changes = self.sessions.changes();
+        loop {
+            // Marked as seen before it is looked at: a site that comes meanwhile is not missed.
+            changes.borrow_and_update();
+            syncing.assign_waiting()?;
+            if syncing.is_over() {
+                break;
+            }
+            tokio::select! {
+                event = heard.recv() => syncing.take(event.expect("the syncing holds a sender"))?,
+                // The sender lives as long as the sessions do.
+                _ = changes.changed() => {}
+                () = until(deadline) => break,
+                () = scan.stopped() => return Err(Error::Cancelled),
+            }
+        }
+        Ok(syncing.finish())
+    }
+
+    /// When the scan goes on without those that are missing. A restart does not put it off.
+    fn deadline(&self, scan: &Scan, started: i64) -> Option<Instant> {
+        let wait = scan.spec.sync_deadline?.min(DEADLINE_MAX);
+        let waited = super::seconds((self.clock)()).saturating_sub(started);
+        let waited = Duration::from_secs(u64::try_from(waited).unwrap_or(0));
+        Instant::now().checked_add(wait.saturating_sub(waited))
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<'a> Syncing<'a> {
+    fn new(scans: &'a Scans, scan: &'a Scan, events: mpsc::UnboundedSender<Event>) -> Result<Syncing<'a>, Error> {
+        let target = |(site, repository): &(SiteName, RepositoryName)| Target {
+            site: site.clone(),
+            repository: repository.clone(),
+            key: None,
+            state: State::Waiting,
+        };
+        let targets: Vec<Target> = scan.spec.repositories.iter().map(target).collect();
+        scan.progress
+            .send_modify(|progress| progress.repositories = vec![super::RepositoryProgress::default(); targets.len()]);
+        let across_parties = scans.crosses_parties(&scan.spec.repositories)?;
+        Ok(Syncing { scans, scan, targets, across_parties, agreement: Agreement::default(), events })
+    }
+
+    fn is_over(&self) -> bool {
+        self.targets.iter().all(|target| matches!(target.state, State::Ended(_)))
+    }
+
+    /// Gives every site that has come its assignment. Sites with different keys are refused before either is asked to read.
+    fn assign_waiting(&mut self) -> Result<(), Error> {
+        let mut come = Vec::new();
+        for (place, target) in self.targets.iter_mut().enumerate() {
+            let attached = self.scans.sessions.attached(&target.site);
+            self.scan.progress.send_if_modified(|progress| {
+                std::mem::replace(&mut progress.repositories[place].attached, attached.is_some()) != attached.is_some()
+            });
+            let Some(attached) = attached else { continue };
+            target.key = Some(attached.key_fingerprint);
+            let waits = matches!(target.state, State::Waiting);
+            if waits && attached.repositories.contains(&target.repository) {
+                come.push(place);
+            }
+        }
+        let keys = self.targets.iter().filter_map(|target| Some((&target.site, target.key?)));
+        self.scans.check_keys(keys)?;
+        let unkeyed = self.targets.iter().any(|target| target.key == Some(Key::none().fingerprint()));
+        if unkeyed && self.across_parties && !self.scan.spec.in_process {
+            self.scans.check_unkeyed_policies(&self.scan.spec.repositories)?;
+        }
+        come.into_iter().for_each(|place| self.assign(place));
+        Ok(())
+    }
+
+    fn assign(&mut self, place: usize) {
+        let spec = &self.scan.spec;
+        let target = &mut self.targets[place];
+        let mut method = v1::MethodSpec::from(&spec.method);
+        method.method_id = spec.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
+        let number = random_number();
+        let assignment = v1::Assignment {
+            assignment: number,
+            repository: target.repository.to_string(),
+            method: Some(method),
+            selection: Some((&spec.selection).into()),
+            follow_symlinks: spec.follow_symlinks,
+            across_parties: self.across_parties,
+            ..v1::Assignment::default()
+        };
+        let wanted = Wanted {
+            method: spec.method,
+            agreement: Arc::clone(&self.agreement),
+            target: place,
+            events: self.events.clone(),
+        };
+        if self.scans.sessions.assign(&target.site, assignment, wanted) {
+            target.state = State::Assigned(number);
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Progress { target, progress } => self.show(target, &progress),
+            Event::Ended { target, outcome } => {
+                let ended = match outcome {
+                    Outcome::Synced(sealed, summary) => Ok((sealed, summary)),
+                    Outcome::Failed(reason) => Err(reason),
+                    Outcome::Estimated(_) => Err("the site only told what a sync would come to".to_owned()),
+                    Outcome::Away => {
+                        tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site went away during its sync: it goes on when it comes back");
+                        self.targets[target].state = State::Waiting;
+                        return Ok(());
+                    }
+                };
+                let shown = ended.as_ref().map(|_| ()).map_err(Clone::clone);
+                self.scan.progress.send_modify(|progress| progress.repositories[target].ended = Some(shown));
+                self.targets[target].state = State::Ended(ended);
+            }
+            Event::Differs { a, a_says, b, b_says } => return Err(Error::Mismatch { a, a_says, b, b_says }),
+        }
+        Ok(())
+    }
+
+    fn show(&self, place: usize, progress: &SyncProgress) {
+        self.scan.progress.send_modify(|all| {
+            let shown = &mut all.repositories[place];
+            shown.entries_seen = progress.entries_seen;
+            shown.walk_finished = progress.walk_finished;
+            shown.documents_done = progress.documents_done;
+            shown.read_bytes = progress.read_bytes;
+            shown.sent_bytes = progress.sent_bytes;
+        });
+    }
+
+    /// What there is now. Who is not done is missing.
+    fn finish(mut self) -> Synced {
+        let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
+        let mut targets = Vec::new();
+        for place in 0..self.targets.len() {
+            let target = &mut self.targets[place];
+            let ended = match std::mem::replace(&mut target.state, State::Waiting) {
+                State::Ended(ended) => ended,
+                State::Waiting => Err(self.scans.why_waiting(&target.site, &target.repository)),
+                State::Assigned(number) => {
+                    self.scans.sessions.cancel(number);
+                    Err("the site was not done in time".to_owned())
+                }
+            };
+            targets.push(ended);
+        }
+        Synced { targets, keyed }
+    }
+}
+
+impl Drop for Syncing<'_> {
+    fn drop(&mut self) {
+        for target in &self.targets {
+            if let State::Assigned(number) = target.state {
+                self.scans.sessions.cancel(number);
+            }
+        }
+    }
+}
+
+impl Scans {
+    /// Refuses at once what is known not to work: keys that differ, repositories that nobody offers, policies.
+    ///
+    /// # Errors
+    /// When the sites that are there now say so.
+    pub(crate) fn check_launch(&self, spec: &super::ScanSpec) -> Result<(), Error> {
+        let mut keys = Vec::new();
+        for (site, repository) in &spec.repositories {
+            let Some(attached) = self.sessions.attached(site) else { continue };
+            if spec.sync && !attached.repositories.contains(repository) {
+                let offered: Vec<String> = attached.repositories.iter().map(ToString::to_string).collect();
+                return Err(Error::Invalid(format!(
+                    "`repositories`: `{site}` offers no `{repository}`; it offers {}",
+                    if offered.is_empty() { "none".to_owned() } else { offered.join(", ") }
+                )));
+            }
+            keys.push((site, attached.key_fingerprint));
+        }
+        if !spec.sync {
+            return Ok(());
+        }
+        self.check_keys(keys.iter().copied())?;
+        let unkeyed = keys.iter().any(|(_, key)| *key == Key::none().fingerprint());
+        if unkeyed && self.crosses_parties(&spec.repositories)? {
+            self.check_unkeyed_policies(&spec.repositories)?;
+        }
+        Ok(())
+    }
+
+    /// Whether sites of more than one party take part.
+    pub(super) fn crosses_parties(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<bool, Error> {
+        let mut parties = std::collections::BTreeSet::new();
+        for (site, _) in repositories {
+            parties.insert(self.store.party_of(site)?.map(|party| party.to_string()));
+        }
+        Ok(parties.len() > 1)
+    }
+
+    /// Whether all these sites have the same key.
+    ///
+    /// # Errors
+    /// When two differ: what they find in common would be nothing.
+    pub(super) fn check_keys<'s>(
+        &self,
+        keys: impl Iterator<Item = (&'s SiteName, KeyFingerprint)>,
+    ) -> Result<(), Error> {
+        let mut keys = keys;
+        let Some((first, first_key)) = keys.next() else { return Ok(()) };
+        let Some((other, other_key)) = keys.find(|(_, key)| *key != first_key) else { return Ok(()) };
+        let says = |key: KeyFingerprint| match key == Key::none().fingerprint() {
+            true => "no key".to_owned(),
+            false => format!("key {key}"),
+        };
+        Err(Error::Mismatch {
+            a: first.to_string(),
+            a_says: says(first_key),
+            b: other.to_string(),
+            b_says: says(other_key),
+        })
+    }
+
+    /// Whether every site takes part in scans across parties without a key.
+    ///
+    /// # Errors
+    /// When one does not.
+    pub(super) fn check_unkeyed_policies(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<(), Error> {
+        for (site, _) in repositories {
+            let known = self.sessions.attached(site).map(|attached| attached.unkeyed_across_parties);
+            let agrees = match known {
+                Some(agrees) => agrees,
+                // Away: what it said last, and when it comes it is asked again.
+                None => {
+                    let seen = self.store.seen(site)?;
+                    seen.unkeyed_across_parties || seen.last_heard == 0
+                }
+            };
+            if !agrees {
+                return Err(Error::Refused(format!(
+                    "the scan crosses parties without a key, and `{site}` does not take part in such scans: give all sites a \
+                     key, or let its policy say unkeyed_across_parties = true"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a site that is waited for has nothing to do.
+    pub(super) fn why_waiting(&self, site: &SiteName, repository: &RepositoryName) -> String {
+        match self.sessions.attached(site) {
+            None => "the site did not come in time".to_owned(),
+            Some(attached) if !attached.repositories.contains(repository) => {
+                "the site does not offer this repository".to_owned()
+            }
+            Some(_) => "the site was not done in time".to_owned(),
+        }
+    }
+}

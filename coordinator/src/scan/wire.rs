@@ -1,0 +1,158 @@
+//! A scan as somebody asks for it, checked: what exists as a [`ScanSpec`] can be carried out.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use cognate_fingerprint::Method;
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::{RepositoryName, SiteName, one_line};
+use cognate_proto::selection::Selection;
+use cognate_proto::v1;
+use cognate_similarity::Thresholds;
+
+use super::ScanSpec;
+use crate::error::Error;
+
+/// The least working memory of an analysis.
+const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
+/// How many repositories one scan may name.
+const REPOSITORIES_MAX: usize = 4096;
+
+/// What a coordinator gives to an analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct AnalysisLimits {
+    /// Working memory where none is asked for, and the most that can be had.
+    pub memory_budget_bytes: u64,
+    /// Threads where none are asked for, and the most that can be had.
+    pub threads: NonZeroUsize,
+}
+
+impl ScanSpec {
+    /// Checks what somebody asks for.
+    ///
+    /// # Errors
+    /// When a field makes no sense; it is named.
+    pub(crate) fn from_wire(spec: &v1::ScanSpec, limits: &AnalysisLimits) -> Result<ScanSpec, Error> {
+        let refused = |field: &str, why: &dyn std::fmt::Display| {
+            Error::Invalid(format!("`{field}`: {}", one_line(&why.to_string())))
+        };
+        let repositories = repositories(&spec.repositories)?;
+        let method = spec.method.as_ref().ok_or_else(|| refused("method", &"it is missing"))?;
+        let method = Method::try_from(method).map_err(|error| refused("method", &error))?;
+        let thresholds = Thresholds {
+            min_shared_bytes: spec.min_shared_bytes,
+            min_containment: spec.min_containment.parse().map_err(|error| refused("min_containment", &error))?,
+        };
+        let selection = spec.selection.clone().unwrap_or_default();
+        let selection = Selection::try_from(selection).map_err(|error| refused("selection", &error))?.rule().clone();
+        let memory_budget_bytes = match spec.memory_budget_bytes {
+            0 => limits.memory_budget_bytes,
+            bytes if bytes < MEMORY_BUDGET_BYTES_LEAST => {
+                return Err(refused("memory_budget", &"it must be at least 32MiB"));
+            }
+            bytes if bytes > limits.memory_budget_bytes => {
+                let most = limits.memory_budget_bytes;
+                return Err(refused(
+                    "memory_budget",
+                    &format!("this coordinator gives at most {most} bytes to an analysis"),
+                ));
+            }
+            bytes => bytes,
+        };
+        let asked = usize::try_from(spec.threads).ok().and_then(NonZeroUsize::new);
+        if spec.origin.len() > TEXT_BYTES_MAX {
+            return Err(refused("origin", &"it is too long"));
+        }
+        Ok(ScanSpec {
+            repositories,
+            method,
+            method_id: None,
+            thresholds,
+            across_only: spec.across_only,
+            selection,
+            follow_symlinks: spec.follow_symlinks,
+            keyed: false,
+            sync: !spec.no_sync,
+            sync_deadline: spec.sync_deadline_ms.map(Duration::from_millis),
+            memory_budget_bytes,
+            threads: asked.unwrap_or(limits.threads).min(limits.threads),
+            require_complete: spec.require_complete,
+            in_process: false,
+        })
+    }
+}
+
+fn repositories(named: &[v1::RepositoryRef]) -> Result<Vec<(SiteName, RepositoryName)>, Error> {
+    let refused = |why: &dyn std::fmt::Display| Error::Invalid(format!("`repositories`: {why}"));
+    if named.is_empty() {
+        return Err(refused(&"a scan needs at least one"));
+    }
+    if named.len() > REPOSITORIES_MAX {
+        return Err(refused(&format!("{} are more than {REPOSITORIES_MAX}", named.len())));
+    }
+    let mut repositories = Vec::new();
+    for one in named {
+        let site: SiteName = one.site.parse().map_err(|error| refused(&error))?;
+        let repository: RepositoryName = one.repository.parse().map_err(|error| refused(&error))?;
+        if repositories.contains(&(site.clone(), repository.clone())) {
+            return Err(refused(&format!("{site}/{repository} is named twice")));
+        }
+        repositories.push((site, repository));
+    }
+    Ok(repositories)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 1 << 30, threads: NonZeroUsize::MIN };
+
+    fn spec() -> v1::ScanSpec {
+        let place = |site: &str| v1::RepositoryRef { site: site.into(), repository: "kb".into() };
+        v1::ScanSpec {
+            repositories: vec![place("paris"), place("tokyo")],
+            method: Some(v1::MethodSpec {
+                name: "tttd".into(),
+                view: "raw".into(),
+                chunk_bytes: 1000,
+                method_id: vec![],
+            }),
+            min_shared_bytes: 16_384,
+            min_containment: "0.5".into(),
+            sync_deadline_ms: Some(1500),
+            ..v1::ScanSpec::default()
+        }
+    }
+
+    fn check(change: impl FnOnce(&mut v1::ScanSpec), field: &str) {
+        let mut spec = spec();
+        change(&mut spec);
+        let error = ScanSpec::from_wire(&spec, &LIMITS).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{field}`")), "{field}: {error}");
+    }
+
+    #[test]
+    fn what_makes_sense_survives_the_wire_both_ways() {
+        let checked = ScanSpec::from_wire(&spec(), &LIMITS).unwrap();
+        assert_eq!(checked.sync_deadline, Some(Duration::from_millis(1500)));
+        assert_eq!((checked.memory_budget_bytes, checked.threads.get()), (1 << 30, 1));
+        let again = ScanSpec::from_wire(&v1::ScanSpec::from(&checked), &LIMITS).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{checked:?}"));
+    }
+
+    #[test]
+    fn every_field_that_makes_no_sense_is_named() {
+        check(|spec| spec.repositories.clear(), "repositories");
+        check(|spec| spec.repositories[1] = spec.repositories[0].clone(), "repositories");
+        check(|spec| spec.repositories[0].site = "../etc".into(), "repositories");
+        check(|spec| spec.method = None, "method");
+        check(|spec| spec.method.as_mut().unwrap().chunk_bytes = 3, "method");
+        check(|spec| spec.method.as_mut().unwrap().name = "magic".into(), "method");
+        check(|spec| spec.min_containment = "1.5".into(), "min_containment");
+        check(|spec| spec.memory_budget_bytes = 1, "memory_budget");
+        check(|spec| spec.memory_budget_bytes = u64::MAX, "memory_budget");
+        let pattern = v1::SelectionSpec { include: vec!["[".into()], ..v1::SelectionSpec::default() };
+        check(|spec| spec.selection = Some(pattern), "selection");
+    }
+}
