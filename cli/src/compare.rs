@@ -11,6 +11,7 @@ use anyhow::{Context as _, anyhow};
 use cognate_coordinator::report::Report;
 use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, ScanEnd, ScanSpec};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
 
@@ -180,6 +181,9 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         key: plan.key.clone(),
         threads: plan.spec.threads,
         clock: now,
+        policy: Policy::everything(),
+        ledger: None,
+        presence: None,
     }
 }
 

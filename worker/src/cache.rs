@@ -19,6 +19,9 @@ use crate::stamp::Stamp;
 /// The version of the rows. A newer one is refused, an older one would be migrated.
 const SCHEMA: u32 = 1;
 const SCHEMA_KEY: &[u8] = b"schema";
+const COMPACTED_KEY: &[u8] = b"compacted";
+/// How many rows are written at a time when many are.
+const REWRITTEN_AT_A_TIME: usize = 4096;
 /// How much of the cache sled may keep in memory.
 const MEMORY_BYTES: u64 = 32 << 20;
 
@@ -78,7 +81,7 @@ impl Cache {
     pub(crate) fn open(folder: &Path) -> Result<Cache, SiteError> {
         match open_db(folder) {
             Ok(cache) => cache.checked(folder),
-            Err(OpenError::Locked) => Err(SiteError::Locked { path: folder.to_owned() }),
+            Err(OpenError::Locked) => Err(SiteError::Locked { path: folder.to_owned(), pid: None }),
             Err(OpenError::Refused(source)) => Err(SiteError::State { path: folder.to_owned(), source }),
             Err(OpenError::Damaged(reason)) => {
                 let aside = set_aside(folder)?;
@@ -87,7 +90,7 @@ impl Cache {
                     aside = %aside.display(),
                     "the cache is damaged and was set aside; documents will be read again"
                 );
-                open_db(folder).map_err(|_| SiteError::Locked { path: folder.to_owned() })?.checked(folder)
+                open_db(folder).map_err(|_| SiteError::Locked { path: folder.to_owned(), pid: None })?.checked(folder)
             }
         }
     }
@@ -129,6 +132,49 @@ impl Cache {
     pub(crate) fn documents_at_last_sync(&self, repository: &RepositoryName) -> u64 {
         let value = self.roots.get(repository.as_str()).ok().flatten();
         value.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes)).unwrap_or(0)
+    }
+
+    /// Hands every row to `each`, which may say what it is to be instead. Rows that cannot be read are removed.
+    pub(crate) fn rewrite(&self, mut each: impl FnMut(&mut Known) -> std::io::Result<bool>) -> std::io::Result<()> {
+        let mut batch = sled::Batch::default();
+        let mut changed = 0;
+        for row in self.rows.iter() {
+            let (key, value) = row.map_err(std::io::Error::other)?;
+            match decode(&value) {
+                None => batch.remove(key),
+                Some(mut known) => {
+                    if !each(&mut known)? {
+                        continue;
+                    }
+                    batch.insert(key, encode(&known));
+                }
+            }
+            changed += 1;
+            if changed % REWRITTEN_AT_A_TIME == 0 {
+                self.rows.apply_batch(std::mem::take(&mut batch)).map_err(std::io::Error::other)?;
+            }
+        }
+        self.rows.apply_batch(batch).map_err(std::io::Error::other)?;
+        self.db.flush().map_err(std::io::Error::other)?;
+        Ok(())
+    }
+
+    /// How large the lists were after they were last compacted: bytes and files.
+    pub(crate) fn lists_after_compaction(&self) -> (u64, u64) {
+        let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_be_bytes);
+        let value = self.db.get(COMPACTED_KEY).ok().flatten();
+        let numbers = value.and_then(|value| {
+            let (bytes, files) = value.split_at_checked(8)?;
+            Some((number(bytes)?, number(files)?))
+        });
+        numbers.unwrap_or_default()
+    }
+
+    pub(crate) fn set_lists_after_compaction(&self, bytes: u64, files: u64) {
+        let value = [bytes.to_be_bytes(), files.to_be_bytes()].concat();
+        if let Err(error) = self.db.insert(COMPACTED_KEY, value) {
+            tracing::warn!(%error, "the cache cannot be written; lists will be compacted again");
+        }
     }
 
     /// Remembers how many documents the repository holds, and brings all that was remembered to the disk.

@@ -1,6 +1,7 @@
 //! One document: open it safely, read it once, see whether it held still, and say what it came to.
 
 use std::io::{self, Read as _};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use cognate_fingerprint::{Content, Fingerprinter};
@@ -12,6 +13,7 @@ use cognate_proto::v1::{ChunkTable, FileClass};
 
 use crate::census::Head;
 use crate::lists::{Lists, Location};
+use crate::pace::{Pace, Paced};
 use crate::root::{Root, state_of};
 use crate::stamp::Stamp;
 
@@ -55,6 +57,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) clock: fn() -> SystemTime,
+    pub(crate) pace: &'a Pace,
+    pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl Reader<'_> {
@@ -91,7 +95,8 @@ impl Reader<'_> {
             return Ok(Reading::NotSelected);
         }
         // A file that grows as fast as it is read would never end: what it held when it was opened is read, and no more.
-        let mut head = Head::new((&file).take(stamp.length_bytes));
+        let paced = Paced::new((&file).take(stamp.length_bytes), self.pace, self.cancelled);
+        let mut head = Head::new(paced);
         let mut spool = Spool::new(self.lists);
         let content = match self.fingerprinter.read(&mut head, |chunk| spool.push(&chunk)) {
             Ok(content) => content,
@@ -182,6 +187,8 @@ mod tests {
             selection: &selection,
             fingerprinter: Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none()),
             clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
+            pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
+            cancelled: &AtomicBool::new(false),
         };
         with(reader.read(&DocumentPath::new(b"file").unwrap()).unwrap(), &lists);
     }

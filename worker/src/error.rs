@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use cognate_proto::name::RepositoryName;
 
+use crate::ledger::LedgerError;
+
 /// Why a site cannot work at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
@@ -16,11 +18,23 @@ pub enum SiteError {
         /// The cause.
         source: io::Error,
     },
-    /// Another process has the state open.
-    #[error("the state folder `{}` is in use by another process", path.display())]
-    Locked {
+    /// The state folder is not as it must be, with what mends it.
+    #[error("the state folder `{}` {problem}: {cure}", path.display())]
+    Unfit {
         /// The folder.
         path: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        cure: String,
+    },
+    /// Another process has the state open.
+    #[error("the state folder `{}` is in use by another process{}", path.display(), pid.as_ref().map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Locked {
+        /// The lock, or the folder that it stands for.
+        path: PathBuf,
+        /// Which process, where it says so.
+        pid: Option<u32>,
     },
     /// A newer version wrote the state.
     #[error("the state folder `{}` was written by a newer version ({found}; this one reads {known}): upgrade, or use another folder", path.display())]
@@ -33,8 +47,37 @@ pub enum SiteError {
         known: u32,
     },
     /// The coordinator ended the session or cannot be reached.
-    #[error("the session with the coordinator failed: {0}")]
+    #[error("the session with the coordinator failed: {}", said(.0))]
     Session(Box<tonic::Status>),
+    /// The coordinator did what it may not do. What was sent until then stays as it was.
+    #[error("the coordinator broke the protocol: {0}")]
+    Violation(String),
+    /// Nothing was heard of the coordinator for too long.
+    #[error("nothing was heard of the coordinator for {seconds} s")]
+    Silent {
+        /// How long.
+        seconds: u64,
+    },
+    /// What leaves cannot be written down.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// What a status says, in one line, also where the other side gave no words.
+pub(crate) fn said(status: &tonic::Status) -> String {
+    let mut said = status.code().description().to_owned();
+    if !status.message().is_empty() {
+        said = status.message().to_owned();
+    }
+    let mut source = std::error::Error::source(status);
+    while let Some(cause) = source {
+        let cause_said = cause.to_string();
+        if !said.contains(&cause_said) {
+            said = format!("{said}: {cause_said}");
+        }
+        source = cause.source();
+    }
+    cognate_proto::name::one_line(&said)
 }
 
 /// Why a repository could not be synced. Its last index stays as it was.
@@ -82,9 +125,18 @@ pub enum SyncError {
         /// The cause.
         source: io::Error,
     },
+    /// This site's policy does not allow what was asked for.
+    #[error("this site's policy does not allow it: {0}")]
+    Policy(String),
     /// The coordinator refused or went away.
-    #[error("the push was ended by the coordinator: {}", .0.message())]
+    #[error("the push was ended by the coordinator: {}", said(.0))]
     Push(Box<tonic::Status>),
+    /// The coordinator did what it may not do.
+    #[error("the coordinator broke the protocol: {0}")]
+    Violation(String),
+    /// What leaves cannot be written down.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The coordinator does not have what it acknowledged; twice in a row.
     #[error("the coordinator's index does not agree with this site's, even when begun anew")]
     Disagreement,

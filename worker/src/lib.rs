@@ -7,18 +7,33 @@
 //! This crate knows nothing of how similarity is found.
 
 mod attach;
+mod backoff;
+mod board;
 mod cache;
 mod census;
+mod compaction;
 mod document;
 mod error;
+mod estimate;
+mod failpoint;
+pub mod ledger;
 mod lists;
 mod outbox;
+mod outgoing;
+mod pace;
+pub mod policy;
 mod push;
+pub mod rehearsal;
 mod root;
 mod stamp;
+pub mod state;
 mod sync;
 mod walk;
 
 pub use attach::run;
+pub use board::{Doing, Done, SessionStatus, Status, Unreadable, left_behind};
 pub use error::{SiteError, SyncError};
-pub use sync::{Counters, Site, SiteConfig};
+pub use outgoing::Uplink;
+pub use sync::{Counters, Presence, Site, SiteConfig};
+
+pub(crate) use failpoint::failpoint;

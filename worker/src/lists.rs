@@ -74,6 +74,19 @@ impl Lists {
         std::fs::remove_file(self.path(file))
     }
 
+    /// The files there are, with their sizes.
+    pub(crate) fn files(&self) -> io::Result<Vec<(u64, u64)>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
+                files.push((number, entry.metadata()?.len()));
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
     fn path(&self, file: u64) -> PathBuf {
         self.folder.join(file.to_string())
     }

@@ -1,21 +1,27 @@
 //! The push stream as the sync sees it: hand over a batch, wait while too much is under way, hear what is durable.
+//!
+//! What the coordinator says is held against what was sent: an acknowledgement of something else, or a step back, ends
+//! the session. Silence ends a push, slowness does not.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use cognate_proto::batch::body_digest;
-use cognate_proto::limits::{MESSAGE_BYTES_MAX, WINDOW_BATCHES, WINDOW_BYTES};
+use cognate_proto::limits::{WINDOW_BATCHES, WINDOW_BYTES};
 use cognate_proto::root::Root;
 use cognate_proto::v1::push_request::Message as Up;
 use cognate_proto::v1::push_response::Message as Down;
-use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{Batch, OpenIndex, PushRequest, PushResponse, Seal};
 use prost::Message as _;
+use prost::bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::mpsc::error::TryRecvError;
 use tonic::Status;
-use tonic::transport::Channel;
+
+use crate::ledger::{IndexEntry, LedgerError};
+use crate::outgoing::{Outgoing, Uplink};
 
 /// How long the coordinator may be silent while something is waited for.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -23,15 +29,35 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How long it may take to open an index: a large one is read first.
 const OPENING_MAX: Duration = Duration::from_secs(600);
 
+/// How often a wait looks whether somebody wants to stop.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The connection that a push goes over, and how it is told to hurry or to stop.
+pub(crate) struct Link {
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) uplink: Uplink,
+    /// How many bytes may be under way, by the coordinator's latest word.
+    pub(crate) credit: Arc<AtomicU64>,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
 /// One push, driven from a thread that may block.
 pub(crate) struct Push {
-    requests: mpsc::Sender<PushRequest>,
-    responses: Receiver<Result<PushResponse, Status>>,
+    runtime: tokio::runtime::Handle,
+    requests: Outgoing<PushRequest>,
+    responses: mpsc::Receiver<Result<PushResponse, Status>>,
+    credit: Arc<AtomicU64>,
+    cancelled: Arc<AtomicBool>,
+    /// Which index, as the ledger names it.
+    index: IndexEntry,
     /// The batches under way: number and size.
     under_way: VecDeque<(u64, u64)>,
     under_way_bytes: u64,
     window_bytes: u64,
     sent_bytes: u64,
+    /// The last batch that is durable, by the coordinator's word.
+    committed: u64,
+    last_sent: u64,
 }
 
 /// What the coordinator holds of the index.
@@ -40,12 +66,26 @@ pub(crate) struct Opened {
     pub(crate) root: Root,
 }
 
+/// What a batch holds, for the ledger.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) documents: u64,
+    pub(crate) contents: u64,
+    pub(crate) chunks: u64,
+}
+
 /// Why a batch could not be got across.
 pub(crate) enum PushError {
     /// The coordinator ended the stream.
     Status(Status),
     /// Documents refer to contents that the coordinator does not have.
     UnknownContents,
+    /// The coordinator said what cannot be.
+    Violation(String),
+    /// It could not be written down what was to be sent.
+    Ledger(LedgerError),
+    /// Somebody asked to stop.
+    Cancelled,
 }
 
 impl From<Status> for PushError {
@@ -54,42 +94,42 @@ impl From<Status> for PushError {
     }
 }
 
+impl From<LedgerError> for PushError {
+    fn from(error: LedgerError) -> PushError {
+        PushError::Ledger(error)
+    }
+}
+
 impl Push {
     /// Opens the stream and the index.
-    pub(crate) fn open(
-        runtime: &tokio::runtime::Handle,
-        channel_to: &Channel,
-        open: OpenIndex,
-    ) -> Result<(Push, Opened), Status> {
-        let (requests, outgoing) = mpsc::channel(4);
-        let (incoming, responses) = channel();
-        let mut client = WorkerClient::new(channel_to.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX);
-        runtime.spawn(async move {
-            let mut stream = match client.push(ReceiverStream::new(outgoing)).await {
-                Ok(response) => response.into_inner(),
-                Err(status) => return drop(incoming.send(Err(status))),
-            };
-            while let Some(message) = stream.message().await.transpose() {
-                let failed = message.is_err();
-                if incoming.send(message).is_err() || failed {
-                    return;
-                }
-            }
-        });
+    pub(crate) fn open(link: &Link, open: OpenIndex) -> Result<(Push, Opened), PushError> {
+        let (requests, responses) = link.uplink.push(&link.runtime);
         let mut push = Push {
+            runtime: link.runtime.clone(),
             requests,
             responses,
+            credit: Arc::clone(&link.credit),
+            cancelled: Arc::clone(&link.cancelled),
+            index: IndexEntry {
+                repository: open.repository.clone(),
+                method_id: open.method_id.clone(),
+                epoch: open.epoch,
+                ..IndexEntry::default()
+            },
             under_way: VecDeque::new(),
             under_way_bytes: 0,
             window_bytes: WINDOW_BYTES,
             sent_bytes: 0,
+            committed: 0,
+            last_sent: 0,
         };
-        push.send(Up::Open(open))?;
+        push.send(Up::Open(open), IndexEntry::default())?;
         match push.wait_for(OPENING_MAX)? {
             Down::Opened(opened) => {
                 let root = Root::from_bytes(&opened.root).ok_or_else(|| unexpected("a root of another length"))?;
                 // A coordinator may ask for a smaller window, never for one that the site's memory is not made for.
                 push.window_bytes = opened.window_bytes.clamp(1, WINDOW_BYTES);
+                (push.committed, push.last_sent) = (opened.committed_sequence, opened.committed_sequence);
                 Ok((push, Opened { committed_sequence: opened.committed_sequence, root }))
             }
             _ => Err(unexpected("no answer to the opening")),
@@ -102,101 +142,158 @@ impl Push {
     }
 
     /// Sends a batch, after waiting for room in the window.
-    pub(crate) fn batch(&mut self, sequence: u64, body: prost::bytes::Bytes) -> Result<(), PushError> {
+    pub(crate) fn batch(&mut self, sequence: u64, body: Bytes, counts: Counts) -> Result<(), PushError> {
         let body_bytes = body.len() as u64;
         while let Some(message) = self.poll()? {
             self.take_ack(&message)?;
         }
-        while !self.under_way.is_empty()
-            && (self.under_way_bytes + body_bytes > self.window_bytes || self.under_way.len() >= WINDOW_BATCHES)
-        {
+        while !self.under_way.is_empty() && self.is_full(body_bytes) {
             let message = self.wait()?;
             self.take_ack(&message)?;
         }
         self.under_way.push_back((sequence, body_bytes));
         self.under_way_bytes += body_bytes;
+        self.last_sent = sequence;
         let digest = body_digest(&body).to_vec();
-        Ok(self.send(Up::Batch(Batch { sequence, digest, body }))?)
+        let index = IndexEntry {
+            sequence,
+            body_bytes,
+            body_digest: digest.clone(),
+            documents: counts.documents,
+            contents: counts.contents,
+            chunks: counts.chunks,
+            ..IndexEntry::default()
+        };
+        self.send(Up::Batch(Batch { sequence, digest, body }), index)?;
+        crate::failpoint!("worker.after_send");
+        Ok(())
+    }
+
+    fn is_full(&self, body_bytes: u64) -> bool {
+        let window_bytes = self.window_bytes.min(self.credit.load(Ordering::Relaxed));
+        self.under_way_bytes + body_bytes > window_bytes || self.under_way.len() >= WINDOW_BATCHES
     }
 
     /// Ends the push, and waits until the coordinator has let go of the index.
     pub(crate) fn close(self) {
-        drop(self.requests);
+        let Push { requests, mut responses, runtime, cancelled, .. } = self;
+        drop(requests);
+        let end = Instant::now() + SILENCE_MAX;
         // Whatever it still says, or why it ends, does not matter any more.
-        while let Ok(Ok(_)) = self.responses.recv_timeout(SILENCE_MAX) {}
+        while !cancelled.load(Ordering::Relaxed) && Instant::now() < end {
+            match runtime.block_on(async { tokio::time::timeout(LOOK_INTERVAL, responses.recv()).await }) {
+                Ok(Some(Ok(_))) | Err(_) => {}
+                Ok(Some(Err(_)) | None) => return,
+            }
+        }
     }
 
     /// Says that all is sent, and waits until the coordinator has it all and comes to the same root.
     pub(crate) fn seal(&mut self, sequence: u64, root: Root, canary: [u8; 16]) -> Result<u64, PushError> {
-        self.send(Up::Seal(Seal { sequence, root: root.to_bytes().to_vec(), canary: canary.to_vec() }))?;
+        let index = IndexEntry { sequence, ..IndexEntry::default() };
+        let seal = Seal { sequence, root: root.to_bytes().to_vec(), canary: canary.to_vec() };
+        self.send(Up::Seal(seal), index)?;
         loop {
             match self.wait()? {
                 Down::Sealed(sealed) if sealed.root == root.to_bytes() && sealed.sequence == sequence => {
                     return Ok(self.sent_bytes);
                 }
-                Down::Sealed(_) => return Err(unexpected("a seal over something else").into()),
+                Down::Sealed(_) => return Err(unexpected("a seal over something else")),
                 message => self.take_ack(&message)?,
             }
         }
     }
 
     fn take_ack(&mut self, message: &Down) -> Result<(), PushError> {
-        let Down::Ack(ack) = message else { return Err(unexpected("a message out of turn").into()) };
+        let Down::Ack(ack) = message else { return Err(unexpected("a message out of turn")) };
         if !ack.unknown_contents.is_empty() {
             return Err(PushError::UnknownContents);
         }
-        let last = self.under_way.back().map_or(0, |(sequence, _)| *sequence);
-        if ack.committed_sequence > last && !self.under_way.is_empty() {
-            return Err(unexpected("an acknowledgement of what was not sent").into());
+        if ack.committed_sequence > self.last_sent {
+            return Err(unexpected("an acknowledgement of what was not sent"));
         }
+        if ack.committed_sequence < self.committed {
+            return Err(unexpected("an acknowledgement that takes an earlier one back"));
+        }
+        self.committed = ack.committed_sequence;
         while self.under_way.front().is_some_and(|(sequence, _)| *sequence <= ack.committed_sequence) {
             let (_, body_bytes) = self.under_way.pop_front().expect("looked at above");
             self.under_way_bytes -= body_bytes;
         }
+        crate::failpoint!("worker.after_ack");
         Ok(())
     }
 
-    fn send(&mut self, message: Up) -> Result<(), Status> {
+    fn send(&mut self, message: Up, index: IndexEntry) -> Result<(), PushError> {
         let request = PushRequest { message: Some(message) };
-        self.sent_bytes += request.encoded_len() as u64;
-        if self.requests.blocking_send(request).is_ok() {
-            return Ok(());
+        let length_bytes = request.encoded_len() as u64;
+        let IndexEntry { repository, method_id, epoch, .. } = &self.index;
+        let (repository, method_id, epoch) = (repository.clone(), method_id.clone(), *epoch);
+        let index = || Some(IndexEntry { repository, method_id, epoch, ..index });
+        let end = Instant::now() + SILENCE_MAX;
+        // Without room the transport is stuck: what is heard meanwhile says whether it will come.
+        let requests = &self.requests;
+        loop {
+            if let Some(permit) = requests.try_reserve() {
+                permit.push(request, index)?;
+                self.sent_bytes += length_bytes;
+                return Ok(());
+            }
+            let room =
+                async { tokio::time::timeout(LOOK_INTERVAL, requests.reserve()).await.map(|room| room.is_some()) };
+            match self.runtime.block_on(room) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) if self.cancelled.load(Ordering::Relaxed) => return Err(PushError::Cancelled),
+                Err(_) if Instant::now() >= end => return Err(silent(SILENCE_MAX)),
+                Err(_) => {}
+            }
         }
         // The stream is gone; why, the other direction knows.
-        match self.responses.recv_timeout(SILENCE_MAX) {
-            Ok(Err(status)) => Err(status),
-            _ => Err(Status::unavailable("the stream was closed")),
+        loop {
+            self.wait()?;
         }
     }
 
-    fn wait(&mut self) -> Result<Down, Status> {
+    fn wait(&mut self) -> Result<Down, PushError> {
         self.wait_for(SILENCE_MAX)
     }
 
-    fn wait_for(&mut self, longest: Duration) -> Result<Down, Status> {
-        match self.responses.recv_timeout(longest) {
-            Ok(message) => content(message?),
-            Err(RecvTimeoutError::Timeout) => Err(Status::deadline_exceeded(format!(
-                "nothing was heard of the coordinator for {} s",
-                longest.as_secs()
-            ))),
-            Err(RecvTimeoutError::Disconnected) => Err(Status::unavailable("the stream was closed")),
+    fn wait_for(&mut self, longest: Duration) -> Result<Down, PushError> {
+        let end = Instant::now() + longest;
+        loop {
+            let responses = &mut self.responses;
+            match self.runtime.block_on(async { tokio::time::timeout(LOOK_INTERVAL, responses.recv()).await }) {
+                Ok(Some(message)) => return content(message?),
+                Ok(None) => return Err(closed()),
+                Err(_) if self.cancelled.load(Ordering::Relaxed) => return Err(PushError::Cancelled),
+                Err(_) if Instant::now() >= end => return Err(silent(longest)),
+                Err(_) => {}
+            }
         }
     }
 
-    fn poll(&mut self) -> Result<Option<Down>, Status> {
+    fn poll(&mut self) -> Result<Option<Down>, PushError> {
         match self.responses.try_recv() {
             Ok(message) => content(message?).map(Some),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Status::unavailable("the stream was closed")),
+            Err(TryRecvError::Disconnected) => Err(closed()),
         }
     }
 }
 
-fn content(response: PushResponse) -> Result<Down, Status> {
+fn content(response: PushResponse) -> Result<Down, PushError> {
     response.message.ok_or_else(|| unexpected("an empty message"))
 }
 
-fn unexpected(what: &str) -> Status {
-    Status::invalid_argument(format!("the coordinator sent {what}"))
+fn unexpected(what: &str) -> PushError {
+    PushError::Violation(format!("it sent {what}"))
+}
+
+fn silent(longest: Duration) -> PushError {
+    Status::deadline_exceeded(format!("nothing was heard of the coordinator for {} s", longest.as_secs())).into()
+}
+
+fn closed() -> PushError {
+    Status::unavailable("the stream was closed").into()
 }

@@ -12,8 +12,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant, SystemTime};
 
 use cognate_fingerprint::{Key, Method, MethodId};
 use cognate_proto::batch::DocumentState;
@@ -21,14 +21,17 @@ use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount, SyncSummary};
-use tonic::transport::Channel;
 
+use crate::board::Board;
 use crate::cache::{Cache, Known};
 use crate::document::{Fingerprinted, Reader, Reading};
 use crate::error::{SiteError, SyncError};
+use crate::ledger::Ledger;
 use crate::lists::Lists;
 use crate::outbox::Outbox;
-use crate::push::{Push, PushError};
+use crate::pace::Pace;
+use crate::policy::Policy;
+use crate::push::{Link, Push, PushError};
 use crate::root::{Root, state_of};
 use crate::stamp::Stamp;
 use crate::walk::{Entry, Skipped, walk};
@@ -37,6 +40,9 @@ use crate::walk::{Entry, Skipped, walk};
 const ENTRIES_AT_A_TIME: usize = 32;
 /// How many such handfuls may wait between two stages.
 const HANDFULS_WAITING: usize = 16;
+
+/// How often the cache is asked for while another part of this process is letting go of it.
+const CACHE_OPENINGS_MAX: usize = 50;
 
 /// What a site is told at its start.
 #[derive(Clone, Debug)]
@@ -53,13 +59,35 @@ pub struct SiteConfig {
     pub threads: NonZeroUsize,
     /// The clock by which a file counts as just touched.
     pub clock: fn() -> SystemTime,
+    /// What the site agrees to.
+    pub policy: Policy,
+    /// Where it is written down what leaves; `None` where both sides are one process.
+    pub ledger: Option<Arc<Ledger>>,
+    /// How the site shows that it is there; `None` where both sides are one process.
+    pub presence: Option<Presence>,
+}
+
+/// Which start of which site this is, and that it must be heard of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Presence {
+    /// How often the site has been started with its state.
+    pub generation: u64,
+    /// Chosen at random by this process.
+    pub instance: u64,
 }
 
 /// A site with its records open.
 pub struct Site {
     pub(crate) config: SiteConfig,
+    pub(crate) pace: Pace,
+    pub(crate) board: Board,
+    /// Syncs are carried out one after the other: each uses all threads that the site allows.
+    pub(crate) turn: Arc<tokio::sync::Semaphore>,
     lists: Lists,
-    cache: Option<Cache>,
+    /// The cache, for as long as somebody uses it; it is opened again for the next.
+    cache: Mutex<Weak<Cache>>,
+    /// What keeps the cache open between syncs, where that is wanted.
+    _held: Option<Arc<Cache>>,
     /// Files of lists that could not be read: what is remembered as being in them is not known.
     lost_lists: Mutex<HashSet<u64>>,
 }
@@ -92,10 +120,25 @@ pub(crate) struct Job {
     pub(crate) follow_symlinks: bool,
 }
 
-/// The connection that a push goes over.
-pub(crate) struct Link<'a> {
-    pub(crate) runtime: &'a tokio::runtime::Handle,
-    pub(crate) channel: &'a Channel,
+/// What a sync came to.
+pub(crate) struct Finished {
+    pub(crate) summary: SyncSummary,
+    /// How many documents the index holds.
+    pub(crate) documents: u64,
+    /// How many could not be read, and the first of them.
+    pub(crate) unreadable: u64,
+    pub(crate) unreadable_documents: Vec<(DocumentPath, DocumentState)>,
+    /// How fast documents were read, where enough were.
+    pub(crate) bytes_per_second: Option<u64>,
+}
+
+/// What one sync works with.
+struct Work<'a> {
+    job: &'a Job,
+    root: &'a Root,
+    cache: Option<&'a Cache>,
+    counters: &'a Counters,
+    cancelled: &'a AtomicBool,
 }
 
 /// A document with what the readers found out about it.
@@ -124,25 +167,73 @@ impl Site {
         let state = |source| SiteError::State { path: config.state_dir.clone(), source };
         std::fs::create_dir_all(&config.state_dir).map_err(state)?;
         let lists = Lists::open(&config.state_dir.join("lists")).map_err(state)?;
-        let cache = config.remember.then(|| Cache::open(&config.state_dir.join("cache"))).transpose()?;
-        Ok(Site { config, lists, cache, lost_lists: Mutex::default() })
+        // Opened once in any case, so that what is wrong with it shows at the start. A daemon is idle most of the time,
+        // and lets go of it.
+        let cache = config.remember.then(|| Cache::open(&config.state_dir.join("cache")).map(Arc::new)).transpose()?;
+        let is_daemon = config.presence.is_some();
+        let board = Board::new(is_daemon.then_some(config.state_dir.as_path()), config.clock);
+        Ok(Site {
+            pace: Pace::new(&config.policy, config.clock),
+            board,
+            turn: Arc::new(tokio::sync::Semaphore::new(1)),
+            lists,
+            cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
+            _held: cache.filter(|_| !is_daemon),
+            lost_lists: Mutex::default(),
+            config,
+        })
+    }
+
+    /// The cache, open for as long as the answer is held.
+    pub(crate) fn cache(&self) -> Result<Option<Arc<Cache>>, SyncError> {
+        if !self.config.remember {
+            return Ok(None);
+        }
+        let mut slot = self.cache.lock().expect("nothing panics while it is held");
+        if let Some(open) = slot.upgrade() {
+            return Ok(Some(open));
+        }
+        let folder = self.config.state_dir.join("cache");
+        let mut opened = Cache::open(&folder);
+        // Whoever used it last may be in the middle of closing it.
+        for _ in 0..CACHE_OPENINGS_MAX {
+            if !matches!(opened, Err(SiteError::Locked { .. })) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            opened = Cache::open(&folder);
+        }
+        let failed =
+            |error: SiteError| SyncError::Records { path: folder, source: io::Error::other(error.to_string()) };
+        let open = Arc::new(opened.map_err(failed)?);
+        *slot = Arc::downgrade(&open);
+        Ok(Some(open))
     }
 
     /// Carries a job out. Blocks; an index that the coordinator has lost is begun anew, once.
-    pub(crate) fn sync(
-        &self,
-        job: &Job,
-        link: &Link<'_>,
-        counters: &Counters,
-        cancelled: &AtomicBool,
-    ) -> Result<SyncSummary, SyncError> {
+    pub(crate) fn sync(&self, job: &Job, link: &Link, counters: &Counters) -> Result<Finished, SyncError> {
         let root = Root::open(&job.path, job.follow_symlinks)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+        let cache = self.cache()?;
+        let work = Work { job, root: &root, cache: cache.as_deref(), counters, cancelled: &link.cancelled };
+        let began = Instant::now();
+        let mut finished = self.sync_with(&work, link)?;
+        finished.bytes_per_second = speed(finished.summary.read_bytes, began.elapsed());
+        if let Some(cache) = &cache
+            && let Err(error) = crate::compaction::compact(cache, &self.lists)
+        {
+            tracing::warn!(%error, "lists that nothing refers to any more could not be removed");
+        }
+        Ok(finished)
+    }
+
+    fn sync_with(&self, work: &Work<'_>, link: &Link) -> Result<Finished, SyncError> {
+        let job = work.job;
         let mut outbox = self.outbox(job)?;
         let mut begun_anew = false;
         loop {
             let Some(push) = self.opened_push(job, link, &mut outbox)? else { return Err(SyncError::Disagreement) };
-            match self.attempt(job, &root, outbox, push, counters, cancelled) {
+            match self.attempt(work, outbox, push) {
                 Err(Attempt::UnknownContents(_)) if begun_anew => return Err(SyncError::Disagreement),
                 Err(Attempt::UnknownContents(returned)) => {
                     begun_anew = true;
@@ -153,7 +244,7 @@ impl Site {
                 Err(Attempt::ListLost(file)) if self.lost_lists().insert(file) => outbox = self.outbox(job)?,
                 Err(Attempt::ListLost(_)) => return Err(SyncError::Disagreement),
                 Err(Attempt::Failed(error)) => return Err(error),
-                Ok(summary) => return Ok(summary),
+                Ok(finished) => return Ok(finished),
             }
         }
     }
@@ -163,7 +254,7 @@ impl Site {
     }
 
     /// Opens the index at the coordinator, and begins it anew where the two sides do not hold the same.
-    fn opened_push(&self, job: &Job, link: &Link<'_>, outbox: &mut Outbox) -> Result<Option<Push>, SyncError> {
+    fn opened_push(&self, job: &Job, link: &Link, outbox: &mut Outbox) -> Result<Option<Push>, SyncError> {
         for _ in 0..2 {
             let open = OpenIndex {
                 assignment: job.assignment,
@@ -171,7 +262,7 @@ impl Site {
                 method_id: job.method_id.0.to_vec(),
                 epoch: outbox.epoch(),
             };
-            let (push, opened) = Push::open(link.runtime, link.channel, open)?;
+            let (push, opened) = Push::open(link, open)?;
             let agreed = outbox.resume(opened.committed_sequence, opened.root);
             if agreed.map_err(|source| self.records(source))? {
                 return Ok(Some(push));
@@ -183,17 +274,10 @@ impl Site {
         Ok(None)
     }
 
-    fn attempt(
-        &self,
-        job: &Job,
-        root: &Root,
-        outbox: Outbox,
-        push: Push,
-        counters: &Counters,
-        cancelled: &AtomicBool,
-    ) -> Result<SyncSummary, Attempt> {
+    fn attempt(&self, work: &Work<'_>, outbox: Outbox, push: Push) -> Result<Finished, Attempt> {
+        let Work { job, root, counters, cancelled, .. } = *work;
         let skipped = Arc::new(Skipped::default());
-        let mut collector = collect::Collector::new(self, job, outbox, push, counters, &skipped);
+        let mut collector = collect::Collector::new(self, work, outbox, push, &skipped);
         let collected = std::thread::scope(|scope| {
             let (entries_to, entries) = sync_channel(HANDFULS_WAITING);
             let (outcomes_to, outcomes) = sync_channel(HANDFULS_WAITING);
@@ -210,7 +294,7 @@ impl Site {
             let entries = Arc::new(Mutex::new(entries));
             for _ in 0..self.config.threads.get() {
                 let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
-                scope.spawn(move || self.read_entries(job, root, &entries, &outcomes_to, counters));
+                scope.spawn(move || self.read_entries(work, &entries, &outcomes_to));
             }
             // The readers' ends must be the only ones, or a stage would wait for what never comes.
             drop((entries, outcomes_to));
@@ -221,13 +305,20 @@ impl Site {
             Ok(())
         });
         match collected {
-            Ok(()) if cancelled.load(Ordering::Relaxed) => Err(Attempt::Failed(SyncError::Cancelled)),
-            Ok(()) => {
-                let mut summary = collector.finish(counters)?;
-                summary.skipped = skipped_counts(&skipped);
-                Ok(summary)
+            Ok(()) if cancelled.load(Ordering::Relaxed) => {
+                collector.keep_what_was_read();
+                Err(Attempt::Failed(SyncError::Cancelled))
             }
-            Err(collect::Stopped::Sync(error)) => Err(Attempt::Failed(error)),
+            Ok(()) => {
+                let mut finished = collector.finish()?;
+                finished.summary.skipped = skipped_counts(&skipped);
+                Ok(finished)
+            }
+            Err(collect::Stopped::Sync(error)) => {
+                // What was read until now need not be read again.
+                collector.keep_what_was_read();
+                Err(Attempt::Failed(error))
+            }
             Err(collect::Stopped::UnknownContents) => Err(Attempt::UnknownContents(Box::new(collector.into_outbox()))),
             Err(collect::Stopped::ListLost(file)) => {
                 collector.close();
@@ -239,18 +330,19 @@ impl Site {
     /// A reader: takes handfuls of entries until there are no more.
     fn read_entries(
         &self,
-        job: &Job,
-        root: &Root,
+        work: &Work<'_>,
         entries: &Mutex<Receiver<Vec<Entry>>>,
         outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
-        counters: &Counters,
     ) {
+        let Work { job, root, counters, cancelled, .. } = *work;
         let mut reader = Reader {
             root,
             lists: &self.lists,
             selection: &job.selection,
             fingerprinter: job.method.fingerprinter(&self.config.key),
             clock: self.config.clock,
+            pace: &self.pace,
+            cancelled,
         };
         loop {
             let Ok(handful) = entries.lock().expect("readers do not panic").recv() else { return };
@@ -260,7 +352,7 @@ impl Site {
                 .map(|entry| match entry {
                     Entry::Unreadable(path, state) => Ok(Outcome { path, found: Found::Failed(state) }),
                     Entry::Document(path) => {
-                        let found = self.look_at(job, &mut reader, &path, counters)?;
+                        let found = self.look_at(work, &mut reader, &path)?;
                         Ok(Outcome { path, found })
                     }
                 })
@@ -273,15 +365,10 @@ impl Site {
     }
 
     /// Asks the cache, and reads the document where it cannot answer.
-    fn look_at(
-        &self,
-        job: &Job,
-        reader: &mut Reader<'_>,
-        path: &DocumentPath,
-        counters: &Counters,
-    ) -> io::Result<Found> {
+    fn look_at(&self, work: &Work<'_>, reader: &mut Reader<'_>, path: &DocumentPath) -> io::Result<Found> {
+        let Work { job, counters, .. } = *work;
         let mut earlier = None;
-        if let Some(cache) = &self.cache {
+        if let Some(cache) = work.cache {
             let stamp = match reader.root.stat(path) {
                 Ok(stat) => Stamp::of(&stat),
                 Err(error) => return Ok(Found::Failed(state_of(&error))),
@@ -313,8 +400,13 @@ impl Site {
         if !self.config.remember {
             return Ok(Outbox::ephemeral(epoch));
         }
-        let folder = self.config.state_dir.join("outbox").join(job.repository.as_str());
-        Outbox::open(&folder.join(format!("{}.log", job.method_id)), epoch).map_err(|source| self.records(source))
+        Outbox::open(&self.outbox_path(&job.repository, job.method_id), epoch).map_err(|source| self.records(source))
+    }
+
+    /// Where the log of an index lies, if anything was ever sent of it.
+    pub(crate) fn outbox_path(&self, repository: &RepositoryName, method_id: MethodId) -> PathBuf {
+        let folder = self.config.state_dir.join("outbox").join(repository.as_str());
+        folder.join(format!("{method_id}.log"))
     }
 
     fn records(&self, source: io::Error) -> SyncError {
@@ -371,7 +463,7 @@ fn skipped_counts(skipped: &Skipped) -> Vec<SkippedCount> {
 }
 
 /// An epoch that no index has had before.
-fn fresh_epoch() -> u64 {
+pub(crate) fn fresh_epoch() -> u64 {
     // Without random numbers from the system nothing here is safe to go on with.
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
@@ -383,6 +475,26 @@ impl From<PushError> for collect::Stopped {
         match error {
             PushError::Status(status) => collect::Stopped::Sync(status.into()),
             PushError::UnknownContents => collect::Stopped::UnknownContents,
+            other => collect::Stopped::Sync(other.into()),
         }
     }
+}
+
+impl From<PushError> for SyncError {
+    fn from(error: PushError) -> SyncError {
+        match error {
+            PushError::Status(status) => status.into(),
+            PushError::UnknownContents => SyncError::Violation("it misses contents before it was told of any".into()),
+            PushError::Violation(what) => SyncError::Violation(what),
+            PushError::Ledger(error) => error.into(),
+            PushError::Cancelled => SyncError::Cancelled,
+        }
+    }
+}
+
+/// Bytes a second, where enough were read for that to say something.
+fn speed(read_bytes: u64, took: Duration) -> Option<u64> {
+    const BYTES_LEAST: u64 = 4 << 20;
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
+    (read_bytes >= BYTES_LEAST).then(|| read_bytes.saturating_mul(1000) / took_ms)
 }

@@ -11,14 +11,16 @@ use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{ChunkTable, SkipReason, SyncSummary};
 
-use super::{Counters, Found, Job, Outcome, Site};
-use crate::cache::Known;
+use super::{Counters, Finished, Found, Job, Outcome, Site, Work};
+use crate::board::UNREADABLE_MAX;
+use crate::cache::{Cache, Known};
 use crate::census::Census;
 use crate::document::{Chunks, Fingerprinted};
 use crate::error::SyncError;
 use crate::lists::{ListWriter, Location};
 use crate::outbox::Outbox;
-use crate::push::Push;
+use crate::push::{Counts, Push};
+use crate::stamp::Stamp;
 use crate::walk::Skipped;
 
 /// How many paths are remembered at a time.
@@ -27,12 +29,14 @@ const REMEMBERED_AT_A_TIME: usize = 1024;
 pub(super) struct Collector<'a> {
     site: &'a Site,
     job: &'a Job,
+    cache: Option<&'a Cache>,
     counters: &'a Counters,
     skipped: &'a Skipped,
     outbox: Outbox,
     push: Push,
     batch: BatchBuilder,
     batch_contents: Vec<Content>,
+    batch_chunks: u64,
     uploads: u64,
     list_writer: ListWriter<'a>,
     /// Lists that were written in this sync, by what they are the list of.
@@ -40,6 +44,8 @@ pub(super) struct Collector<'a> {
     remembered: Vec<(DocumentPath, Option<Known>)>,
     /// Folders that could not be listed: what lies below them is not gone.
     unlisted: Vec<DocumentPath>,
+    unreadable: u64,
+    unreadable_documents: Vec<(DocumentPath, DocumentState)>,
     census: Census,
 }
 
@@ -60,28 +66,31 @@ impl From<SyncError> for Stopped {
 impl<'a> Collector<'a> {
     pub(super) fn new(
         site: &'a Site,
-        job: &'a Job,
+        work: &Work<'a>,
         outbox: Outbox,
         push: Push,
-        counters: &'a Counters,
         skipped: &'a Skipped,
     ) -> Collector<'a> {
         let sequence = outbox.sequence();
         Collector {
             site,
-            job,
-            counters,
+            job: work.job,
+            cache: work.cache,
+            counters: work.counters,
             skipped,
             outbox,
             push,
             batch: BatchBuilder::default(),
             batch_contents: Vec::new(),
+            batch_chunks: 0,
             // Not used before in this epoch, not even by a sync that was cut off.
             uploads: sequence << 20,
             list_writer: site.lists.writer(),
             listed: HashMap::new(),
             remembered: Vec::new(),
             unlisted: Vec::new(),
+            unreadable: 0,
+            unreadable_documents: Vec::new(),
             census: Census::default(),
         }
     }
@@ -105,11 +114,14 @@ impl<'a> Collector<'a> {
     }
 
     /// Removes what was not come across, sends the rest, and seals the index.
-    pub(super) fn finish(mut self, counters: &Counters) -> Result<SyncSummary, super::Attempt> {
-        let result = self.seal(counters);
+    pub(super) fn finish(mut self) -> Result<Finished, super::Attempt> {
+        let result = self.seal();
         match result {
-            Ok(summary) => Ok(summary),
-            Err(Stopped::Sync(error)) => Err(super::Attempt::Failed(error)),
+            Ok(finished) => Ok(finished),
+            Err(Stopped::Sync(error)) => {
+                self.keep_what_was_read();
+                Err(super::Attempt::Failed(error))
+            }
             Err(Stopped::UnknownContents) => Err(super::Attempt::UnknownContents(Box::new(self.into_outbox()))),
             Err(Stopped::ListLost(file)) => {
                 self.push.close();
@@ -129,7 +141,15 @@ impl<'a> Collector<'a> {
         self.outbox
     }
 
-    fn seal(&mut self, counters: &Counters) -> Result<SyncSummary, Stopped> {
+    /// Remembers what was read so far, though the sync has failed.
+    pub(super) fn keep_what_was_read(&mut self) {
+        if let Err(error) = self.remember() {
+            tracing::warn!(%error, "what was read cannot be remembered; it will be read again");
+        }
+    }
+
+    fn seal(&mut self) -> Result<Finished, Stopped> {
+        let counters = self.counters;
         self.guard_root(counters)?;
         for path in self.outbox.unseen() {
             if self.is_gone(&path) {
@@ -143,22 +163,29 @@ impl<'a> Collector<'a> {
         let sent_bytes = self.push.seal(sequence, root, self.job.method.canary(&self.site.config.key))?;
         counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         self.outbox.finish_sync().map_err(|source| self.site.records(source))?;
-        if let Some(cache) = &self.site.cache {
+        if let Some(cache) = self.cache {
             cache.finish_sync(&self.job.repository, self.outbox.documents());
         }
-        Ok(SyncSummary {
+        let summary = SyncSummary {
             read_bytes: counters.read_bytes.load(Ordering::Relaxed),
             read_documents: counters.documents_read.load(Ordering::Relaxed),
             sent_bytes,
             skipped: Vec::new(),
             census: self.census.rows(),
             estimate: None,
+        };
+        Ok(Finished {
+            summary,
+            documents: self.outbox.documents(),
+            unreadable: self.unreadable,
+            unreadable_documents: std::mem::take(&mut self.unreadable_documents),
+            bytes_per_second: None,
         })
     }
 
     /// A root without a single entry that held documents before is more likely not mounted than emptied.
     fn guard_root(&self, counters: &Counters) -> Result<(), SyncError> {
-        let Some(cache) = &self.site.cache else { return Ok(()) };
+        let Some(cache) = self.cache else { return Ok(()) };
         let documents = cache.documents_at_last_sync(&self.job.repository);
         let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
         let left_out: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
@@ -191,16 +218,25 @@ impl<'a> Collector<'a> {
             }
             Found::Failed(state) => {
                 self.unlisted.push(path.clone());
+                self.unreadable += 1;
+                if self.unreadable_documents.len() < UNREADABLE_MAX {
+                    self.unreadable_documents.push((path.clone(), state));
+                }
                 self.send_if_new(DocumentRow { path, state, content: None, modified: 0 })
             }
             Found::Unchanged(known, place) => {
                 let (_, content, location) = known.made[place];
                 self.census.count(known.class, content.size_bytes);
-                let row = read_row(path, &content, known.stamp.modified_seconds(), DocumentState::Read);
+                let row = read_row(path, &content, self.told(known.stamp), DocumentState::Read);
                 self.send_read(row, content, Chunks::Listed(location))
             }
             Found::Read(done, earlier) => self.collect_read(path, *done, earlier),
         }
+    }
+
+    /// What the site's policy lets others know of a document's time.
+    fn told(&self, stamp: Stamp) -> i64 {
+        self.site.config.policy.times.told(stamp.modified_seconds())
     }
 
     fn collect_read(
@@ -211,8 +247,8 @@ impl<'a> Collector<'a> {
     ) -> Result<(), Stopped> {
         self.census.count(done.class, done.content.size_bytes);
         let state = if done.changing { DocumentState::Changing } else { DocumentState::Read };
-        let row = read_row(path, &done.content, done.stamp.modified_seconds(), state);
-        let keep = self.site.cache.is_some() && done.settled;
+        let row = read_row(path, &done.content, self.told(done.stamp), state);
+        let keep = self.cache.is_some() && done.settled;
         let spooled = match done.chunks {
             Chunks::Listed(location) if !keep => Some(location.file),
             _ => None,
@@ -257,7 +293,8 @@ impl<'a> Collector<'a> {
     /// Lists first, then the rows that point to them.
     fn remember(&mut self) -> Result<(), SyncError> {
         self.list_writer.flush().map_err(|source| self.site.records(source))?;
-        if let Some(cache) = &self.site.cache {
+        if let Some(cache) = self.cache {
+            crate::failpoint!("worker.cache_write");
             cache.apply(&self.job.repository, &self.remembered);
         }
         self.remembered.clear();
@@ -282,6 +319,7 @@ impl<'a> Collector<'a> {
     }
 
     fn send_content(&mut self, content: &Content, chunks: Chunks) -> Result<(), Stopped> {
+        self.batch_chunks += if content.chunk_count <= CONTENT_CHUNKS_MAX as u64 { content.chunk_count } else { 0 };
         match chunks {
             Chunks::Held(table) => self.batch.content(content, &table),
             Chunks::Listed(location) if content.chunk_count <= CONTENT_CHUNKS_MAX as u64 => {
@@ -296,6 +334,7 @@ impl<'a> Collector<'a> {
                 self.uploads += 1;
                 let upload = self.uploads;
                 self.read_list(location, |collector, table| {
+                    collector.batch_chunks += table.rows() as u64;
                     collector.batch.part(upload, table, None);
                     collector.flush_if_full()
                 })?;
@@ -349,7 +388,12 @@ impl<'a> Collector<'a> {
         let (body, documents) = self.batch.finish();
         let contents = std::mem::take(&mut self.batch_contents);
         let sequence = self.outbox.log_batch(&documents, &contents).map_err(|source| self.site.records(source))?;
-        Ok(self.push.batch(sequence, body)?)
+        let counts = Counts {
+            documents: documents.len() as u64,
+            contents: contents.len() as u64,
+            chunks: std::mem::take(&mut self.batch_chunks),
+        };
+        Ok(self.push.batch(sequence, body, counts)?)
     }
 }
 

@@ -1,0 +1,249 @@
+//! Reading a ledger back: entry by entry, each held against the chain; what does not hold is named by its number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use prost::Message as _;
+
+use super::count::Indexes;
+use super::{ENTRY_BYTES_MAX, Entry, HASH_BYTES, Head, Kind, MAGIC, Totals, chained};
+
+/// The first place where a ledger is not as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// The number that the entry there should have.
+    pub number: u64,
+    /// What is wrong with it.
+    pub reason: String,
+    /// The file ends within it.
+    pub at_end: bool,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry {}: {}", self.number, self.reason)
+    }
+}
+
+/// The entries of a ledger, from the first or from a known place on.
+pub struct Entries {
+    file: BufReader<File>,
+    head: Head,
+    totals: Totals,
+}
+
+impl Entries {
+    /// Opens a ledger for reading from its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be read at all.
+    pub fn open(path: &Path) -> io::Result<Result<Entries, Damage>> {
+        Entries::open_at(path, None)
+    }
+
+    pub(super) fn open_at(path: &Path, known: Option<Head>) -> io::Result<Result<Entries, Damage>> {
+        let mut file = File::open(path)?;
+        let mut magic = vec![0; MAGIC.len()];
+        let whole = filled(&mut file, &mut magic)?;
+        if !whole || magic != MAGIC {
+            return Ok(Err(Damage { number: 1, reason: "this is no ledger of Cognate's".into(), at_end: false }));
+        }
+        let mut entries =
+            Entries { file: BufReader::with_capacity(1 << 16, file), head: Head::BEGINNING, totals: Totals::default() };
+        let Some(known) = known.filter(|known| known.number > 0) else { return Ok(Ok(entries)) };
+        if let Some(totals) = entries.last_before(known)? {
+            entries.file.seek(SeekFrom::Start(known.end))?;
+            (entries.head, entries.totals) = (known, totals);
+            return Ok(Ok(entries));
+        }
+        // What was known to be there is not: read it all to say where it ends or differs.
+        loop {
+            match entries.next() {
+                Err(damage) => return Ok(Err(damage)),
+                Ok(None) => return Ok(Err(entries.missing())),
+                Ok(Some(entry)) if entry.number == known.number && entries.head != known => {
+                    let reason = "is not the one that was written".to_owned();
+                    return Ok(Err(Damage { number: entry.number, reason, at_end: false }));
+                }
+                Ok(Some(_)) => {}
+            }
+        }
+    }
+
+    fn missing(&self) -> Damage {
+        let reason = "is missing, and whatever followed it: the ledger was cut off".to_owned();
+        Damage { number: self.head.number + 1, reason, at_end: false }
+    }
+
+    /// Whether the file holds the entry that ends where a head says. Its length stands before it, which is looked for
+    /// from behind: entries are short.
+    fn last_before(&mut self, known: Head) -> io::Result<Option<Totals>> {
+        let file = self.file.get_ref();
+        if file.metadata()?.len() < known.end {
+            return Ok(None);
+        }
+        let window = (ENTRY_BYTES_MAX as u64 + 4 + HASH_BYTES as u64).min(known.end - MAGIC.len() as u64);
+        let mut bytes = vec![0; usize::try_from(window).expect("a small window")];
+        file.read_exact_at(&mut bytes, known.end - window)?;
+        let Some(hash_at) = bytes.len().checked_sub(HASH_BYTES).filter(|at| bytes[*at..] == known.hash) else {
+            return Ok(None);
+        };
+        let found = (0..hash_at.saturating_sub(4)).rev().find_map(|at| {
+            let length = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+            let body = (at + 4 + length == hash_at).then(|| &bytes[at + 4..hash_at])?;
+            let entry = Entry::decode(body).ok().filter(|entry| entry.number == known.number)?;
+            Some(Totals { messages: entry.number, bytes: entry.bytes_so_far })
+        });
+        Ok(found)
+    }
+
+    /// The next entry, or nothing at the end.
+    ///
+    /// # Errors
+    /// The first place where the file is not as it was written.
+    #[expect(clippy::should_implement_trait, reason = "after the first error there is nothing more to iterate over")]
+    pub fn next(&mut self) -> Result<Option<Entry>, Damage> {
+        let number = self.head.number + 1;
+        let bad = |reason: &str, at_end| Damage { number, reason: reason.to_owned(), at_end };
+        let unreadable = |error: io::Error| bad(&format!("cannot be read: {error}"), false);
+        let mut length = [0; 4];
+        match self.file.read(&mut length[..1]).map_err(unreadable)? {
+            0 => return Ok(None),
+            _ if filled(&mut self.file, &mut length[1..]).map_err(unreadable)? => {}
+            _ => return Err(bad("is not there in full", true)),
+        }
+        let length = u32::from_le_bytes(length) as usize;
+        if length > ENTRY_BYTES_MAX {
+            return Err(bad("has an impossible length", false));
+        }
+        let mut rest = vec![0; length + HASH_BYTES];
+        if !filled(&mut self.file, &mut rest).map_err(unreadable)? {
+            return Err(bad("is not there in full", true));
+        }
+        let (body, hash) = rest.split_at(length);
+        let expected = chained(&self.head.hash, body);
+        let entry = Entry::decode(body).ok();
+        if expected != hash {
+            return Err(match entry {
+                Some(entry) if entry.number > number => bad(&format!("is missing; {} follows", entry.number), false),
+                _ => bad("was changed", false),
+            });
+        }
+        let Some(entry) = entry.filter(|entry| entry.number == number) else {
+            return Err(bad("is not an entry of this number", false));
+        };
+        self.head = Head { number, end: self.head.end + (4 + length + HASH_BYTES) as u64, hash: expected };
+        self.totals = Totals { messages: number, bytes: entry.bytes_so_far };
+        Ok(Some(entry))
+    }
+
+    pub(super) fn head(&self) -> Head {
+        self.head
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+/// What a verified ledger says.
+#[derive(Debug)]
+pub struct Verified {
+    /// All messages.
+    pub totals: Totals,
+    /// The hash of the last entry.
+    pub head: [u8; 32],
+    /// What was sent of each index.
+    pub indexes: Indexes,
+}
+
+/// Reads a whole ledger and holds it against its chain. `growing`: a process is writing to it, and may be in the middle of
+/// an entry.
+///
+/// # Errors
+/// When the file cannot be read; within: the first entry that is not as it was written.
+pub fn verify(state_dir: &Path, growing: bool) -> io::Result<Result<Verified, Damage>> {
+    // The head first: the ledger may grow in the meantime, but never the other way round.
+    let known = match File::open(state_dir.join("ledger.head")) {
+        Ok(file) => head(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut entries = match Entries::open(&state_dir.join("ledger"))? {
+        Ok(entries) => entries,
+        Err(damage) => return Ok(Err(damage)),
+    };
+    let mut indexes = Indexes::default();
+    loop {
+        match entries.next() {
+            Ok(Some(entry)) => {
+                if known.is_some_and(|known| known.number == entry.number && known != entries.head()) {
+                    let reason = "is not the one that was written".to_owned();
+                    return Ok(Err(Damage { number: entry.number, reason, at_end: false }));
+                }
+                indexes.take(&entry);
+            }
+            Ok(None) => break,
+            Err(damage) if damage.at_end && growing => break,
+            Err(damage) => return Ok(Err(damage)),
+        }
+    }
+    if known.is_some_and(|known| known.number > entries.head.number) {
+        return Ok(Err(entries.missing()));
+    }
+    Ok(Ok(Verified { totals: entries.totals, head: entries.head.hash, indexes }))
+}
+
+/// One line of a summary.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct SummaryRow {
+    /// How many messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Documents in them.
+    pub documents: u64,
+    /// Chunks in them.
+    pub chunks: u64,
+}
+
+/// Sums entries up by day (since 1970), kind and repository.
+#[derive(Default, Debug)]
+pub struct Summary {
+    /// The sums.
+    pub rows: BTreeMap<(i64, Kind, String), SummaryRow>,
+}
+
+impl Summary {
+    /// Takes an entry in.
+    pub fn take(&mut self, entry: &Entry) {
+        let day = entry.utc_ms.div_euclid(86_400_000);
+        let repository = entry.index.as_ref().map(|index| index.repository.clone()).unwrap_or_default();
+        let row = self.rows.entry((day, entry.kind(), repository)).or_default();
+        row.messages += 1;
+        row.bytes += entry.message_bytes;
+        if let Some(index) = &entry.index {
+            row.documents += index.documents;
+            row.chunks += index.chunks;
+        }
+    }
+}
+
+/// The head as it was last written; one that makes no sense is none.
+pub(super) fn head(file: &File) -> Option<Head> {
+    let mut bytes = [0; 256];
+    let length = file.read_at(&mut bytes, 0).ok()?;
+    Head::parse(std::str::from_utf8(&bytes[..length]).ok()?).filter(|head| head.end >= MAGIC.len() as u64)
+}
+
+fn filled(reader: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match reader.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,238 @@
+//! How gently documents are read: not while the site is paused, not outside its hours, not faster than its policy says,
+//! and not all of the time. All readers share one pace.
+
+use std::io::{self, Read};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::watch;
+
+use crate::policy::{Hours, Policy};
+
+/// How often a reader that waits looks whether it may go on or somebody wants to stop.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the hours are looked at while documents are read, and while nothing is done.
+const HOURS_INTERVAL: Duration = Duration::from_secs(5);
+/// Rests shorter than this are saved up.
+const REST_LEAST: Duration = Duration::from_millis(20);
+
+/// The pace of a site.
+pub(crate) struct Pace {
+    paused: watch::Sender<bool>,
+    hours: Option<Hours>,
+    clock: fn() -> SystemTime,
+    bucket: Option<Mutex<Bucket>>,
+    share_of_time: f64,
+    /// Rest that is due for time spent reading, in nanoseconds.
+    rest_ns: AtomicU64,
+    /// Whether reading was allowed by the hours when they were last looked at, and when that was.
+    within_hours: Mutex<Option<(Instant, bool)>>,
+}
+
+/// Bytes that may be read now; below zero: a debt that is waited off.
+struct Bucket {
+    bytes_per_second: f64,
+    bytes: f64,
+    filled: Instant,
+}
+
+impl Pace {
+    pub(crate) fn new(policy: &Policy, clock: fn() -> SystemTime) -> Pace {
+        #[expect(clippy::cast_precision_loss, reason = "a speed")]
+        let bucket = policy
+            .read_bytes_per_second
+            .map(|rate| Mutex::new(Bucket { bytes_per_second: rate.get() as f64, bytes: 0.0, filled: Instant::now() }));
+        Pace {
+            paused: watch::Sender::new(false),
+            hours: policy.hours,
+            clock,
+            bucket,
+            share_of_time: policy.share_of_time.clamp(0.001, 1.0),
+            rest_ns: AtomicU64::new(0),
+            within_hours: Mutex::new(None),
+        }
+    }
+
+    /// Pauses the site, or lets it go on.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.paused.send_if_modified(|now| std::mem::replace(now, paused) != paused);
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.paused.borrow()
+    }
+
+    /// Hears of pauses and of their ends.
+    pub(crate) fn pauses(&self) -> watch::Receiver<bool> {
+        self.paused.subscribe()
+    }
+
+    /// Whether documents may be read at this time of day.
+    pub(crate) fn is_within_hours(&self) -> bool {
+        let Some(hours) = self.hours else { return true };
+        let mut looked = self.within_hours.lock().expect("nothing panics while it is held");
+        if let Some((when, allowed)) = *looked
+            && when.elapsed() < HOURS_INTERVAL
+        {
+            return allowed;
+        }
+        let allowed = hours.allow((self.clock)());
+        *looked = Some((Instant::now(), allowed));
+        allowed
+    }
+
+    /// Waits until documents may be read.
+    pub(crate) async fn open(&self) {
+        let mut pauses = self.pauses();
+        loop {
+            // The sender lives as long as this does.
+            let _ = pauses.wait_for(|paused| !paused).await;
+            if self.is_within_hours() {
+                return;
+            }
+            tokio::time::sleep(HOURS_INTERVAL).await;
+        }
+    }
+
+    /// Waits within a read, until it may go on; `false` when somebody wants to stop.
+    fn wait(&self, cancelled: &AtomicBool) -> bool {
+        while self.is_paused() || !self.is_within_hours() {
+            if !rest(LOOK_INTERVAL, cancelled) {
+                return false;
+            }
+        }
+        !cancelled.load(Ordering::Relaxed)
+    }
+
+    /// After a piece was read, in so much time: rests as long as the policy says.
+    fn pay(&self, bytes: usize, busy: Duration, cancelled: &AtomicBool) {
+        if let Some(bucket) = &self.bucket {
+            let debt = bucket.lock().expect("nothing panics while it is held").take(bytes);
+            rest(debt, cancelled);
+        }
+        if self.share_of_time < 1.0 {
+            let due = busy.mul_f64((1.0 - self.share_of_time) / self.share_of_time);
+            let due = u64::try_from(due.as_nanos()).unwrap_or(u64::MAX);
+            let saved = self.rest_ns.fetch_add(due, Ordering::Relaxed).saturating_add(due);
+            if u128::from(saved) >= REST_LEAST.as_nanos() {
+                rest(Duration::from_nanos(self.rest_ns.swap(0, Ordering::Relaxed)), cancelled);
+            }
+        }
+    }
+}
+
+impl Bucket {
+    /// Takes bytes out, and says how long to wait for them.
+    fn take(&mut self, bytes: usize) -> Duration {
+        let now = Instant::now();
+        let filled = now.duration_since(self.filled).as_secs_f64() * self.bytes_per_second;
+        self.filled = now;
+        #[expect(clippy::cast_precision_loss, reason = "a piece of a file")]
+        let bytes = bytes as f64;
+        // What was not read in the last quarter of a second is not made up for.
+        self.bytes = (self.bytes + filled).min(self.bytes_per_second / 4.0) - bytes;
+        Duration::try_from_secs_f64(-self.bytes / self.bytes_per_second).unwrap_or_default()
+    }
+}
+
+/// Rests; `false` when somebody wants to stop.
+fn rest(mut time: Duration, cancelled: &AtomicBool) -> bool {
+    while !time.is_zero() && !cancelled.load(Ordering::Relaxed) {
+        let piece = time.min(LOOK_INTERVAL);
+        std::thread::sleep(piece);
+        time -= piece;
+    }
+    !cancelled.load(Ordering::Relaxed)
+}
+
+/// A reader at the site's pace. It fails when somebody wants to stop: nothing is made of what was read until then.
+pub(crate) struct Paced<'a, R> {
+    inner: R,
+    pace: &'a Pace,
+    cancelled: &'a AtomicBool,
+    /// Since when it has been at work without a rest.
+    since: Instant,
+}
+
+impl<'a, R: Read> Paced<'a, R> {
+    pub(crate) fn new(inner: R, pace: &'a Pace, cancelled: &'a AtomicBool) -> Paced<'a, R> {
+        Paced { inner, pace, cancelled, since: Instant::now() }
+    }
+}
+
+impl<R: Read> Read for Paced<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.pace.wait(self.cancelled) {
+            return Err(io::Error::other("stopped"));
+        }
+        let read = self.inner.read(buffer)?;
+        if read > 0 {
+            crate::failpoint!("worker.mid_file");
+        }
+        self.pace.pay(read, self.since.elapsed(), self.cancelled);
+        self.since = Instant::now();
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn pace(policy: &Policy) -> Pace {
+        Pace::new(policy, || UNIX_EPOCH)
+    }
+
+    fn time_to_read(pace: &Pace, bytes: usize) -> Duration {
+        let began = Instant::now();
+        let cancelled = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let content = vec![0; bytes / 2];
+                    io::copy(&mut Paced::new(content.as_slice(), pace, &cancelled), &mut io::sink()).unwrap();
+                });
+            }
+        });
+        began.elapsed()
+    }
+
+    #[test]
+    fn readers_share_what_may_be_read_in_a_second() {
+        let rate = NonZeroU64::new(1_000_000);
+        let slow = pace(&Policy { read_bytes_per_second: rate, ..Policy::everything() });
+        let took = time_to_read(&slow, 300_000);
+        assert!(took >= Duration::from_millis(250), "{took:?}");
+        assert!(time_to_read(&pace(&Policy::everything()), 300_000) < took);
+    }
+
+    #[test]
+    fn a_reader_rests_for_its_share_of_the_time() {
+        let half = pace(&Policy { share_of_time: 0.25, ..Policy::everything() });
+        let cancelled = AtomicBool::new(false);
+        let began = Instant::now();
+        half.pay(1, Duration::from_millis(40), &cancelled);
+        assert!(began.elapsed() >= Duration::from_millis(120));
+    }
+
+    #[test]
+    fn a_paused_reader_waits_and_one_that_is_stopped_fails() {
+        let pace = pace(&Policy::everything());
+        let cancelled = AtomicBool::new(false);
+        pace.set_paused(true);
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| io::copy(&mut Paced::new(&b"abc"[..], &pace, &cancelled), &mut io::sink()));
+            assert!(!reading.is_finished());
+            pace.set_paused(false);
+            assert_eq!(reading.join().unwrap().unwrap(), 3);
+            pace.set_paused(true);
+            let reading = scope.spawn(|| io::copy(&mut Paced::new(&b"abc"[..], &pace, &cancelled), &mut io::sink()));
+            cancelled.store(true, Ordering::Relaxed);
+            assert!(reading.join().unwrap().is_err());
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! What this site agrees to: which methods a scan may use here, what is told of a document's time, and when and how
+//! gently documents are read. The site decides; a refusal names the key of the policy and both values.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use cognate_fingerprint::Method;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// `[policy]` of the configuration, checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Policy {
+    /// The methods that may be used.
+    pub methods: Vec<String>,
+    /// The views that may be used.
+    pub views: Vec<String>,
+    /// The least mean length of a chunk.
+    pub chunk_bytes_min: u64,
+    /// The same for scans across parties without a key.
+    pub chunk_bytes_min_unkeyed_across: u64,
+    /// Whether scans across parties may be without a key at all.
+    pub unkeyed_across_parties: bool,
+    /// What is told of a document's time.
+    pub times: Times,
+    /// When documents may be read; `None`: always.
+    pub hours: Option<Hours>,
+    /// How much is read a second, by all readers together.
+    pub read_bytes_per_second: Option<NonZeroU64>,
+    /// Which share of the time is spent reading, above 0 and at most 1.
+    pub share_of_time: f64,
+}
+
+/// What is told of the time at which a document was last modified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Times {
+    /// The second.
+    Exact,
+    /// The day, in UTC.
+    Day,
+    /// Nothing.
+    None,
+}
+
+/// A part of the day, from one minute up to another, local time; it may go over midnight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hours {
+    from_minute: u16,
+    to_minute: u16,
+}
+
+/// A value of the policy that makes no sense.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct PolicyError {
+    text: String,
+    expected: &'static str,
+}
+
+impl Policy {
+    /// What `compare` works by: there is nobody to be protected from oneself.
+    pub fn everything() -> Policy {
+        Policy {
+            methods: vec!["tttd".to_owned()],
+            views: vec!["raw".to_owned()],
+            chunk_bytes_min: 0,
+            chunk_bytes_min_unkeyed_across: 0,
+            unkeyed_across_parties: true,
+            times: Times::Exact,
+            hours: None,
+            read_bytes_per_second: None,
+            share_of_time: 1.0,
+        }
+    }
+
+    /// Whether a scan may use this method here.
+    ///
+    /// # Errors
+    /// Which key of the policy is against it, its value, and what was asked for.
+    pub fn check(&self, method: &Method, keyed: bool, across_parties: bool) -> Result<(), String> {
+        let (name, view, chunk_bytes) = (method.name(), method.view().to_string(), u64::from(method.chunk_bytes()));
+        let refused = |key: &str, value: &dyn fmt::Display, asked: &dyn fmt::Display| {
+            Err(format!("policy.{key} is {value}, the scan asks for {asked}"))
+        };
+        if !self.methods.iter().any(|allowed| allowed == name) {
+            return refused("methods", &self.methods.join(", "), &name);
+        }
+        if !self.views.contains(&view) {
+            return refused("views", &self.views.join(", "), &view);
+        }
+        if chunk_bytes < self.chunk_bytes_min {
+            return refused("chunk_bytes_min", &self.chunk_bytes_min, &chunk_bytes);
+        }
+        if !across_parties || keyed {
+            return Ok(());
+        }
+        if !self.unkeyed_across_parties {
+            return refused("unkeyed_across_parties", &false, &"a scan across parties without a key");
+        }
+        if chunk_bytes < self.chunk_bytes_min_unkeyed_across {
+            return refused("chunk_bytes_min_unkeyed_across", &self.chunk_bytes_min_unkeyed_across, &chunk_bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Times {
+    /// What is told of a time in seconds since 1970.
+    pub(crate) fn told(self, seconds: i64) -> i64 {
+        const DAY: i64 = 86_400;
+        match self {
+            Times::Exact => seconds,
+            Times::Day => seconds.div_euclid(DAY) * DAY,
+            Times::None => 0,
+        }
+    }
+}
+
+impl FromStr for Times {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Times, PolicyError> {
+        match text {
+            "exact" => Ok(Times::Exact),
+            "day" => Ok(Times::Day),
+            "none" => Ok(Times::None),
+            _ => Err(PolicyError { text: text.to_owned(), expected: "`exact`, `day` or `none`" }),
+        }
+    }
+}
+
+impl Hours {
+    /// Whether a minute of the day (0 to 1439) is within.
+    fn contains(self, minute: u16) -> bool {
+        if self.from_minute < self.to_minute {
+            (self.from_minute..self.to_minute).contains(&minute)
+        } else {
+            minute >= self.from_minute || minute < self.to_minute
+        }
+    }
+
+    /// Whether it is time now, where this machine is.
+    pub(crate) fn allow(self, now: SystemTime) -> bool {
+        let Ok(timestamp) = Timestamp::try_from(now) else { return true };
+        let local = timestamp.to_zoned(TimeZone::system());
+        let minute = u16::from(local.hour().unsigned_abs()) * 60 + u16::from(local.minute().unsigned_abs());
+        self.contains(minute)
+    }
+}
+
+impl FromStr for Hours {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Hours, PolicyError> {
+        let minute = |time: &str| {
+            let (hour, minute) = time.trim().split_once(':')?;
+            let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
+            (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+        };
+        let hours = text.split_once('-').and_then(|(from, to)| Some((minute(from)?, minute(to)?)));
+        match hours {
+            Some((from_minute, to_minute)) if from_minute != to_minute => Ok(Hours { from_minute, to_minute }),
+            _ => Err(PolicyError { text: text.to_owned(), expected: "two different times, as in `22:00-06:00`" }),
+        }
+    }
+}
+
+impl fmt::Display for Hours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.from_minute, self.to_minute);
+        write!(f, "{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::View;
+
+    use super::*;
+
+    fn policy() -> Policy {
+        Policy {
+            chunk_bytes_min: 80,
+            chunk_bytes_min_unkeyed_across: 500,
+            unkeyed_across_parties: false,
+            ..Policy::everything()
+        }
+    }
+
+    fn check(policy: &Policy, chunk_bytes: u64, keyed: bool, across: bool, refusal: &str) {
+        let method = Method::tttd(View::Raw, chunk_bytes).unwrap();
+        let answer = policy.check(&method, keyed, across).err().unwrap_or_default();
+        assert_eq!(answer, refusal, "{chunk_bytes} keyed {keyed} across {across}");
+    }
+
+    #[test]
+    fn a_refusal_names_the_key_and_both_values() {
+        let site = policy();
+        check(&site, 80, false, false, "");
+        check(&site, 80, true, true, "");
+        let unkeyed = "policy.unkeyed_across_parties is false, the scan asks for a scan across parties without a key";
+        check(&site, 1000, false, true, unkeyed);
+        let open = Policy { unkeyed_across_parties: true, ..policy() };
+        check(&open, 500, false, true, "");
+        let short = "policy.chunk_bytes_min_unkeyed_across is 500, the scan asks for 499";
+        check(&open, 499, false, true, short);
+        check(&open, 499, true, true, "");
+        let coarse = Policy { chunk_bytes_min: 1000, ..policy() };
+        check(&coarse, 999, true, false, "policy.chunk_bytes_min is 1000, the scan asks for 999");
+        let other = Policy { methods: vec!["mod".into(), "min".into()], ..policy() };
+        check(&other, 999, true, false, "policy.methods is mod, min, the scan asks for tttd");
+        let text = Policy { views: vec!["text".into()], ..policy() };
+        check(&text, 999, true, false, "policy.views is text, the scan asks for raw");
+        check(&Policy::everything(), 80, false, true, "");
+    }
+
+    #[test]
+    fn times_are_told_as_the_policy_says() {
+        assert_eq!(Times::Exact.told(86_399), 86_399);
+        assert_eq!((Times::Day.told(86_399), Times::Day.told(86_400), Times::Day.told(-1)), (0, 86_400, -86_400));
+        assert_eq!(Times::None.told(86_399), 0);
+        assert!("hour".parse::<Times>().unwrap_err().to_string().contains("`hour`"));
+    }
+
+    #[test]
+    fn hours_may_go_over_midnight() {
+        let check = |text: &str, minute, within| {
+            assert_eq!(text.parse::<Hours>().unwrap().contains(minute), within, "{text} {minute}");
+        };
+        check("22:00-06:00", 22 * 60, true);
+        check("22:00-06:00", 6 * 60 - 1, true);
+        check("22:00-06:00", 6 * 60, false);
+        check("22:00-06:00", 12 * 60, false);
+        check("08:30-17:00", 8 * 60 + 29, false);
+        check("08:30-17:00", 8 * 60 + 30, true);
+        for nonsense in ["", "22:00", "25:00-06:00", "22:00-22:00", "22:60-23:00", "a-b"] {
+            assert!(nonsense.parse::<Hours>().is_err(), "{nonsense}");
+        }
+        assert_eq!("22:00-06:05".parse::<Hours>().unwrap().to_string(), "22:00-06:05");
+    }
+}
