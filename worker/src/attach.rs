@@ -3,7 +3,7 @@
 //! What the coordinator says is a wish within narrow bounds: what it may not say ends the session, and what this site
 //! does not offer or allow is refused with the reason.
 
-mod checked;
+pub(crate) mod checked;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,7 +48,7 @@ const ASSIGNMENTS_MAX: usize = 4096;
 pub async fn run(site: Arc<Site>, channel: Channel, shutdown: impl Future<Output = ()>) -> Result<(), SiteError> {
     let (_wishes, mut none) = mpsc::channel(1);
     let memory = Memory::default();
-    session(&site, &Uplink::within(channel), &memory, &mut none, shutdown).await.map(drop)
+    session(&site, &Uplink::within(channel), &memory, &mut none, &|| {}, shutdown).await.map(drop)
 }
 
 /// How a session came to its end in good order.
@@ -90,12 +90,13 @@ impl Memory {
     }
 }
 
-/// One session, from the greeting to the end.
+/// One session, from the greeting to the end. `welcomed` is called once the coordinator has taken the site in.
 pub(crate) async fn session(
     site: &Arc<Site>,
     uplink: &Uplink,
     memory: &Memory,
     wishes: &mut mpsc::Receiver<Wish>,
+    welcomed: &(dyn Fn() + Sync),
     shutdown: impl Future<Output = ()>,
 ) -> Result<SessionEnd, SiteError> {
     tokio::pin!(shutdown);
@@ -108,6 +109,7 @@ pub(crate) async fn session(
         uplink: uplink.clone(),
         up,
         memory,
+        on_welcome: welcomed,
         welcomed: false,
         credit: Arc::new(AtomicU64::new(WINDOW_BYTES)),
         cancels: HashMap::new(),
@@ -148,6 +150,7 @@ struct Session<'a> {
     uplink: Uplink,
     up: Outgoing<AttachRequest>,
     memory: &'a Memory,
+    on_welcome: &'a (dyn Fn() + Sync),
     welcomed: bool,
     /// How many bytes of a push may be under way, by the coordinator's latest word.
     credit: Arc<AtomicU64>,
@@ -177,6 +180,7 @@ impl Session<'_> {
                     return violation(format!("protocol {}, which was not on offer", welcome.protocol));
                 }
                 self.welcomed = true;
+                (self.on_welcome)();
                 self.site.board.attached(&one_line(&welcome.site));
                 tracing::info!(protocol = welcome.protocol, site = one_line(&welcome.site), "attached");
             }
@@ -334,17 +338,23 @@ impl Task {
 
     async fn wished(self, wish: Wish) -> (u64, Option<SiteError>) {
         let key = self.key;
+        let up = self.up.clone();
         let result = self.carry_out(Arc::new(wish.job), wish.counters).await;
-        let (answer, fatal) = match result {
-            Ok(finished) => (Ok(finished), None),
+        let (failure, summary) = match &result {
+            Ok(finished) => (String::new(), Some(finished.summary.clone())),
             Err(error) => {
                 tracing::warn!(%error, "a sync of the site's own failed");
-                (Err(one_line(&error.to_string())), fatal(error))
+                (one_line(&error.to_string()), None)
             }
+        };
+        let told = up.tell(Up::Ended(SyncEnded { assignment: 0, failure: failure.clone(), summary })).await;
+        let (answer, fatal) = match result {
+            Ok(finished) => (Ok(finished), None),
+            Err(error) => (Err(failure), fatal(error)),
         };
         // Whoever wished for it may not care any more.
         let _ = wish.done.send(answer);
-        (key, fatal)
+        (key, fatal.or(told.err().map(SiteError::from)))
     }
 
     async fn estimate(self, job: Job) -> Result<cognate_proto::v1::SyncSummary, SyncError> {

@@ -63,11 +63,8 @@ pub(crate) enum Next {
 /// The one table from what the coordinator answered to what is done about it. Everything that is sent may be sent again,
 /// so that all is tried again but what can never succeed.
 pub(crate) fn next(status: &Status) -> Next {
-    match DialError::of(status) {
-        Some(DialError::Refused { .. }) => return Next::Refused,
-        Some(DialError::NotTrusted { .. } | DialError::Setup(_)) => return Next::Seldom,
-        Some(DialError::Unreachable { .. }) => return Next::Again,
-        None => {}
+    if let Some(error) = DialError::of(status) {
+        return next_dial(&error);
     }
     match status.code() {
         Code::Ok
@@ -84,6 +81,17 @@ pub(crate) fn next(status: &Status) -> Next {
         Code::InvalidArgument | Code::OutOfRange | Code::FailedPrecondition | Code::Unimplemented | Code::DataLoss => {
             Next::Seldom
         }
+    }
+}
+
+/// The same for what is said before a call gets through.
+pub(crate) fn next_dial(error: &DialError) -> Next {
+    match error {
+        DialError::Refused { .. } => Next::Refused,
+        // Nothing is sent to somebody who pretends; but it may be the line that is wrong, and not for ever.
+        DialError::NotTrusted { .. } => Next::NotBefore(LONGEST),
+        DialError::Setup(_) => Next::Seldom,
+        DialError::Unreachable { .. } => Next::Again,
     }
 }
 
@@ -141,13 +149,9 @@ mod tests {
         check(Code::AlreadyExists, Next::Clone);
         check(Code::PermissionDenied, Next::Refused);
         check(Code::Unauthenticated, Next::Refused);
-        for code in [
-            Code::InvalidArgument,
-            Code::OutOfRange,
-            Code::FailedPrecondition,
-            Code::Unimplemented,
-            Code::DataLoss,
-        ] {
+        for code in
+            [Code::InvalidArgument, Code::OutOfRange, Code::FailedPrecondition, Code::Unimplemented, Code::DataLoss]
+        {
             check(code, Next::Seldom);
         }
     }

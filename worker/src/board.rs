@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::{Method, MethodId};
+use cognate_fingerprint::Method;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::printable;
@@ -280,11 +280,6 @@ impl Board {
     pub(crate) fn done(&self, repository: &RepositoryName) -> Vec<Done> {
         let inner = self.inner();
         inner.done.values().filter(|done| done.repository == repository.as_str()).cloned().collect()
-    }
-
-    /// Whether an index of this repository under this method was ever synced.
-    pub(crate) fn knows(&self, repository: &RepositoryName, method_id: MethodId) -> bool {
-        self.inner().done.contains_key(&(repository.to_string(), method_id.to_string()))
     }
 
     pub(crate) fn bytes_per_second(&self) -> u64 {

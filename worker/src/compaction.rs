@@ -25,9 +25,9 @@ pub(crate) fn compact(cache: &Cache, lists: &Lists) -> io::Result<()> {
         return Ok(());
     }
     let live = live_bytes(cache)?;
-    let old = old_files(&files, &live);
-    rewrite(cache, lists, &old)?;
-    for file in &old {
+    let kept = kept_files(&files, &live);
+    rewrite(cache, lists, &kept)?;
+    for (file, _) in files.iter().filter(|(file, _)| !kept.contains(file)) {
         lists.delete(*file)?;
     }
     let left = lists.files()?;
@@ -58,22 +58,22 @@ fn live_bytes(cache: &Cache) -> io::Result<HashMap<u64, u64>> {
     Ok(live)
 }
 
-/// Which files go: those of which less than half is alive, and the small ones where there are several.
-fn old_files(files: &[(u64, u64)], live: &HashMap<u64, u64>) -> HashSet<u64> {
+/// Which files stay: large ones of which at least half is alive.
+fn kept_files(files: &[(u64, u64)], live: &HashMap<u64, u64>) -> HashSet<u64> {
     let is_dead = |(file, bytes): &(u64, u64)| live.get(file).copied().unwrap_or(0) * 2 < *bytes;
     let is_small = |(_, bytes): &(u64, u64)| *bytes < SMALL_BYTES;
-    files.iter().filter(|file| is_dead(file) || is_small(file)).map(|(file, _)| *file).collect()
+    files.iter().filter(|file| !is_dead(file) && !is_small(file)).map(|(file, _)| *file).collect()
 }
 
-/// Writes what lives in the old files together, and points the rows there.
-fn rewrite(cache: &Cache, lists: &Lists, old: &HashSet<u64>) -> io::Result<()> {
+/// Writes what lives in other files together, and points the rows there.
+fn rewrite(cache: &Cache, lists: &Lists, kept: &HashSet<u64>) -> io::Result<()> {
     let mut writer = lists.writer();
     let mut moved: HashMap<(u64, u64), Option<Location>> = HashMap::new();
     // All lists before the first row: a row never points to what is not there.
     cache.rewrite(|known| {
         for (.., location) in &known.made {
             let place = (location.file, location.offset);
-            if old.contains(&location.file) && !moved.contains_key(&place) {
+            if !kept.contains(&location.file) && !moved.contains_key(&place) {
                 moved.insert(place, copied(lists, &mut writer, *location)?);
             }
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use cognate_proto::dial::DialError;
 use cognate_proto::name::RepositoryName;
 
 use crate::ledger::LedgerError;
@@ -49,6 +50,9 @@ pub enum SiteError {
     /// The coordinator ended the session or cannot be reached.
     #[error("the session with the coordinator failed: {}", said(.0))]
     Session(Box<tonic::Status>),
+    /// The coordinator cannot be reached, or another stands in its place.
+    #[error(transparent)]
+    Dial(#[from] DialError),
     /// The coordinator did what it may not do. What was sent until then stays as it was.
     #[error("the coordinator broke the protocol: {0}")]
     Violation(String),

@@ -12,7 +12,10 @@ mod board;
 mod cache;
 mod census;
 mod compaction;
+pub mod control;
+mod daemon;
 mod document;
+pub mod enrolment;
 mod error;
 mod estimate;
 mod failpoint;
@@ -32,6 +35,7 @@ mod walk;
 
 pub use attach::run;
 pub use board::{Doing, Done, SessionStatus, Status, Unreadable, left_behind};
+pub use daemon::{DaemonConfig, Dialer, Dialling, run_daemon};
 pub use error::{SiteError, SyncError};
 pub use outgoing::Uplink;
 pub use sync::{Counters, Presence, Site, SiteConfig};

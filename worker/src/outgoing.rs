@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::v1::attach_request::Message as AttachUp;
+use cognate_proto::v1::enrolment_client::EnrolmentClient;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, Hello, PushRequest, PushResponse, ReceivedIndex, ReceivedRequest, ResultsRequest,
-    ResultsResponse,
+    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, Hello, PushRequest, PushResponse, ReceivedIndex,
+    ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -129,13 +130,26 @@ impl Uplink {
     }
 
     /// Asks what the coordinator holds of this site.
-    pub(crate) async fn received(&self) -> Result<Vec<ReceivedIndex>, SiteError> {
+    ///
+    /// # Errors
+    /// When it does not answer, or it cannot be written down that it is asked.
+    pub async fn received(&self) -> Result<Vec<ReceivedIndex>, SiteError> {
         self.book.record(Kind::ReceivedRequest, &ReceivedRequest {}, || None)?;
         let session = |status| SiteError::Session(Box::new(status));
         let mut worker = self.worker().map_err(session)?;
         let asked = tokio::time::timeout(ANSWER_MAX, worker.received(ReceivedRequest {})).await;
         let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
         Ok(asked.map_err(late)?.map_err(session)?.into_inner().indexes)
+    }
+
+    /// Asks for a certificate for a new key.
+    pub(crate) async fn renew(&self, request: RenewRequest) -> Result<RenewResponse, SiteError> {
+        self.book.record(Kind::Renew, &request, || None)?;
+        let session = |status| SiteError::Session(Box::new(status));
+        let mut client = EnrolmentClient::new(self.channel().map_err(session)?);
+        let asked = tokio::time::timeout(ANSWER_MAX, client.renew(request)).await;
+        let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
+        Ok(asked.map_err(late)?.map_err(session)?.into_inner())
     }
 
     /// Asks for the scans that concern this site, or for what concerns it of one.
@@ -146,6 +160,22 @@ impl Uplink {
         let mut worker = self.worker().map_err(session)?;
         Ok(worker.results(request).await.map_err(session)?.into_inner())
     }
+}
+
+/// Turns an invitation into a certificate, over a connection whose other side has shown the CA's key. What is written down
+/// of it is its digest: the secret is in no file.
+pub(crate) async fn enroll(
+    channel: Channel,
+    ledger: &Arc<Ledger>,
+    destination: &str,
+    request: EnrollRequest,
+) -> Result<Result<EnrollResponse, Status>, LedgerError> {
+    ledger.record(Kind::Enroll, destination, &request, None)?;
+    let mut client = EnrolmentClient::new(channel);
+    Ok(match tokio::time::timeout(ANSWER_MAX, client.enroll(request)).await {
+        Ok(answer) => answer.map(tonic::Response::into_inner),
+        Err(_) => Err(Status::deadline_exceeded("the coordinator did not answer")),
+    })
 }
 
 /// How long the rest of a push may take to drain once nobody listens to it any more.
@@ -225,11 +255,6 @@ impl<M: prost::Message> Outgoing<M> {
     /// Counts as having said something.
     pub(crate) fn mark_said(&self) {
         *self.said.lock().expect("nothing panics while it is held") = Instant::now();
-    }
-
-    /// What is sent is written down here.
-    pub(crate) fn book(&self) -> &Book {
-        &self.book
     }
 }
 

@@ -8,19 +8,30 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use cognate_fingerprint::Method;
 use cognate_proto::limits::{MESSAGE_BYTES_MAX, WINDOW_BYTES};
+use cognate_proto::name::RepositoryName;
 use cognate_proto::root::Root;
+use cognate_proto::selection::SelectionRule;
+use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::push_request::Message as Up;
 use cognate_proto::v1::push_response::Message as Down;
-use cognate_proto::v1::{Ack, AttachRequest, Opened, PushRequest, PushResponse, Sealed};
+use cognate_proto::v1::{Ack, AttachRequest, Opened, PushRequest, PushResponse, Sealed, SyncEnded};
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tonic::Status;
 
+use crate::attach::checked::own_job;
+use crate::attach::hello;
+use crate::error::SyncError;
 use crate::ledger::read::SummaryRow;
 use crate::ledger::{IndexEntry, Kind, LedgerError};
+use crate::outgoing::{Book, Uplink, kind_of};
+use crate::push::Link;
+use crate::sync::{Counters, Site};
 
 /// The file that takes what would be sent.
 pub struct Rehearsal {
@@ -148,4 +159,58 @@ pub fn read(mut file: impl Read, mut each: impl FnMut(Rehearsed) -> io::Result<(
 /// greeting, of which there is one.
 fn opens(message: &[u8]) -> bool {
     message.first() == Some(&0x0a)
+}
+
+/// What was read for the messages of one repository.
+#[derive(Clone, Debug)]
+pub struct RehearsedSync {
+    /// The repository.
+    pub repository: RepositoryName,
+    /// Documents that were come across.
+    pub documents: u64,
+    /// Bytes that were read.
+    pub read_bytes: u64,
+    /// Documents that could not be read.
+    pub unreadable: u64,
+}
+
+/// Writes what would leave if these repositories were synced under a method, to a coordinator that holds nothing. Blocks.
+/// Times, the epoch and what tells this start from others are as they are now: another rehearsal has others.
+///
+/// # Errors
+/// When a repository cannot be read, the policy does not allow the method, or the file cannot be written.
+pub fn rehearse(
+    site: &Arc<Site>,
+    runtime: &tokio::runtime::Handle,
+    rehearsal: &Arc<Rehearsal>,
+    repositories: &[RepositoryName],
+    method: Method,
+    cancelled: &Arc<AtomicBool>,
+) -> Result<Vec<RehearsedSync>, SyncError> {
+    let book = Book::Rehearsal(Arc::clone(rehearsal));
+    let say = |message: AttachUp| {
+        let kind = kind_of(&message);
+        book.record(kind, &AttachRequest { message: Some(message) }, || None)
+    };
+    say(AttachUp::Hello(hello(site)))?;
+    let mut synced = Vec::new();
+    for repository in repositories {
+        let job = own_job(site, repository.clone(), method, SelectionRule::default(), false)?;
+        let link = Link {
+            runtime: runtime.clone(),
+            uplink: Uplink::rehearsal(Arc::clone(rehearsal)),
+            credit: Arc::new(AtomicU64::new(WINDOW_BYTES)),
+            cancelled: Arc::clone(cancelled),
+        };
+        let counters = Counters::default();
+        let finished = site.sync(&job, &link, &counters)?;
+        synced.push(RehearsedSync {
+            repository: repository.clone(),
+            documents: counters.documents_done.load(Ordering::Relaxed),
+            read_bytes: finished.summary.read_bytes,
+            unreadable: finished.unreadable,
+        });
+        say(AttachUp::Ended(SyncEnded { summary: Some(finished.summary), ..SyncEnded::default() }))?;
+    }
+    Ok(synced)
 }

@@ -24,8 +24,7 @@ impl StateFolder {
     /// # Errors
     /// When another process has it, a newer version wrote it, others can read it, or it cannot be written.
     pub fn open(path: &Path) -> Result<StateFolder, SiteError> {
-        make(path)?;
-        check(path)?;
+        prepare(path)?;
         let lock = lock(path)?;
         check_schema(path)?;
         Ok(StateFolder { path: path.to_owned(), _lock: lock })
@@ -92,6 +91,15 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::rename(&fresh, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
+}
+
+/// Makes a state folder where there is none, and looks whether this user alone can enter it.
+///
+/// # Errors
+/// When it cannot be made, or others can enter it.
+pub fn prepare(path: &Path) -> Result<(), SiteError> {
+    make(path)?;
+    check(path)
 }
 
 fn make(path: &Path) -> Result<(), SiteError> {

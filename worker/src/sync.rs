@@ -184,6 +184,11 @@ impl Site {
         })
     }
 
+    /// The public name of the key that the site fingerprints with.
+    pub fn key_fingerprint(&self) -> cognate_fingerprint::KeyFingerprint {
+        self.config.key.fingerprint()
+    }
+
     /// The cache, open for as long as the answer is held.
     pub(crate) fn cache(&self) -> Result<Option<Arc<Cache>>, SyncError> {
         if !self.config.remember {

@@ -150,6 +150,12 @@ impl Entries {
     }
 }
 
+/// What a ledger comes to, by its last entry that is known to be on the disk.
+pub fn totals(state_dir: &Path) -> Option<Totals> {
+    let known = head(&File::open(state_dir.join("ledger.head")).ok()?);
+    Some(Entries::open_at(&state_dir.join("ledger"), known).ok()?.ok()?.totals)
+}
+
 /// What a verified ledger says.
 #[derive(Debug)]
 pub struct Verified {

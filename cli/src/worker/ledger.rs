@@ -1,0 +1,359 @@
+//! `cognate worker ledger`: what left this site, by its own record.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueEnum};
+use cognate_proto::v1::ReceivedIndex;
+use cognate_worker::control::Request;
+use cognate_worker::enrolment::Identity;
+use cognate_worker::ledger::count::Verdict;
+use cognate_worker::ledger::read::{Entries, Summary, SummaryRow, Verified, verify};
+use cognate_worker::ledger::{Entry, Ledger};
+use cognate_worker::state::{StateFolder, holder};
+use cognate_worker::{SiteError, Uplink};
+use serde_json::{Value, json};
+
+use super::ConfigArgs;
+use super::setup::{self, Setup, clock, enrolment_error, site_error};
+use super::status::ask;
+use crate::exit::{Exit, coded};
+
+/// The record of everything that left this site, written before it was sent.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub(super) struct LedgerArgs {
+    #[command(subcommand)]
+    command: LedgerCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum LedgerCommand {
+    /// Hold the ledger against its own chain, and against what the coordinator says it received
+    Verify(VerifyArgs),
+    /// Messages, bytes, documents and chunks by day, kind and repository
+    Summary(SummaryArgs),
+    /// Every entry
+    Export(ExportArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate worker ledger verify --config worker.toml
+
+Ends with 1 when an entry was changed, taken out or moved, or the two counts differ.")]
+struct VerifyArgs {
+    /// Ask the coordinator also where no daemon is running, over a connection of its own
+    #[arg(long)]
+    coordinator: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+#[derive(Args, Debug)]
+struct SummaryArgs {
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: SummaryFormat,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+#[derive(Args, Debug)]
+struct ExportArgs {
+    /// How it is written
+    #[arg(long, value_enum, default_value = "ndjson")]
+    format: ExportFormat,
+    /// Write it here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum SummaryFormat {
+    /// A table
+    Text,
+    /// An array
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum ExportFormat {
+    /// One object a line
+    Ndjson,
+    /// One row a message, for spreadsheets
+    Csv,
+}
+
+impl LedgerArgs {
+    pub(super) fn config(&self) -> &ConfigArgs {
+        match &self.command {
+            LedgerCommand::Verify(args) => &args.config,
+            LedgerCommand::Summary(args) => &args.config,
+            LedgerCommand::Export(args) => &args.config,
+        }
+    }
+}
+
+pub(super) fn run(args: &LedgerArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        LedgerCommand::Verify(args) => run_verify(args),
+        LedgerCommand::Summary(args) => run_summary(args),
+        LedgerCommand::Export(args) => run_export(args),
+    }
+}
+
+fn ledger_file(setup: &Setup) -> PathBuf {
+    setup.state_dir.join("ledger")
+}
+
+fn unreadable(setup: &Setup) -> impl Fn(io::Error) -> anyhow::Error {
+    let file = ledger_file(setup);
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            coded(Exit::Failed, format!("there is no ledger `{}`: nothing has left this site yet", file.display()))
+        }
+        _ => coded(Exit::InputOutput, format!("`{}`: {error}", file.display())),
+    }
+}
+
+fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let running = holder(&setup.state_dir).ok().flatten().is_some();
+    // Asked first: what is sent while the ledger is read is in it, and not in the answer.
+    let received = received(args, &setup, running)?;
+    let verified = verify(&setup.state_dir, running).map_err(unreadable(&setup))?;
+    let verified = match verified {
+        Ok(verified) => verified,
+        Err(damage) => {
+            let message = format!("the ledger `{}` is not as it was written: {damage}", ledger_file(&setup).display());
+            return Err(coded(Exit::Failed, message));
+        }
+    };
+    let mut out = io::stdout();
+    let head = verified.head.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let totals = verified.totals;
+    writeln!(out, "the ledger holds: {} messages, {} bytes, head {head}", totals.messages, totals.bytes)?;
+    match received {
+        Some(received) => compare(&mut out, &verified, &received),
+        None => {
+            writeln!(
+                out,
+                "not held against the coordinator's count: no daemon is attached (--coordinator asks without one)"
+            )?;
+            Ok(Exit::Complete)
+        }
+    }
+}
+
+/// What the coordinator counts, where it can be asked.
+fn received(args: &VerifyArgs, setup: &Setup, running: bool) -> anyhow::Result<Option<Vec<ReceivedIndex>>> {
+    if running {
+        let mut indexes = Vec::new();
+        let asked = ask(setup, &Request::Received, |row| {
+            indexes.push(index(&row));
+            Ok(())
+        });
+        return match asked {
+            Ok(()) => Ok(Some(indexes)),
+            Err(error) if args.coordinator => Err(error),
+            Err(_) => Ok(None),
+        };
+    }
+    if !args.coordinator {
+        return Ok(None);
+    }
+    let state = StateFolder::open(&setup.state_dir).map_err(site_error)?;
+    let identity = Identity::open(state.path()).map_err(enrolment_error)?;
+    let ledger = Ledger::open(state.path(), clock).map_err(|error| site_error(error.into()))?;
+    let asking = async {
+        let dial = identity.dial().map_err(SiteError::from)?;
+        let channel = dial.connect().await.map_err(SiteError::from)?;
+        Uplink::new(channel, Arc::new(ledger), &identity.addresses().join(",")).received().await
+    };
+    Ok(Some(setup::runtime()?.block_on(asking).map_err(site_error)?))
+}
+
+fn index(row: &Value) -> ReceivedIndex {
+    let bytes = |value: &Value| serde_json::from_value(value.clone()).unwrap_or_default();
+    ReceivedIndex {
+        repository: row["repository"].as_str().unwrap_or_default().to_owned(),
+        method_id: bytes(&row["method_id"]),
+        epoch: row["epoch"].as_u64().unwrap_or_default(),
+        batches: row["batches"].as_u64().unwrap_or_default(),
+        body_bytes: row["body_bytes"].as_u64().unwrap_or_default(),
+        head: bytes(&row["head"]),
+    }
+}
+
+fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]) -> anyhow::Result<Exit> {
+    let rows = verified.indexes.compare(received);
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING).set_header([
+        "repository",
+        "method id",
+        "epoch",
+        "batches here",
+        "there",
+        "bytes here",
+        "there",
+        "",
+    ]);
+    for row in &rows {
+        table.add_row([
+            row.repository.clone(),
+            row.method_id.clone(),
+            format!("{:016x}", row.epoch),
+            row.ledger_batches.to_string(),
+            row.coordinator_batches.to_string(),
+            row.ledger_bytes.to_string(),
+            row.coordinator_bytes.to_string(),
+            match row.verdict {
+                Verdict::Same => "same".to_owned(),
+                Verdict::UnderWay => "under way".to_owned(),
+                Verdict::Differs => "DIFFERS".to_owned(),
+            },
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    let different = rows.iter().filter(|row| row.verdict == Verdict::Differs).count();
+    if different > 0 {
+        let message = format!("what the coordinator received differs from what this site sent, in {different} indexes");
+        return Err(coded(Exit::Failed, message));
+    }
+    writeln!(out, "the coordinator received what this site sent, to the last byte")?;
+    Ok(Exit::Complete)
+}
+
+/// Hands every entry to `each`.
+fn entries(setup: &Setup, mut each: impl FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<()> {
+    let running = holder(&setup.state_dir).ok().flatten().is_some();
+    let opened = Entries::open(&ledger_file(setup)).map_err(unreadable(setup))?;
+    let damaged = |damage: cognate_worker::ledger::read::Damage| {
+        coded(Exit::Failed, format!("the ledger `{}` is not as it was written: {damage}", ledger_file(setup).display()))
+    };
+    let mut entries = opened.map_err(damaged)?;
+    loop {
+        match entries.next() {
+            Ok(Some(entry)) => each(&entry)?,
+            Ok(None) => return Ok(()),
+            Err(damage) if damage.at_end && running => return Ok(()),
+            Err(damage) => return Err(damaged(damage)),
+        }
+    }
+}
+
+fn run_summary(args: &SummaryArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let mut summary = Summary::default();
+    entries(&setup, |entry| {
+        summary.take(entry);
+        Ok(())
+    })?;
+    let mut out = io::stdout();
+    let day = |day: i64| setup::time(day * 86_400).chars().take(10).collect::<String>();
+    if args.format == SummaryFormat::Json {
+        let rows = summary.rows.iter().map(|((number, kind, repository), row)| {
+            json!({
+                "day": day(*number), "kind": kind.name(), "repository": repository, "messages": row.messages,
+                "bytes": row.bytes, "documents": row.documents, "chunks": row.chunks,
+            })
+        });
+        writeln!(out, "{:#}", Value::Array(rows.collect()))?;
+        return Ok(Exit::Complete);
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING).set_header([
+        "day",
+        "kind",
+        "repository",
+        "messages",
+        "bytes",
+        "documents",
+        "chunks",
+    ]);
+    let mut line = |day: String, kind: &str, repository: &str, row: &SummaryRow| {
+        let numbers = [row.messages, row.bytes, row.documents, row.chunks].map(|number| number.to_string());
+        let words = [day, kind.to_owned(), repository.to_owned()];
+        table.add_row(words.into_iter().chain(numbers));
+    };
+    let mut all: BTreeMap<(), SummaryRow> = BTreeMap::new();
+    for ((number, kind, repository), row) in &summary.rows {
+        line(day(*number), kind.name(), repository, row);
+        let sum = all.entry(()).or_default();
+        sum.messages += row.messages;
+        sum.bytes += row.bytes;
+        sum.documents += row.documents;
+        sum.chunks += row.chunks;
+    }
+    line("all".to_owned(), "", "", &all.remove(&()).unwrap_or_default());
+    writeln!(out, "{table}")?;
+    Ok(Exit::Complete)
+}
+
+fn run_export(args: &ExportArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let out: Box<dyn Write> = match &args.output {
+        None => Box::new(io::stdout()),
+        Some(path) => {
+            let failed = |error: io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", path.display()));
+            Box::new(std::fs::File::create(path).map_err(failed)?)
+        }
+    };
+    let mut out = BufWriter::new(out);
+    let written = match args.format {
+        ExportFormat::Ndjson => entries(&setup, |entry| writeln!(out, "{}", Value::Object(fields(entry)))),
+        ExportFormat::Csv => {
+            let mut csv = csv::Writer::from_writer(&mut out);
+            let mut first = true;
+            let written = entries(&setup, |entry| {
+                let fields = fields(entry);
+                if std::mem::take(&mut first) {
+                    csv.write_record(fields.keys()).map_err(io::Error::other)?;
+                }
+                let cells = fields.values().map(|value| match value {
+                    Value::Null => String::new(),
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                });
+                csv.write_record(cells).map_err(io::Error::other)
+            });
+            written.and_then(|()| Ok(csv.flush()?))
+        }
+    };
+    written?;
+    out.flush()?;
+    Ok(Exit::Complete)
+}
+
+/// An entry with all that it says, always the same fields.
+fn fields(entry: &Entry) -> serde_json::Map<String, Value> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let index = entry.index.as_ref();
+    let utc = jiff::Timestamp::from_millisecond(entry.utc_ms).map(|time| time.to_string()).unwrap_or_default();
+    let value = json!({
+        "number": entry.number,
+        "utc": utc,
+        "kind": entry.kind().name(),
+        "destination": entry.destination,
+        "message_bytes": entry.message_bytes,
+        "blake3": hex(&entry.digest),
+        "repository": index.map(|index| index.repository.clone()),
+        "method_id": index.map(|index| hex(&index.method_id)),
+        "epoch": index.map(|index| format!("{:016x}", index.epoch)),
+        "sequence": index.map(|index| index.sequence),
+        "body_bytes": index.map(|index| index.body_bytes),
+        "body_digest": index.map(|index| hex(&index.body_digest)),
+        "documents": index.map(|index| index.documents),
+        "contents": index.map(|index| index.contents),
+        "chunks": index.map(|index| index.chunks),
+    });
+    match value {
+        Value::Object(fields) => fields,
+        _ => serde_json::Map::new(),
+    }
+}

@@ -1,0 +1,97 @@
+//! `cognate worker run`: the daemon.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use cognate_worker::enrolment::Identity;
+use cognate_worker::ledger::Ledger;
+use cognate_worker::state::StateFolder;
+use cognate_worker::{DaemonConfig, Presence, Site, SiteConfig, SiteError, control, run_daemon};
+use sd_notify::NotifyState;
+
+use super::ConfigArgs;
+use super::setup::{self, Setup, clock, enrolment_error, site_error};
+use crate::exit::{Exit, coded};
+use crate::stop::Stop;
+
+/// How long what still runs may take to end once the daemon has.
+const LEFT_OVER: Duration = Duration::from_secs(1);
+
+/// Runs the daemon until it is stopped by a signal; a second signal ends it at once.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate worker run --config worker.toml --log-level info")]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+}
+
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let key = setup.key()?;
+    let state = StateFolder::open(&setup.state_dir).map_err(site_error)?;
+    let identity = Identity::open(state.path()).map_err(enrolment_error)?;
+    let generation = state.next_generation().map_err(site_error)?;
+    let ledger = Ledger::open(state.path(), clock).map_err(|error| site_error(error.into()))?;
+    let ledger = Arc::new(ledger);
+    let mut instance = [0; 8];
+    getrandom::fill(&mut instance).map_err(|error| coded(Exit::Internal, format!("no random numbers: {error}")))?;
+    let site = Site::open(SiteConfig {
+        state_dir: setup.state_dir.clone(),
+        remember: true,
+        repositories: setup.repositories.clone(),
+        key,
+        threads: setup.threads,
+        clock,
+        policy: setup.policy.clone(),
+        ledger: Some(Arc::clone(&ledger)),
+        presence: Some(Presence { generation, instance: u64::from_le_bytes(instance) }),
+    });
+    let site = Arc::new(site.map_err(site_error)?);
+    let runtime = setup::runtime()?;
+    let ended = runtime.block_on(serve(&setup, site, ledger, identity));
+    runtime.shutdown_timeout(LEFT_OVER);
+    drop(state);
+    ended?.map_err(site_error)?;
+    Ok(Exit::Complete)
+}
+
+async fn serve(
+    setup: &Setup,
+    site: Arc<Site>,
+    ledger: Arc<Ledger>,
+    identity: Identity,
+) -> anyhow::Result<Result<(), SiteError>> {
+    let stop = Stop::on_signals()?;
+    let config = DaemonConfig {
+        schedule: setup.schedule.clone(),
+        socket: control::socket(&setup.state_dir),
+        drain: setup.drain,
+    };
+    tracing::info!(
+        site = identity.site(),
+        coordinator = identity.addresses().join(","),
+        key = %site.key_fingerprint(),
+        "the worker starts"
+    );
+    // Without a service manager there is nobody to tell.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    let watchdog = tokio::spawn(watchdog());
+    let shutdown = async {
+        stop.stopped().await;
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    };
+    let ended = run_daemon(site, ledger, identity, config, shutdown).await;
+    watchdog.abort();
+    Ok(ended)
+}
+
+/// Tells the service manager that this process still does something, as often as it wants to hear it.
+async fn watchdog() {
+    let Some(interval) = sd_notify::watchdog_enabled() else { return };
+    loop {
+        let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+        tokio::time::sleep(interval / 3).await;
+    }
+}

@@ -1,0 +1,226 @@
+//! From the configuration to what the worker is made of, and from its errors to exit codes.
+
+use std::io::{Read as _, Write as _};
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cognate_fingerprint::Key;
+use cognate_proto::dial::DialError;
+use cognate_proto::name::RepositoryName;
+use cognate_worker::SiteError;
+use cognate_worker::enrolment::EnrolmentError;
+use cognate_worker::policy::Policy;
+use tonic::Code;
+
+use crate::args::threads;
+use crate::config::{self, PolicyEntry, WorkerFile};
+use crate::exit::{Exit, coded, usage};
+use crate::worker::ConfigArgs;
+
+/// A configuration, checked.
+pub(super) struct Setup {
+    pub(super) state_dir: PathBuf,
+    pub(super) repositories: Vec<(RepositoryName, PathBuf)>,
+    pub(super) schedule: Vec<(RepositoryName, Duration)>,
+    pub(super) key_file: Option<PathBuf>,
+    pub(super) threads: NonZeroUsize,
+    pub(super) drain: Duration,
+    pub(super) policy: Policy,
+}
+
+/// Shows what is in force.
+pub(super) fn print(args: &ConfigArgs) -> anyhow::Result<Exit> {
+    let shown = config::load::<WorkerFile>(&args.config)?.print()?;
+    std::io::stdout().write_all(shown.as_bytes())?;
+    Ok(Exit::Complete)
+}
+
+/// Reads and checks the configuration.
+pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
+    let file = config::load::<WorkerFile>(&args.config)?.values;
+    let wrong = |key: &str, problem: String| usage(format!("`{}`, key `{key}`: {problem}", args.config.display()));
+    if file.repository.is_empty() {
+        return Err(wrong("repository", "there is none: name at least one folder as [[repository]]".to_owned()));
+    }
+    let (mut repositories, mut schedule) = (Vec::new(), Vec::new());
+    for entry in &file.repository {
+        let name: RepositoryName = entry.name.parse().map_err(|error| wrong("repository.name", format!("{error}")))?;
+        if repositories.iter().any(|(earlier, _)| *earlier == name) {
+            return Err(wrong("repository.name", format!("`{name}` stands there twice")));
+        }
+        if !entry.path.is_absolute() {
+            let path = entry.path.display();
+            return Err(wrong("repository.path", format!("`{path}` must be a path from the root: it begins with /")));
+        }
+        if let Some(every) = &entry.sync_every {
+            let every = duration(every).map_err(|problem| wrong("repository.sync_every", problem))?;
+            schedule.push((name.clone(), every));
+        }
+        repositories.push((name, entry.path.clone()));
+    }
+    Ok(Setup {
+        repositories,
+        schedule,
+        key_file: Some(file.key).filter(|key| !key.as_os_str().is_empty()),
+        threads: threads(NonZeroUsize::new(file.threads)),
+        drain: duration(&file.drain).map_err(|problem| wrong("drain", problem))?,
+        policy: policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?,
+        state_dir: file.state_dir,
+    })
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| format!("`{text}`: {error}"))?;
+    if duration.is_zero() { Err(format!("`{text}` is no time at all")) } else { Ok(duration) }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let size = bytesize::ByteSize::from_str(text);
+    size.map(|size| size.as_u64()).map_err(|_| format!("`{text}` is not a size: 500, 4KB, 64MiB"))
+}
+
+fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
+    let at = |key: &'static str| move |problem: String| (key, problem);
+    if !(entry.share_of_time > 0.0 && entry.share_of_time <= 1.0) {
+        return Err(("share_of_time", format!("`{}` is not above 0 and at most 1", entry.share_of_time)));
+    }
+    let speed = Some(&entry.read_bytes_per_second).filter(|text| !text.is_empty());
+    let speed = speed.map(|text| size(text)).transpose().map_err(at("read_bytes_per_second"))?;
+    if speed == Some(0) {
+        return Err((
+            "read_bytes_per_second",
+            "at 0 bytes a second nothing is ever read; `pause` does that".to_owned(),
+        ));
+    }
+    let hours = Some(&entry.hours).filter(|text| !text.is_empty());
+    Ok(Policy {
+        methods: entry.methods.clone(),
+        views: entry.views.clone(),
+        chunk_bytes_min: size(&entry.chunk_bytes_min).map_err(at("chunk_bytes_min"))?,
+        chunk_bytes_min_unkeyed_across: size(&entry.chunk_bytes_min_unkeyed_across)
+            .map_err(at("chunk_bytes_min_unkeyed_across"))?,
+        unkeyed_across_parties: entry.unkeyed_across_parties,
+        times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,
+        hours: hours.map(|text| text.parse()).transpose().map_err(|error| ("hours", format!("{error}")))?,
+        read_bytes_per_second: speed.and_then(NonZeroU64::new),
+        share_of_time: entry.share_of_time,
+    })
+}
+
+impl Setup {
+    /// The federation's key, or none where there is none.
+    pub(super) fn key(&self) -> anyhow::Result<Key> {
+        let Some(path) = &self.key_file else { return Ok(Key::none()) };
+        read_key(path)
+    }
+}
+
+/// Reads a key from a file that its owner alone can read.
+pub(super) fn read_key(path: &Path) -> anyhow::Result<Key> {
+    let shown = path.display();
+    let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("the key file `{shown}`: {error}"));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let message = format!("the key file `{shown}` can be read by others (mode {mode:o}): `chmod 600 {shown}`");
+        return Err(usage(message));
+    }
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(128));
+    file.take(128).read_to_end(&mut bytes).map_err(failed)?;
+    Key::parse(&bytes).map_err(|error| usage(format!("the key file `{shown}`: {error}")))
+}
+
+/// An error of the worker, with its exit code.
+pub(super) fn site_error(error: SiteError) -> anyhow::Error {
+    let exit = match &error {
+        SiteError::Locked { .. } => Exit::Locked,
+        SiteError::Newer { .. } => Exit::StateTooNew,
+        SiteError::State { .. } | SiteError::Unfit { .. } | SiteError::Ledger(_) => Exit::InputOutput,
+        SiteError::Violation(_) => Exit::Protocol,
+        SiteError::Dial(error) => dial_exit(error),
+        SiteError::Session(status) => match DialError::of(status) {
+            Some(error) => dial_exit(&error),
+            None => code_exit(status.code()),
+        },
+        SiteError::Silent { .. } => Exit::Failed,
+    };
+    with_causes(exit, &error)
+}
+
+/// An error of enrolling, with its exit code.
+pub(super) fn enrolment_error(error: EnrolmentError) -> anyhow::Error {
+    let exit = match &error {
+        EnrolmentError::NotEnrolled => Exit::NotEnrolled,
+        EnrolmentError::Expired => Exit::Authentication,
+        EnrolmentError::NotForSites(_) | EnrolmentError::OtherSite { .. } => Exit::Usage,
+        EnrolmentError::Dial(error) => dial_exit(error),
+        EnrolmentError::Refused(status) => match code_exit(status.code()) {
+            Exit::Failed if !is_passing(status.code()) => Exit::Authentication,
+            exit => exit,
+        },
+        EnrolmentError::Answer(_) => Exit::Protocol,
+        EnrolmentError::Files(_) | EnrolmentError::State { .. } | EnrolmentError::Ledger(_) => Exit::InputOutput,
+        EnrolmentError::Key(_) => Exit::Internal,
+    };
+    with_causes(exit, &error)
+}
+
+fn dial_exit(error: &DialError) -> Exit {
+    match error {
+        DialError::Refused { .. } | DialError::NotTrusted { .. } => Exit::Authentication,
+        DialError::Setup(_) => Exit::Usage,
+        DialError::Unreachable { .. } => Exit::Failed,
+    }
+}
+
+fn code_exit(code: Code) -> Exit {
+    match code {
+        Code::PermissionDenied | Code::Unauthenticated => Exit::Authentication,
+        Code::FailedPrecondition | Code::Unimplemented => Exit::Protocol,
+        _ => Exit::Failed,
+    }
+}
+
+fn is_passing(code: Code) -> bool {
+    matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown | Code::Internal)
+}
+
+/// The error and its causes, as one line with a code.
+fn with_causes(exit: Exit, error: &dyn std::error::Error) -> anyhow::Error {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !message.contains(&said) {
+            message = format!("{message}: {said}");
+        }
+        source = cause.source();
+    }
+    coded(exit, message)
+}
+
+/// The clock of this process.
+#[expect(clippy::disallowed_methods, reason = "this is a composition root: the clock is read here and handed down")]
+pub(super) fn clock() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> i64 {
+    let now = clock().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A time as people write it, in UTC.
+pub(super) fn time(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map(|time| time.to_string()).unwrap_or_else(|_| seconds.to_string())
+}
+
+/// A runtime for a daemon or a command.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| coded(Exit::InputOutput, format!("the runtime cannot be started: {error}")))
+}

@@ -1,0 +1,227 @@
+//! `cognate worker status`, `pause`, `resume`, `health`: what the daemon says of itself, or left behind.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use cognate_proto::name::one_line;
+use cognate_worker::control::{self, Request};
+use cognate_worker::enrolment::Identity;
+use cognate_worker::ledger::read;
+use cognate_worker::{Done, Status, left_behind, state};
+use serde_json::{Value, json};
+
+use super::ConfigArgs;
+use super::setup::{self, Setup};
+use crate::exit::{Exit, coded};
+
+/// How many documents that could not be read are named for people.
+const UNREADABLE_SHOWN: usize = 20;
+
+/// Shows what the daemon is doing, what it last did and what it could not read; also when it is not running.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate worker status --config worker.toml
+  cognate worker status --format json --config worker.toml")]
+pub(super) struct StatusArgs {
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: StatusFormat,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum StatusFormat {
+    /// For people
+    Text,
+    /// One object
+    Json,
+}
+
+pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let (value, status) = gathered(&setup)?;
+    let mut out = io::stdout();
+    match args.format {
+        StatusFormat::Json => writeln!(out, "{value:#}")?,
+        StatusFormat::Text => write_text(&mut out, &setup, &value, &status)?,
+    }
+    Ok(Exit::Complete)
+}
+
+/// Everything that is known, from the daemon or from what it left behind.
+fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
+    let mut answer = None;
+    let asked = control::ask(&control::socket(&setup.state_dir), &Request::Status, |row| {
+        answer = Some(row);
+        Ok(())
+    });
+    let holder = state::holder(&setup.state_dir).unwrap_or_default();
+    let (running, told) = match (asked, answer) {
+        (Ok(Ok(())), Some(answer)) => (true, answer),
+        _ => {
+            let identity = Identity::open(&setup.state_dir).ok();
+            let ends = identity.as_ref().and_then(|identity| Some(identity.info().ok()?.not_after));
+            let told = json!({
+                "status": left_behind(&setup.state_dir),
+                "ledger": read::totals(&setup.state_dir).unwrap_or_default(),
+                "certificate_ends": ends,
+                "certificate_words": identity.as_ref().map(|identity| identity.key().words()),
+                "site": identity.as_ref().and_then(Identity::site),
+            });
+            (false, told)
+        }
+    };
+    let mut status: Status = serde_json::from_value(told["status"].clone()).unwrap_or_default();
+    if !running {
+        status.session.attached = false;
+        status.doing.clear();
+        status.session.next_attempt = None;
+    }
+    let site = Some(status.session.site.clone()).filter(|site| !site.is_empty());
+    let repositories = setup.repositories.iter().map(|(name, path)| {
+        let done: Vec<&Done> = status.done.iter().filter(|done| done.repository == name.as_str()).collect();
+        let every = setup.schedule.iter().find(|(scheduled, _)| scheduled == name);
+        json!({
+            "name": name.as_str(), "path": path.display().to_string(),
+            "sync_every_seconds": every.map(|(_, every)| every.as_secs()), "methods": done,
+        })
+    });
+    let value = json!({
+        "running": running,
+        "pid": holder,
+        "enrolled": !told["certificate_ends"].is_null(),
+        "site": site.map_or_else(|| told["site"].clone(), Value::from),
+        "attached": status.session.attached,
+        "since": status.session.since,
+        "destination": status.session.destination,
+        "why": status.session.why,
+        "next_attempt": status.session.next_attempt,
+        "paused": status.paused,
+        "outside_hours": status.outside_hours,
+        "doing": status.doing,
+        "repositories": repositories.collect::<Vec<_>>(),
+        "bytes_per_second": status.bytes_per_second,
+        "ledger": told["ledger"],
+        "generation": told["generation"],
+        "certificate_ends": told["certificate_ends"],
+        "certificate_words": told["certificate_words"],
+        "key_fingerprint": told["key_fingerprint"],
+    });
+    Ok((value, status))
+}
+
+fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Status) -> io::Result<()> {
+    let text = |name: &str| value[name].as_str().unwrap_or_default();
+    let time = |seconds: &Value| seconds.as_i64().map(setup::time);
+    match (value["running"].as_bool(), value["enrolled"].as_bool()) {
+        (Some(true), _) => writeln!(out, "the daemon runs as site `{}` (pid {})", text("site"), value["pid"])?,
+        (_, Some(true)) => writeln!(out, "site `{}`; the daemon is not running", text("site"))?,
+        _ => writeln!(out, "not enrolled: cognate worker enroll TOKEN")?,
+    }
+    if value["running"] == true {
+        let session = &status.session;
+        match (session.attached, session.next_attempt) {
+            (true, _) => writeln!(out, "attached to {} since {}", session.destination, setup::time(session.since))?,
+            (false, Some(next)) => {
+                writeln!(out, "not attached: {}; next attempt at {}", session.why, setup::time(next))?;
+            }
+            (false, None) => writeln!(out, "not attached: {}", session.why)?,
+        }
+        if status.paused {
+            writeln!(out, "paused: cognate worker resume")?;
+        }
+        if status.outside_hours {
+            let hours = setup.policy.hours.map(|hours| hours.to_string()).unwrap_or_default();
+            writeln!(out, "reads nothing now: policy.hours is {hours}")?;
+        }
+        for doing in &status.doing {
+            let of = if doing.walk_finished { "" } else { " so far" };
+            writeln!(
+                out,
+                "syncing {}: {} of {} documents{of}, {} bytes read, {} sent",
+                doing.repository, doing.documents_done, doing.entries_seen, doing.read_bytes, doing.sent_bytes
+            )?;
+        }
+        if status.doing.is_empty() {
+            writeln!(out, "idle")?;
+        }
+    }
+    for (name, path) in &setup.repositories {
+        writeln!(out, "\nrepository {name} ({})", path.display())?;
+        let mut never = true;
+        for done in status.done.iter().filter(|done| done.repository == name.as_str()) {
+            never = false;
+            write_done(out, done)?;
+        }
+        if never {
+            writeln!(out, "  never synced")?;
+        }
+    }
+    writeln!(out)?;
+    let ledger = &value["ledger"];
+    writeln!(out, "ledger: {} messages, {} bytes", ledger["messages"], ledger["bytes"])?;
+    if let Some(ends) = time(&value["certificate_ends"]) {
+        writeln!(out, "certificate: holds until {ends}, key {}", text("certificate_words"))?;
+    }
+    if !text("key_fingerprint").is_empty() {
+        writeln!(out, "federation key: fingerprint {}", text("key_fingerprint"))?;
+    }
+    Ok(())
+}
+
+fn write_done(out: &mut impl Write, done: &Done) -> io::Result<()> {
+    let method = format!("{} {} {}", done.method, done.view, done.chunk_bytes);
+    match done.finished {
+        Some(finished) => writeln!(
+            out,
+            "  {method}: last finished {}, {} documents, {} unreadable",
+            setup::time(finished),
+            done.documents,
+            done.unreadable
+        )?,
+        None => writeln!(out, "  {method}: never finished")?,
+    }
+    if let Some(failed) = done.failed {
+        writeln!(out, "    failed {}: {}", setup::time(failed), done.failure)?;
+    }
+    for document in done.unreadable_documents.iter().take(UNREADABLE_SHOWN) {
+        writeln!(out, "    {}: {}", document.path, document.reason)?;
+    }
+    let rest = done.unreadable.saturating_sub(UNREADABLE_SHOWN as u64);
+    if rest > 0 {
+        writeln!(out, "    and {rest} more (--format json names up to a thousand)")?;
+    }
+    Ok(())
+}
+
+/// Pauses the daemon, or lets it go on.
+pub(super) fn set_paused(args: &ConfigArgs, paused: bool) -> anyhow::Result<Exit> {
+    let setup = setup::load(args)?;
+    let request = if paused { Request::Pause } else { Request::Resume };
+    ask(&setup, &request, |_| Ok(()))?;
+    let said = if paused { "paused: no assignments are taken and nothing is read" } else { "going on" };
+    writeln!(io::stdout(), "{said}")?;
+    Ok(Exit::Complete)
+}
+
+/// Whether the daemon runs and is attached.
+pub(super) fn health(args: &ConfigArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(args)?;
+    ask(&setup, &Request::Health, |_| Ok(()))?;
+    Ok(Exit::Complete)
+}
+
+/// Asks the daemon something that only it can answer.
+pub(super) fn ask(setup: &Setup, request: &Request, each: impl FnMut(Value) -> io::Result<()>) -> anyhow::Result<()> {
+    let socket = control::socket(&setup.state_dir);
+    match control::ask(&socket, request, each) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(message)) => Err(coded(Exit::Failed, one_line(&message))),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            let message = format!("no daemon runs with `{}`: cognate worker run", setup.state_dir.display());
+            Err(coded(Exit::Failed, message))
+        }
+        Err(error) => Err(coded(Exit::Failed, format!("the daemon at `{}`: {error}", socket.display()))),
+    }
+}

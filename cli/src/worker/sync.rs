@@ -1,0 +1,183 @@
+//! `cognate worker sync`: now instead of later, or not at all but into a file.
+
+use std::fs::OpenOptions;
+use std::io::{BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::printable;
+use cognate_worker::control::Request;
+use cognate_worker::rehearsal::{self, Rehearsal};
+use cognate_worker::{Site, SiteConfig};
+use serde_json::Value;
+
+use super::ConfigArgs;
+use super::setup::{self, Setup, clock, site_error};
+use super::status::ask;
+use crate::args::MethodArgs;
+use crate::exit::{Exit, coded, usage};
+
+mod explain;
+
+/// Brings the coordinator's indexes of repositories up to date now, under every method that a scan has used before.
+///
+/// With --dry-run nothing is sent and nothing is remembered: the very bytes that would leave are written to a file, also
+/// before this site has joined any federation.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate worker sync kb --config worker.toml
+  cognate worker sync --dry-run --out would-leave --config worker.toml
+  cognate worker sync --explain would-leave")]
+pub(super) struct SyncArgs {
+    /// Which repositories [default: all]
+    #[arg(value_name = "REPOSITORY")]
+    repositories: Vec<String>,
+    /// Send nothing, and write what would leave to --out
+    #[arg(long, requires = "out")]
+    dry_run: bool,
+    /// Where it is written
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    out: Option<PathBuf>,
+    /// Show what a dry run has written, one message a line as JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "out", "repositories"])]
+    explain: Option<PathBuf>,
+    #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+}
+
+pub(super) fn run(args: &SyncArgs) -> anyhow::Result<Exit> {
+    if let Some(file) = &args.explain {
+        return explain(file);
+    }
+    let setup = setup::load(&args.config)?;
+    match (&args.out, args.dry_run) {
+        (Some(out), true) => dry_run(args, &setup, out),
+        _ => now(args, &setup),
+    }
+}
+
+/// Asks the daemon.
+fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
+    let mut unreadable = 0;
+    let mut synced = 0;
+    let request = Request::Sync { repositories: args.repositories.clone() };
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let number = |value: &Value, name: &str| value[name].as_u64().unwrap_or_default();
+    ask(setup, &request, |row| {
+        let repository = text(&row, "repository");
+        let method = format!("{} {}", text(&row, "method"), number(&row, "chunk_bytes"));
+        match row["type"].as_str() {
+            Some("done") => {
+                synced += 1;
+                unreadable += number(&row, "unreadable");
+                writeln!(
+                    std::io::stdout(),
+                    "{repository} ({method}): {} documents, {} unreadable; {} documents of {} bytes were read, {} bytes sent",
+                    number(&row, "documents"),
+                    number(&row, "unreadable"),
+                    number(&row, "read_documents"),
+                    number(&row, "read_bytes"),
+                    number(&row, "sent_bytes"),
+                )
+            }
+            Some("failed") => {
+                eprintln!("cognate: {repository} ({method}): {}", text(&row, "message"));
+                Ok(())
+            }
+            Some("never") => {
+                eprintln!(
+                    "cognate: {repository}: no scan has asked for it yet, so that it is not known what to send; launch one"
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    })?;
+    Ok(if unreadable > 0 {
+        Exit::Incomplete
+    } else if synced > 0 {
+        Exit::Complete
+    } else {
+        Exit::Failed
+    })
+}
+
+/// Writes what would leave.
+fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
+    let method = args.method.method()?;
+    let mut repositories: Vec<RepositoryName> = setup.repositories.iter().map(|(name, _)| name.clone()).collect();
+    if let Some(unknown) = args.repositories.iter().find(|name| repositories.iter().all(|own| own.as_str() != *name)) {
+        return Err(usage(format!("`{}` has no repository `{unknown}`", args.config.config.display())));
+    }
+    if !args.repositories.is_empty() {
+        repositories.retain(|own| args.repositories.iter().any(|name| own.as_str() == name));
+    }
+    let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", out.display()));
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(out).map_err(failed)?;
+    let rehearsal = Arc::new(Rehearsal::new(out, Box::new(BufWriter::with_capacity(1 << 16, file))));
+    // Long lists go through files, also when nothing is remembered.
+    let folder = tempfile::Builder::new().prefix("cognate-").tempdir().map_err(failed)?;
+    let site = Site::open(SiteConfig {
+        state_dir: folder.path().to_owned(),
+        remember: false,
+        repositories: setup.repositories.clone(),
+        key: setup.key()?,
+        threads: setup.threads,
+        clock,
+        policy: setup.policy.clone(),
+        ledger: None,
+        presence: None,
+    });
+    let site = Arc::new(site.map_err(site_error)?);
+    let runtime = setup::runtime()?;
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let handle = runtime.handle().clone();
+    let synced = rehearsal::rehearse(&site, &handle, &rehearsal, &repositories, method, &cancelled)
+        .map_err(|error| coded(Exit::Failed, error.to_string()))?;
+    let summary = rehearsal.finish().map_err(failed)?;
+    let mut stdout = std::io::stdout();
+    let mut total = 0;
+    for ((kind, repository), row) in &summary {
+        let about = if repository.is_empty() { "-" } else { repository };
+        writeln!(
+            stdout,
+            "{:<8} {about:<20} {:>8} messages {:>14} bytes {:>10} documents {:>12} chunks",
+            kind.name(),
+            row.messages,
+            row.bytes,
+            row.documents,
+            row.chunks
+        )?;
+        total += row.bytes;
+    }
+    let read: u64 = synced.iter().map(|sync| sync.read_bytes).sum();
+    let unreadable: u64 = synced.iter().map(|sync| sync.unreadable).sum();
+    writeln!(stdout, "{total} bytes would leave, made from {read} bytes of documents; nothing was sent or remembered")?;
+    writeln!(stdout, "what they say: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
+    if unreadable > 0 {
+        eprintln!("cognate: {unreadable} documents could not be read; --explain names them");
+        return Ok(Exit::Incomplete);
+    }
+    Ok(Exit::Complete)
+}
+
+fn explain(path: &Path) -> anyhow::Result<Exit> {
+    let failed = |error: std::io::Error| coded(Exit::Failed, format!("`{}`: {error}", path.display()));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let shown = rehearsal::read(BufReader::new(file), |message| {
+        let line =
+            explain::line(&message).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+        writeln!(out, "{line}")
+    });
+    match shown.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Complete),
+        other => other.map(|()| Exit::Complete).map_err(failed),
+    }
+}
