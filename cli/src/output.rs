@@ -2,7 +2,7 @@
 
 mod csv;
 mod json;
-mod table;
+pub(crate) mod table;
 mod text;
 
 use std::fs::File;

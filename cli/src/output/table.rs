@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 
 /// A table with these headings. Columns whose heading begins with a space are numbers, and stand to the right.
-pub(super) fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(crate) fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| heading.trim_start()));
     for row in rows {
@@ -22,12 +22,12 @@ pub(super) fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String
 }
 
 /// `597.1 MB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize(bytes).display().si().to_string()
 }
 
 /// `108,804`.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     HumanCount(count).to_string()
 }
 

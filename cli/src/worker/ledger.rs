@@ -1,6 +1,5 @@
 //! `cognate worker ledger`: what left this site, by its own record.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use super::ConfigArgs;
 use super::setup::{self, Setup, clock, enrolment_error, site_error};
 use super::status::ask;
 use crate::exit::{Exit, coded};
+use crate::output::table::{count, table};
 
 /// The record of everything that left this site, written before it was sent.
 #[derive(Args, Debug)]
@@ -192,19 +192,9 @@ fn index(row: &Value) -> ReceivedIndex {
 
 fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]) -> anyhow::Result<Exit> {
     let rows = verified.indexes.compare(received);
-    let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::NOTHING).set_header([
-        "repository",
-        "method id",
-        "epoch",
-        "batches here",
-        "there",
-        "bytes here",
-        "there",
-        "",
-    ]);
-    for row in &rows {
-        table.add_row([
+    let headings = ["REPOSITORY", "METHOD ID", "EPOCH", " BATCHES HERE", " THERE", " BYTES HERE", " THERE", "VERDICT"];
+    let lines = rows.iter().map(|row| {
+        vec![
             row.repository.clone(),
             row.method_id.clone(),
             format!("{:016x}", row.epoch),
@@ -217,9 +207,9 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
                 Verdict::UnderWay => "under way".to_owned(),
                 Verdict::Differs => "DIFFERS".to_owned(),
             },
-        ]);
-    }
-    writeln!(out, "{table}")?;
+        ]
+    });
+    writeln!(out, "{}", table(&headings, lines))?;
     let different = rows.iter().filter(|row| row.verdict == Verdict::Differs).count();
     if different > 0 {
         let message = format!("what the coordinator received differs from what this site sent, in {different} indexes");
@@ -266,32 +256,23 @@ fn run_summary(args: &SummaryArgs) -> anyhow::Result<Exit> {
         writeln!(out, "{:#}", Value::Array(rows.collect()))?;
         return Ok(Exit::Complete);
     }
-    let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::NOTHING).set_header([
-        "day",
-        "kind",
-        "repository",
-        "messages",
-        "bytes",
-        "documents",
-        "chunks",
-    ]);
-    let mut line = |day: String, kind: &str, repository: &str, row: &SummaryRow| {
-        let numbers = [row.messages, row.bytes, row.documents, row.chunks].map(|number| number.to_string());
+    let line = |day: String, kind: &str, repository: &str, row: &SummaryRow| {
+        let numbers = [row.messages, row.bytes, row.documents, row.chunks].map(count);
         let words = [day, kind.to_owned(), repository.to_owned()];
-        table.add_row(words.into_iter().chain(numbers));
+        words.into_iter().chain(numbers).collect::<Vec<String>>()
     };
-    let mut all: BTreeMap<(), SummaryRow> = BTreeMap::new();
+    let mut all = SummaryRow::default();
+    let mut lines = Vec::new();
     for ((number, kind, repository), row) in &summary.rows {
-        line(day(*number), kind.name(), repository, row);
-        let sum = all.entry(()).or_default();
-        sum.messages += row.messages;
-        sum.bytes += row.bytes;
-        sum.documents += row.documents;
-        sum.chunks += row.chunks;
+        lines.push(line(day(*number), kind.name(), repository, row));
+        all.messages += row.messages;
+        all.bytes += row.bytes;
+        all.documents += row.documents;
+        all.chunks += row.chunks;
     }
-    line("all".to_owned(), "", "", &all.remove(&()).unwrap_or_default());
-    writeln!(out, "{table}")?;
+    lines.push(line("all".to_owned(), "", "", &all));
+    let headings = ["DAY", "KIND", "REPOSITORY", " MESSAGES", " BYTES", " DOCUMENTS", " CHUNKS"];
+    writeln!(out, "{}", table(&headings, lines))?;
     Ok(Exit::Complete)
 }
 
