@@ -78,7 +78,13 @@ fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> 
 
 /// Opens the coordinator's part of the state. A damaged one is moved aside: the sites send again what they remember.
 fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
-    let config = CoordinatorConfig { state_dir: state.coordinator(), durable: state.is_kept(), clock: now };
+    let config = CoordinatorConfig {
+        state_dir: state.coordinator(),
+        durable: state.is_kept(),
+        clock: now,
+        disk_reserve_bytes: 0,
+        site_quota_bytes: None,
+    };
     let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             let aside = state.set_coordinator_aside()?;

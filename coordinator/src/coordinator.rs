@@ -12,8 +12,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio_stream::Stream;
 
 use crate::error::Error;
-use crate::indexes::Indexes;
+use crate::indexes::IndexesConfig;
 use crate::journal::{Event, What};
+use crate::maintenance;
 use crate::metrics::Metrics;
 use crate::scan::{ANALYSES_AT_ONCE, AnalysisLimits, Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
 use crate::server::{self, Peer};
@@ -30,6 +31,10 @@ pub struct CoordinatorConfig {
     pub durable: bool,
     /// The clock for the times of scans.
     pub clock: fn() -> SystemTime,
+    /// Nothing is taken in while less than this is free on the state's disk; 0: whatever is free.
+    pub disk_reserve_bytes: u64,
+    /// What the segments of a site may come to.
+    pub site_quota_bytes: Option<u64>,
 }
 
 /// An open coordinator.
@@ -50,14 +55,20 @@ impl Coordinator {
     /// When the state cannot be used, is damaged, is newer than this build, or another process has it.
     pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
         std::fs::create_dir_all(&config.state_dir).map_err(Error::state(&config.state_dir))?;
-        let store =
-            Arc::new(Store::open(&config.state_dir.join("store"), &config.state_dir.join("journal"), config.durable)?);
-        let indexes = Indexes::open(Arc::clone(&store), &config.state_dir.join("indexes"), config.durable)?;
+        let (store, indexes) = maintenance::open(
+            &config.state_dir,
+            IndexesConfig {
+                durable: config.durable,
+                clock: config.clock,
+                disk_reserve_bytes: config.disk_reserve_bytes,
+                site_quota_bytes: config.site_quota_bytes,
+            },
+        )?;
         let metrics = Arc::new(Metrics::new());
         let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), config.clock));
         let scans = Arc::new(Scans {
             store: Arc::clone(&store),
-            indexes: Arc::new(indexes),
+            indexes,
             sessions: Arc::clone(&sessions),
             metrics: Arc::clone(&metrics),
             folder: config.state_dir.join("scans"),
@@ -113,9 +124,6 @@ impl Coordinator {
             let scan = Arc::new(Scan::new(id, spec));
             // What is half written is written anew.
             self.remove_folder(id)?;
-            if row.step() == ScanStep::Frozen {
-                self.scans.hold_frozen(&scan, &row)?;
-            }
             tracing::info!(scan = %id, step = ?row.step(), "a scan goes on");
             scans.push((scan, row));
         }

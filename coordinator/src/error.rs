@@ -32,6 +32,30 @@ pub enum Error {
         /// The version that this build reads.
         known: u32,
     },
+    /// An earlier version wrote the state.
+    #[error("the state `{}` was written by an earlier version ({found}; this one reads {known}): move it away and begin with an empty folder, the sites send again what they remember", path.display())]
+    Older {
+        /// The folder.
+        path: PathBuf,
+        /// The version that was found.
+        found: u32,
+        /// The version that this build reads.
+        known: u32,
+    },
+    /// What was written may not be on the disk, and nobody can know: nothing is acknowledged any more.
+    #[error("`{}` cannot be brought to the disk: {source}; look after the disk and start again", path.display())]
+    Sync {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// An earlier failure of the disk has ended all writing.
+    #[error("nothing is taken in any more since the disk failed ({0}): look after it and start again")]
+    Stopped(String),
+    /// There is no room for what a site sends.
+    #[error("{0}")]
+    Full(String),
     /// The transactional view cannot be read or written.
     #[error("the store failed: {0}")]
     Store(#[from] sled::Error),
@@ -150,8 +174,12 @@ pub enum ErrorKind {
     Denied,
     /// It may work later.
     Unavailable,
+    /// There is no room; once there is, it works.
+    Exhausted,
     /// What is stored is damaged.
     Corrupt,
+    /// The disk, or what the system lets this process do with it, is in the way.
+    InputOutput,
     /// The coordinator itself is in trouble.
     Internal,
 }
@@ -161,6 +189,21 @@ impl Error {
     pub(crate) fn state(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::State { path, source }
+    }
+
+    /// The error of a file of which nobody knows now what is on the disk.
+    pub(crate) fn sync(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::Sync { path, source }
+    }
+
+    /// Whether nobody can know any more what is on the disk: a second attempt could succeed over data that is gone.
+    pub(crate) fn is_fatal(&self) -> bool {
+        match self {
+            Error::Sync { .. } => true,
+            Error::Store(error) => !matches!(error, sled::Error::CollectionNotFound(_) | sled::Error::Unsupported(_)),
+            _ => false,
+        }
     }
 
     /// What a caller can do about it.
@@ -176,11 +219,18 @@ impl Error {
             Error::OutOfOrder { .. } | Error::Stale(_) => ErrorKind::Conflict,
             Error::Busy(_) | Error::Locked { .. } | Error::Cancelled => ErrorKind::Unavailable,
             Error::Contradiction(_) | Error::Corrupt { .. } => ErrorKind::Corrupt,
-            Error::State { .. } | Error::Store(_) | Error::Newer { .. } | Error::Analysis(_) | Error::Result { .. } => {
+            Error::Full(_) => ErrorKind::Exhausted,
+            Error::State { source, .. } if is_full(source) => ErrorKind::Exhausted,
+            Error::State { .. } | Error::Store(_) | Error::Sync { .. } | Error::Stopped(_) => ErrorKind::InputOutput,
+            Error::Newer { .. } | Error::Older { .. } | Error::Analysis(_) | Error::Result { .. } => {
                 ErrorKind::Internal
             }
         }
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl From<Error> for tonic::Status {
@@ -195,7 +245,8 @@ impl From<Error> for tonic::Status {
             ErrorKind::Denied => tonic::Code::PermissionDenied,
             ErrorKind::Unavailable => tonic::Code::Unavailable,
             ErrorKind::Corrupt => tonic::Code::DataLoss,
-            ErrorKind::Internal => tonic::Code::Internal,
+            ErrorKind::Exhausted => tonic::Code::ResourceExhausted,
+            ErrorKind::InputOutput | ErrorKind::Internal => tonic::Code::Internal,
         };
         tonic::Status::new(code, error.to_string())
     }

@@ -1,14 +1,16 @@
 //! An index in memory: the documents and contents that the batches of one epoch add up to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState};
+use cognate_proto::limits::WINDOW_BATCHES;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::root::{Root, RowHash};
 use cognate_proto::v1::ChunkTable;
 
 use crate::error::Error;
+use crate::segment::BaseRecord;
 
 /// The state of an index after some batch.
 #[derive(Default)]
@@ -18,9 +20,16 @@ pub(crate) struct Index {
     /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
     /// says that the last was given up.
     upload: Option<(u64, Upload)>,
-    /// The digest of every batch, so that a repetition can be told from a contradiction.
+    /// How many batches came before those whose digests are known.
+    undigested: u64,
+    /// The digests of the batches after them, so that a repetition can be told from a contradiction.
     digests: Vec<[u8; 16]>,
+    /// The chain over the digests of all batches, and what their bodies came to.
+    head: [u8; 32],
+    body_bytes: u64,
     root: Root,
+    /// The size of all documents, each copy counted.
+    size_bytes: u64,
     next_ordinal: u32,
 }
 
@@ -55,7 +64,22 @@ struct Upload {
 impl Index {
     /// The last batch that the state includes, or 0.
     pub(crate) fn sequence(&self) -> u64 {
-        self.digests.len() as u64
+        self.undigested + self.digests.len() as u64
+    }
+
+    /// The chain over the digests of all batches: BLAKE3 of the head before and the digest.
+    pub(crate) fn head(&self) -> [u8; 32] {
+        self.head
+    }
+
+    /// What the bodies of all batches came to.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// The size of all documents, each copy counted.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
     }
 
     /// The root over documents and contents.
@@ -68,6 +92,63 @@ impl Index {
         self.next_ordinal
     }
 
+    /// Begins after batches that were put together anew.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn after(sequence: u64, base: &BaseRecord) -> Result<Index, &'static str> {
+        let (digests, rest) = base.digests.as_chunks();
+        let undigested = sequence.checked_sub(digests.len() as u64).filter(|_| rest.is_empty());
+        Ok(Index {
+            undigested: undigested.ok_or("it has more digests than batches")?,
+            digests: digests.to_vec(),
+            head: base.head.as_slice().try_into().map_err(|_| "its chain has another length")?,
+            body_bytes: base.body_bytes,
+            root: Root::from_bytes(&base.dropped_root).ok_or("its root has another length")?,
+            ..Index::default()
+        })
+    }
+
+    /// What stays of the batches so far when they are put together anew without the contents that are not `live`.
+    pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
+        let mut dropped = self.root;
+        for (path, IndexedDocument { state, content, modified }) in &self.documents {
+            let (path, state, content, modified) = (path.clone(), *state, *content, *modified);
+            dropped.remove(RowHash::of_document(&DocumentRow { path, state, content, modified }));
+        }
+        for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
+            dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
+        }
+        let kept = self.digests.len().saturating_sub(WINDOW_BATCHES);
+        BaseRecord {
+            dropped_root: dropped.to_bytes().to_vec(),
+            head: self.head.to_vec(),
+            body_bytes: self.body_bytes,
+            digests: self.digests[kept..].as_flattened().to_vec(),
+        }
+    }
+
+    /// The contents that a document has.
+    pub(crate) fn live(&self) -> HashSet<ContentDigest> {
+        self.documents.values().filter_map(|document| document.content).collect()
+    }
+
+    /// About what the documents and contents take in a segment, with `live` contents alone.
+    pub(crate) fn weight(&self, live: &HashSet<ContentDigest>) -> u64 {
+        self.weight_of(|digest| live.contains(digest))
+    }
+
+    /// The same with all contents.
+    pub(crate) fn weight_of_all(&self) -> u64 {
+        self.weight_of(|_| true)
+    }
+
+    fn weight_of(&self, counts: impl Fn(&ContentDigest) -> bool) -> u64 {
+        let documents: u64 = self.documents.keys().map(|path| path.as_bytes().len() as u64 + 24).sum();
+        let contents = self.contents.iter().filter(|(digest, _)| counts(digest));
+        documents + contents.map(|(_, content)| 24 + 19 * content.chunk_count).sum::<u64>()
+    }
+
     /// Whether a batch of this number was taken in before, and was this one.
     ///
     /// # Errors
@@ -77,7 +158,10 @@ impl Index {
         if sequence == 0 || sequence > expected {
             return Err(Error::OutOfOrder { expected, got: sequence });
         }
-        match usize::try_from(sequence - 1).ok().and_then(|place| self.digests.get(place)) {
+        let Some(place) = (sequence - 1).checked_sub(self.undigested) else {
+            return Err(Error::OutOfOrder { expected, got: sequence });
+        };
+        match usize::try_from(place).ok().and_then(|place| self.digests.get(place)) {
             None => Ok(false),
             Some(known) if *known == digest => Ok(true),
             Some(_) => Err(Error::Contradiction(format!("batch {sequence} came again with other content"))),
@@ -118,8 +202,21 @@ impl Index {
     }
 
     /// Takes in the next batch, which has been checked. Each posting is handed to `posting` with its content's ordinal.
-    pub(crate) fn apply(&mut self, digest: [u8; 16], batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
+    pub(crate) fn apply(
+        &mut self,
+        digest: [u8; 16],
+        body_bytes: u64,
+        batch: &Batch,
+        posting: impl FnMut(u32, &mut Chunks<'_>),
+    ) {
         self.digests.push(digest);
+        self.head = *blake3::Hasher::new().update(&self.head).update(&digest).finalize().as_bytes();
+        self.body_bytes += body_bytes;
+        self.take_in(batch, posting);
+    }
+
+    /// Takes in a piece of what was put together anew: it is no batch of its own.
+    pub(crate) fn take_in(&mut self, batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
         let mut chunks = batch.chunks.iter();
         for content in &batch.contents {
             let ordinal = self.take_ordinal();
@@ -165,13 +262,20 @@ impl Index {
             self.documents.remove(&row.path)
         } else {
             self.root.add(RowHash::of_document(row));
+            // What a site says of sizes is not to be relied on, not even to add up.
+            self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
             let document = IndexedDocument { state: row.state, content: row.content, modified: row.modified };
             self.documents.insert(row.path.clone(), document)
         };
         if let Some(IndexedDocument { state, content, modified }) = before {
             let before = DocumentRow { path: row.path.clone(), state, content, modified };
             self.root.remove(RowHash::of_document(&before));
+            self.size_bytes = self.size_bytes.wrapping_sub(self.size_of(content));
         }
+    }
+
+    fn size_of(&self, content: Option<ContentDigest>) -> u64 {
+        content.and_then(|digest| self.contents.get(&digest)).map_or(0, |content| content.size_bytes)
     }
 }
 
@@ -240,19 +344,19 @@ mod tests {
             batch.document(row("a", DocumentState::Read, Some(1)));
         });
         let mut postings = vec![];
-        index.apply([1; 16], &first, |ordinal, chunks| postings.extend(chunks.map(|chunk| (ordinal, chunk.1))));
+        index.apply([1; 16], 0, &first, |ordinal, chunks| postings.extend(chunks.map(|chunk| (ordinal, chunk.1))));
         assert_eq!(postings, [(0, 5), (0, 9)]);
         assert_eq!(index.contents[&one.digest].repeated_bytes, 9);
         let after_first = index.root();
-        index.apply([2; 16], &batch(|batch| batch.document(row("b", DocumentState::Read, Some(1)))), |_, _| {});
-        index.apply([3; 16], &batch(|batch| batch.document(row("b", DocumentState::Removed, None))), |_, _| {});
+        index.apply([2; 16], 0, &batch(|batch| batch.document(row("b", DocumentState::Read, Some(1)))), |_, _| {});
+        index.apply([3; 16], 0, &batch(|batch| batch.document(row("b", DocumentState::Removed, None))), |_, _| {});
         assert_eq!((index.root(), index.documents.len(), index.sequence()), (after_first, 1, 3));
     }
 
     #[test]
     fn gaps_are_refused_repetitions_are_known_and_contradictions_are_an_alarm() {
         let mut index = Index::default();
-        index.apply([1; 16], &Batch::default(), |_, _| {});
+        index.apply([1; 16], 0, &Batch::default(), |_, _| {});
         assert!(index.is_repetition(1, [1; 16]).unwrap());
         assert!(!index.is_repetition(2, [2; 16]).unwrap());
         assert!(matches!(index.is_repetition(1, [9; 16]), Err(Error::Contradiction(_))));
@@ -267,13 +371,13 @@ mod tests {
         let (whole, _) = content(7, &[5, 9, 5]);
         let first = batch(|batch| batch.part(1, content(7, &[5, 9]).1, None));
         index.check_parts(&first).unwrap();
-        index.apply([1; 16], &first, |_, _| {});
+        index.apply([1; 16], 0, &first, |_, _| {});
         assert!(index.upload.is_some() && index.contents.is_empty());
         let wrong = batch(|batch| batch.part(1, content(7, &[4]).1, Some(&whole)));
         assert!(index.check_parts(&wrong).is_err());
         let last = batch(|batch| batch.part(1, content(7, &[5]).1, Some(&whole)));
         index.check_parts(&last).unwrap();
-        index.apply([2; 16], &last, |ordinal, _| assert_eq!(ordinal, 0));
+        index.apply([2; 16], 0, &last, |ordinal, _| assert_eq!(ordinal, 0));
         assert!(index.upload.is_none());
         assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
     }
@@ -283,10 +387,10 @@ mod tests {
         let mut index = Index::default();
         let (whole, table) = content(7, &[5, 9]);
         let cut_off = batch(|batch| batch.part(1, content(7, &[5]).1, None));
-        index.apply([1; 16], &cut_off, |_, _| {});
+        index.apply([1; 16], 0, &cut_off, |_, _| {});
         let again = batch(|batch| batch.part(2, table, Some(&whole)));
         index.check_parts(&again).unwrap();
-        index.apply([2; 16], &again, |ordinal, _| assert_eq!(ordinal, 1));
+        index.apply([2; 16], 0, &again, |ordinal, _| assert_eq!(ordinal, 1));
         assert_eq!((index.contents[&whole.digest].ordinal, index.upload.is_none()), (1, true));
     }
 

@@ -108,9 +108,13 @@ fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>
                 }
             }
             Up::Seal(seal) => {
-                let answer = push.seal(writer, seal);
-                let _ = answers
-                    .blocking_send(answer.map_err(Status::from).and_then(|sealed| response(Down::Sealed(sealed))));
+                let (indexes, key) = writer.place();
+                let answer = push.seal(writer, seal).map_err(Status::from);
+                let sealed = answer.is_ok();
+                let _ = answers.blocking_send(answer.and_then(|sealed| response(Down::Sealed(sealed))));
+                if sealed {
+                    indexes.tidy(&key);
+                }
                 return;
             }
             Up::Open(_) => {
@@ -190,12 +194,12 @@ impl Push {
         if !matches!(seal.canary.len(), 0 | 16) {
             return Err(Error::Invalid("a canary has 16 bytes".to_owned()));
         }
-        let (id, pin) = (writer.id(), writer.pin(seal.sequence));
+        let (id, sequence) = (writer.id(), seal.sequence);
         writer.set_canary(seal.canary);
-        let sequence = writer.seal(seal.sequence, &seal.root)?;
-        let sealed = SealedIndex { method_id: self.method_id, id, sequence, pin };
+        let received = writer.seal(sequence, &seal.root)?;
+        let sealed = SealedIndex { method_id: self.method_id, id, sequence };
         self.sessions.sealed(&self.site, self.assignment, sealed);
-        Ok(Sealed { sequence, root: seal.root, received: None })
+        Ok(Sealed { sequence, root: seal.root, received: Some(received) })
     }
 }
 

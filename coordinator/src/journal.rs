@@ -5,7 +5,7 @@
 //! put in without all that follows showing it. The store is a view of it (and of the segments) and can be made anew.
 //!
 //! File: `cognate journal 1\n`, then records of length (u32, little-endian), BLAKE3 of the record before and the body
-//! (32 bytes), and the body, an encoded [`Event`].
+//! (32 bytes), a checksum of those two (8 bytes), and the body, an encoded [`Event`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::store::ScanRow;
 
 const MAGIC: &[u8] = b"cognate journal 1\n";
-const HEADER_BYTES: usize = 4 + 32;
+const HEADER_BYTES: usize = 4 + 32 + 8;
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// Something that happened and must not be forgotten.
@@ -121,57 +121,52 @@ pub(crate) struct ScanEvent {
     pub(crate) row: ScanRow,
 }
 
+/// A place between two records: how much comes before it, and the hash of the last of that.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub(crate) struct Position {
+    pub(crate) end: u64,
+    pub(crate) head: [u8; 32],
+}
+
+const START: Position = Position { end: MAGIC.len() as u64, head: [0; 32] };
+
 /// The open journal, at its end.
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    head: [u8; 32],
-    end: u64,
+    at: Position,
     durable: bool,
 }
 
 impl Journal {
-    /// Opens or begins the journal, and hands every event in it to `each`. A record at the end that is not whole was
-    /// never answered for, and is cut off.
+    /// Opens or begins the journal, and hands every event in it to `each` with the place after it. A record at the end
+    /// that is not whole was never answered for, and is cut off.
     ///
     /// # Errors
     /// When it cannot be read or written, or a record other than the last does not fit the chain.
     pub(crate) fn open(
         path: &Path,
         durable: bool,
-        mut each: impl FnMut(Event) -> Result<(), Error>,
+        mut each: impl FnMut(Event, Position) -> Result<(), Error>,
     ) -> Result<Journal, Error> {
         let state = |source| Error::State { path: path.to_owned(), source };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(state)?;
-        let length = file.metadata().map_err(state)?.len();
-        if length < MAGIC.len() as u64 {
+        if file.metadata().map_err(state)?.len() < START.end {
             file.set_len(0).and_then(|()| file.write_all(MAGIC)).map_err(state)?;
-            sync_with_folder(&file, path, durable).map_err(state)?;
-            return Ok(Journal { path: path.to_owned(), file, head: [0; 32], end: MAGIC.len() as u64, durable });
+            sync_with_folder(&file, path, durable).map_err(Error::sync(path))?;
+            return Ok(Journal { path: path.to_owned(), file, at: START, durable });
         }
-        let mut reader = BufReader::with_capacity(1 << 16, File::open(path).map_err(state)?);
-        let mut magic = vec![0; MAGIC.len()];
-        reader.read_exact(&mut magic).map_err(state)?;
-        if magic != MAGIC {
-            return Err(damaged(path, 0, "it is not a journal of this version"));
+        let (at, length) = read(path, &mut each)?;
+        if at.end < length {
+            tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
+            file.set_len(at.end).map_err(state)?;
         }
-        let (mut head, mut end) = ([0; 32], MAGIC.len() as u64);
-        while end < length {
-            match read_record(&mut reader, &head, length - end).map_err(state)? {
-                Record::Whole { event, hash, bytes } => {
-                    each(*event)?;
-                    head = hash;
-                    end += bytes;
-                }
-                Record::Torn => {
-                    tracing::warn!(path = %path.display(), at = end, "the last record of the journal was cut off: it was never answered for");
-                    file.set_len(end).map_err(state)?;
-                    break;
-                }
-                Record::Damaged => return Err(damaged(path, end, "a record does not fit the chain")),
-            }
-        }
-        Ok(Journal { path: path.to_owned(), file, head, end, durable })
+        Ok(Journal { path: path.to_owned(), file, at, durable })
+    }
+
+    /// Where it ends.
+    pub(crate) fn position(&self) -> Position {
+        self.at
     }
 
     /// Appends an event. Once this returns, it survives.
@@ -179,22 +174,60 @@ impl Journal {
         let body = event.encode_to_vec();
         let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= EVENT_BYTES_MAX);
         let length = length.ok_or_else(|| Error::Invalid("an event is too large for the journal".to_owned()))?;
-        let hash = chained(&self.head, &body);
+        let head = chained(&self.at.head, &body);
         let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
         record.extend_from_slice(&length.to_le_bytes());
-        record.extend_from_slice(&hash);
+        record.extend_from_slice(&head);
+        let sum = checksum(&record);
+        record.extend_from_slice(&sum);
         record.extend_from_slice(&body);
-        let durable = self.durable;
-        let written = self.file.write_all(&record).and_then(|()| if durable { self.file.sync_data() } else { Ok(()) });
-        written.map_err(|source| {
+        if let Err(source) = self.file.write_all(&record) {
             // What is half written must not come before what is written next.
-            let _ = self.file.set_len(self.end);
-            Error::State { path: self.path.clone(), source }
-        })?;
-        self.head = hash;
-        self.end += record.len() as u64;
+            return Err(match self.file.set_len(self.at.end) {
+                Ok(()) => Error::State { path: self.path.clone(), source },
+                Err(source) => Error::Sync { path: self.path.clone(), source },
+            });
+        }
+        if self.durable {
+            self.file.sync_data().map_err(Error::sync(&self.path))?;
+        }
+        self.at = Position { end: self.at.end + record.len() as u64, head };
         Ok(())
     }
+}
+
+/// Reads a journal without changing it, and answers where its last whole record ends and how long the file is.
+///
+/// # Errors
+/// When it cannot be read, or a record other than the last does not fit the chain.
+pub(crate) fn read(
+    path: &Path,
+    mut each: impl FnMut(Event, Position) -> Result<(), Error>,
+) -> Result<(Position, u64), Error> {
+    let state = |source| Error::State { path: path.to_owned(), source };
+    let file = File::open(path).map_err(state)?;
+    let length = file.metadata().map_err(state)?.len();
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut magic = vec![0; MAGIC.len()];
+    if length < START.end {
+        return Err(damaged(path, 0, "it is cut short"));
+    }
+    reader.read_exact(&mut magic).map_err(state)?;
+    if magic != MAGIC {
+        return Err(damaged(path, 0, "it is not a journal of this version"));
+    }
+    let mut at = START;
+    while at.end < length {
+        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
+            Record::Whole { event, hash, bytes } => {
+                at = Position { end: at.end + bytes, head: hash };
+                each(*event, at)?;
+            }
+            Record::Torn => break,
+            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
+        }
+    }
+    Ok((at, length))
 }
 
 enum Record {
@@ -214,6 +247,10 @@ fn read_record(reader: &mut impl io::Read, head: &[u8; 32], rest: u64) -> io::Re
     }
     let mut header = [0; HEADER_BYTES];
     reader.read_exact(&mut header)?;
+    if header[36..] != checksum(&header[..36]) {
+        // After a loss of power, a page that was never written reads as zeros: the last record may have been on it.
+        return Ok(if header.ends_with(&[0; 8]) && bytes_are_zero(reader)? { Record::Torn } else { Record::Damaged });
+    }
     let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
     let bytes = HEADER_BYTES as u64 + u64::from(length);
     if bytes > rest {
@@ -226,11 +263,23 @@ fn read_record(reader: &mut impl io::Read, head: &[u8; 32], rest: u64) -> io::Re
     reader.read_exact(&mut body)?;
     let hash = chained(head, &body);
     match Event::decode(body.as_slice()) {
-        Ok(event) if hash == header[4..] => Ok(Record::Whole { event: Box::new(event), hash, bytes }),
+        Ok(event) if hash == header[4..36] => Ok(Record::Whole { event: Box::new(event), hash, bytes }),
         // A loss of power can leave a record of the right length and the wrong bytes, but only as the last.
         _ if bytes == rest => Ok(Record::Torn),
         _ => Ok(Record::Damaged),
     }
+}
+
+fn bytes_are_zero(reader: &mut impl io::Read) -> io::Result<bool> {
+    let mut rest = Vec::new();
+    reader.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut rest)?;
+    Ok(rest.len() <= EVENT_BYTES_MAX && rest.iter().all(|byte| *byte == 0))
+}
+
+fn checksum(header: &[u8]) -> [u8; 8] {
+    let mut sum = [0; 8];
+    sum.copy_from_slice(&blake3::hash(header).as_bytes()[..8]);
+    sum
 }
 
 fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {
@@ -247,4 +296,83 @@ fn sync_with_folder(file: &File, path: &Path, durable: bool) -> io::Result<()> {
 
 fn damaged(path: &Path, at: u64, detail: &str) -> Error {
     Error::Corrupt { path: path.to_owned(), detail: format!("{detail} at byte {at}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(name: &str) -> Event {
+        Event { time: 5, by: "me".to_owned(), what: Some(What::ProfileRemoved(name.to_owned())) }
+    }
+
+    /// A journal of these events, and where each of them ends.
+    fn journal(names: &[String]) -> (tempfile::TempDir, PathBuf, Vec<u64>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+        let ends = names.iter().map(|name| {
+            journal.append(&event(name)).unwrap();
+            journal.position().end
+        });
+        let ends = ends.collect();
+        (folder, path, ends)
+    }
+
+    fn events(path: &Path) -> Result<Vec<Event>, Error> {
+        let mut events = vec![];
+        Journal::open(path, false, |event, _| Ok(events.push(event)))?;
+        Ok(events)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_torn_tail_takes_nothing_with_it_wherever_it_is_cut(names in proptest::collection::vec("[a-z]{0,20}", 1..6)) {
+            let (_folder, path, ends) = journal(&names);
+            let intact = std::fs::read(&path).unwrap();
+            for length in MAGIC.len()..=intact.len() {
+                std::fs::write(&path, &intact[..length]).unwrap();
+                let whole = ends.iter().filter(|end| **end <= length as u64).count();
+                let expected: Vec<_> = names[..whole].iter().map(|name| event(name)).collect();
+                prop_assert_eq!(events(&path).unwrap(), expected);
+                // It was cut to a whole record, and goes on from there.
+                let mut reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+                reopened.append(&event("after")).unwrap();
+                prop_assert_eq!(events(&path).unwrap().len(), whole + 1);
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_before_the_last_record_is_refused_by_its_place(
+            names in proptest::collection::vec("[a-z]{0,20}", 2..6),
+            bit in 0..8_u8,
+        ) {
+            let (_folder, path, ends) = journal(&names);
+            let intact = std::fs::read(&path).unwrap();
+            let last = usize::try_from(ends[ends.len() - 2]).unwrap();
+            for place in MAGIC.len()..last {
+                let mut damaged = intact.clone();
+                damaged[place] ^= 1_u8 << bit;
+                std::fs::write(&path, &damaged).unwrap();
+                let begins = ends.iter().rev().find(|end| **end <= place as u64).copied().unwrap_or(START.end);
+                let error = events(&path).unwrap_err().to_string();
+                prop_assert!(error.ends_with(&format!("at byte {begins}")), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_taken_out_or_put_elsewhere_breaks_the_chain() {
+        let names: Vec<_> = ["a", "b", "c"].map(str::to_owned).into();
+        let (_folder, path, ends) = journal(&names);
+        let intact = std::fs::read(&path).unwrap();
+        let place = |number: usize| usize::try_from(ends[number]).unwrap();
+        let without_second = [&intact[..place(0)], &intact[place(1)..], &intact[place(1)..]].concat();
+        std::fs::write(&path, without_second).unwrap();
+        assert!(matches!(events(&path), Err(Error::Corrupt { .. })));
+    }
 }

@@ -13,6 +13,7 @@ mod index;
 mod indexes;
 mod ingest;
 mod journal;
+pub mod maintenance;
 mod metrics;
 pub mod report;
 mod result;

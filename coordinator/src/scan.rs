@@ -22,7 +22,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cognate_fingerprint::{Key, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::Selection;
-use cognate_proto::spec::method_id;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{ResultNotice, SyncSummary};
 use tokio::sync::{Semaphore, mpsc};
@@ -39,7 +38,7 @@ use crate::journal::{Event, ScanEvent, What};
 use crate::metrics::Metrics;
 use crate::report::Report;
 use crate::result;
-use crate::session::Sessions;
+use crate::session::{SealedIndex, Sessions};
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
 
 /// How many analyses are carried out at once, each with its own working memory; others wait.
@@ -65,7 +64,6 @@ impl Scans {
     pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>, row: ScanRow) {
         let result = self.steps(&scan, row).await;
         let cancelled = matches!(result, Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)));
-        scan.pins.lock().expect("nothing panics while it is held").clear();
         if cancelled && scan.is_halted() {
             tracing::info!(scan = %scan.id, "a scan is left where it is: it goes on at the next start");
             return;
@@ -81,6 +79,10 @@ impl Scans {
         }
         if let Err(error) = self.record_end(scan.id, &end) {
             tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
+        }
+        // What this scan kept from being removed may go now.
+        if let Err(error) = self.indexes.collect() {
+            tracing::warn!(%error, "tidying was put off");
         }
         self.tell_end(&scan, &end);
         scan.progress.send_modify(|progress| progress.ended = Some(end));
@@ -116,10 +118,9 @@ impl Scans {
         for ((site, repository), outcome) in scan.spec.repositories.iter().zip(synced.targets) {
             match outcome {
                 Ok((sealed, summary)) => {
-                    self.indexes.put_summary(sealed.id, &summary)?;
+                    self.keep_summary(site, repository, &sealed, &summary)?;
                     let at = Sealed { id: sealed.id, sequence: sealed.sequence };
                     row.frozen.push(self.row_of(site, repository, sealed.method_id, &at, summary)?);
-                    scan.hold(sealed.pin);
                 }
                 Err(reason) => {
                     row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
@@ -153,7 +154,6 @@ impl Scans {
             let Some(sealed) = self.indexes.sealed(&key)? else {
                 return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
             };
-            scan.hold(self.indexes.pin(sealed.id, sealed.sequence));
             let summary = self.indexes.summary(sealed.id)?;
             row.frozen.push(self.row_of(site, repository, method_id, &sealed, summary)?);
         }
@@ -169,15 +169,17 @@ impl Scans {
     /// it is found from what there is.
     fn common_method_id(&self, spec: &ScanSpec) -> Result<MethodId, Error> {
         let wanted = cognate_proto::v1::MethodSpec::from(&spec.method);
+        let all = self.indexes.all()?;
         let mut common: Option<Vec<MethodId>> = None;
         for (site, repository) in &spec.repositories {
             let mut found = Vec::new();
-            for (key, slot) in self.store.slots(site, repository)? {
-                let same = slot.method.is_some_and(|method| {
-                    (method.name, method.view, method.chunk_bytes)
-                        == (wanted.name.clone(), wanted.view.clone(), wanted.chunk_bytes)
+            for (key, _, row) in &all {
+                let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+                let same = method.is_some_and(|method| {
+                    (&method.name, &method.view, method.chunk_bytes) == (&wanted.name, &wanted.view, wanted.chunk_bytes)
                 });
-                if same && self.indexes.sealed(&key)?.is_some() {
+                let here = key.site == *site && key.repository == *repository;
+                if here && same && row.sealed && !found.contains(&key.method_id) {
                     found.push(key.method_id);
                 }
             }
@@ -246,23 +248,20 @@ impl Scans {
         Ok(())
     }
 
-    /// Holds on to what a scan of an earlier process has frozen, before anything can take its place.
-    pub(crate) fn hold_frozen(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
-        for frozen in &row.frozen {
-            let (id, sequence) = (IndexId(frozen.index), frozen.sequence);
-            scan.hold(self.indexes.pin(id, sequence));
-            let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
-            let key = SlotKey {
-                site: frozen.site.parse().map_err(|error| invalid(&error))?,
-                repository: frozen.repository.parse().map_err(|error| invalid(&error))?,
-                method_id: method_id(&frozen.method_id).map_err(|error| invalid(&error))?,
-            };
-            if self.indexes.sealed(&key)?.is_none_or(|sealed| sealed.id != id) {
-                // It was replaced before the restart, and goes when the scan lets go of it.
-                self.indexes.delete(id)?;
-            }
+    /// Keeps what a sync told beside the index: beside the one that stands now, which is the same put together anew, or a
+    /// later one that the next sync tells of.
+    fn keep_summary(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        sealed: &SealedIndex,
+        summary: &SyncSummary,
+    ) -> Result<(), Error> {
+        let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id: sealed.method_id };
+        match self.indexes.sealed(&key)? {
+            Some(now) => self.indexes.put_summary(now.id, summary),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The steps after freezing: they need no site any more.

@@ -22,7 +22,6 @@ use tonic::Status;
 
 use self::greeting::Greeting;
 use crate::error::Error;
-use crate::indexes::Pin;
 use crate::metrics::Metrics;
 use crate::scan::seconds;
 use crate::store::{IndexId, Store};
@@ -121,7 +120,6 @@ pub(crate) struct SealedIndex {
     pub(crate) method_id: MethodId,
     pub(crate) id: IndexId,
     pub(crate) sequence: u64,
-    pub(crate) pin: Pin,
 }
 
 /// What comes back from an assignment.

@@ -5,29 +5,36 @@
 //! | tree | key | value | lives |
 //! |---|---|---|---|
 //! | `meta` | `schema` | u32 | as long as the state |
+//! | `meta` | `journal` | how much of the journal the view includes: bytes (u64) and head (32) | as long as the state |
+//! | `meta` | `number` | the last number that was given out, u64 | as long as the state |
 //! | `member` | kind, name | [`MemberRow`] | until the member is forgotten |
 //! | `seen` | site | [`SeenRow`] | until the site is forgotten; not in the journal |
 //! | `slot` | site, 0, repository, 0, method id | [`SlotRow`] | until the repository is forgotten |
+//! | `used` | the same | when it was last analysed, i64 | as long as its slot; not in the journal |
 //! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
 //! | `profile`, `schedule` | name | as on the wire | until it is removed |
 //!
-//! Members, scans, profiles and schedules change only through [`Store::record`], which writes the journal first.
+//! Members, scans, profiles and schedules change only through [`Store::record`], which writes the journal first. What a
+//! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cognate_fingerprint::{Method, MethodId};
+use cognate_fingerprint::MethodId;
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::v1;
 use prost::Message;
+use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::journal::{Certified, Event, Invited, Journal, MemberName, ScanEvent, What};
+use crate::journal::{Certified, Event, Invited, Journal, MemberName, Position, ScanEvent, What};
+use crate::segment::{SealRecord, SegmentHeader};
 
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The number of an index: never used again.
@@ -83,9 +90,6 @@ pub(crate) struct SlotRow {
     /// The index that will take its place once it is sealed, or 0.
     #[prost(uint64, tag = "2")]
     pub(crate) pending: u64,
-    /// How both are made.
-    #[prost(message, optional, tag = "3")]
-    pub(crate) method: Option<v1::MethodSpec>,
 }
 
 /// Where an index stands.
@@ -108,9 +112,33 @@ pub(crate) struct IndexRow {
     /// What the last sync told beside the index.
     #[prost(message, optional, tag = "9")]
     pub(crate) summary: Option<cognate_proto::v1::SyncSummary>,
-    /// What the site said a known text becomes under the method: 16 bytes, or nothing.
-    #[prost(bytes = "vec", tag = "20")]
-    pub(crate) canary: Vec<u8>,
+    /// Whose index it is: what the header of its segment says.
+    #[prost(message, optional, tag = "10")]
+    pub(crate) header: Option<SegmentHeader>,
+    /// The chain over the digests of the batches, 32 bytes, and what their bodies came to.
+    #[prost(bytes = "vec", tag = "11")]
+    pub(crate) head: Vec<u8>,
+    #[prost(uint64, tag = "12")]
+    pub(crate) body_bytes: u64,
+    /// How many contents have been numbered.
+    #[prost(uint32, tag = "13")]
+    pub(crate) ordinals: u32,
+    /// What it holds.
+    #[prost(uint64, tag = "14")]
+    pub(crate) documents: u64,
+    #[prost(uint64, tag = "15")]
+    pub(crate) size_bytes: u64,
+    /// The last seal: which it was of all, when, and under which root and canary.
+    #[prost(message, optional, tag = "16")]
+    pub(crate) seal: Option<SealRecord>,
+    /// How much of the segment would stay if it were put together anew.
+    #[prost(uint64, tag = "17")]
+    pub(crate) live_bytes: u64,
+    /// What the segment took when all of it was live, and what that was by estimate.
+    #[prost(uint64, tag = "18")]
+    pub(crate) measured_bytes: u64,
+    #[prost(uint64, tag = "19")]
+    pub(crate) measured_weight: u64,
     /// Derived, sorted runs of the segment's postings.
     #[prost(message, repeated, tag = "6")]
     pub(crate) runs: Vec<RunRow>,
@@ -212,10 +240,14 @@ pub(crate) struct Store {
     db_file: File,
     folder: PathBuf,
     durable: bool,
+    /// Why nothing is written any more, once that is so.
+    failed: watch::Sender<Option<String>>,
     /// Held over the journal and the view together, so that both have the same order.
     journal: Mutex<Journal>,
+    meta: sled::Tree,
     members: sled::Tree,
     seen: sled::Tree,
+    used: sled::Tree,
     profiles: sled::Tree,
     schedules: sled::Tree,
     slots: sled::Tree,
@@ -223,76 +255,228 @@ pub(crate) struct Store {
     scans: sled::Tree,
 }
 
+/// How the view takes room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreSize {
+    pub(crate) disk_bytes: u64,
+    /// What its keys and values come to.
+    pub(crate) live_bytes: u64,
+}
+
 impl Store {
-    /// Opens or makes the store beside its journal. `durable`: whether what [`Store::barrier`] answers for survives a loss
-    /// of power.
+    /// Opens or makes the store beside its journal, and brings it level with that. `durable`: whether what
+    /// [`Store::barrier`] answers for survives a loss of power.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the store's own path when it must be made anew from the journal and the segments.
     pub(crate) fn open(folder: &Path, journal: &Path, durable: bool) -> Result<Store, Error> {
-        let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
-        // Damage can show as a panic in sled's depths.
-        let db = match std::panic::catch_unwind(AssertUnwindSafe(|| config.open())) {
-            Ok(Ok(db)) => db,
-            Ok(Err(sled::Error::Io(error))) if error.to_string().contains("lock") => {
-                return Err(Error::Locked { path: folder.to_owned() });
-            }
-            // What the system refuses (room, rights, descriptors) is no damage.
-            Ok(Err(sled::Error::Io(error))) if error.raw_os_error().is_some() => {
-                return Err(Error::state(folder)(error));
-            }
-            Ok(Err(error)) => return Err(corrupt(folder, error.to_string())),
-            Err(_) => return Err(corrupt(folder, "sled panicked while it opened".to_owned())),
-        };
-        let store = Store {
-            db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
-            journal: Mutex::new(Journal::open(journal, durable, |_| Ok(()))?),
-            members: db.open_tree("member")?,
-            seen: db.open_tree("seen")?,
-            profiles: db.open_tree("profile")?,
-            schedules: db.open_tree("schedule")?,
-            slots: db.open_tree("slot")?,
-            indexes: db.open_tree("index")?,
-            scans: db.open_tree("scan")?,
-            folder: folder.to_owned(),
-            durable,
-            db,
-        };
+        let mut missed = Vec::new();
+        let mut passed = HashSet::new();
+        // The journal first: where it is damaged, nothing else is touched.
+        let known = journal.try_exists().map_err(Error::state(journal))?;
+        let opened = Journal::open(journal, durable, |event, position| {
+            missed.push((event, position));
+            passed.insert(position);
+            Ok(())
+        })?;
+        let store = Store::open_view(folder, opened, durable)?;
         store.check_schema()?;
+        let applied = store.applied()?;
+        if !known && applied != Position::default() {
+            let detail = "it is gone, and the store alone knows what it said: restore a backup, or begin anew with \
+                          `cognate coordinator rebuild`";
+            std::fs::remove_file(journal).map_err(Error::state(journal))?;
+            return Err(Error::Corrupt { path: journal.to_owned(), detail: detail.to_owned() });
+        }
+        if applied != Position::default() && !passed.contains(&applied) {
+            return Err(corrupt(folder, "it does not follow from the journal".to_owned()));
+        }
+        let behind = missed.iter().filter(|(_, position)| position.end > applied.end);
+        for (event, position) in behind {
+            store.apply(event)?;
+            store.put_applied(*position)?;
+        }
+        store.barrier()?;
         Ok(store)
     }
 
+    /// Opens sled and reads all of it: damage that showed only later would come at a worse time.
+    fn open_view(folder: &Path, journal: Journal, durable: bool) -> Result<Store, Error> {
+        let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
+        let open = || -> Result<Store, Error> {
+            let db = config.open()?;
+            let store = Store {
+                db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
+                journal: Mutex::new(journal),
+                failed: watch::Sender::new(None),
+                meta: db.open_tree("meta")?,
+                members: db.open_tree("member")?,
+                seen: db.open_tree("seen")?,
+                used: db.open_tree("used")?,
+                profiles: db.open_tree("profile")?,
+                schedules: db.open_tree("schedule")?,
+                slots: db.open_tree("slot")?,
+                indexes: db.open_tree("index")?,
+                scans: db.open_tree("scan")?,
+                folder: folder.to_owned(),
+                durable,
+                db,
+            };
+            store.check_rows()?;
+            Ok(store)
+        };
+        // Damage can show as a panic in sled's depths.
+        match std::panic::catch_unwind(AssertUnwindSafe(open)) {
+            Ok(Err(Error::Store(sled::Error::Io(error)))) if error.to_string().contains("lock") => {
+                Err(Error::Locked { path: folder.to_owned() })
+            }
+            // What the system refuses (room, rights, descriptors) is no damage.
+            Ok(Err(Error::Store(sled::Error::Io(error)))) if error.raw_os_error().is_some() => {
+                Err(Error::state(folder)(error))
+            }
+            Ok(Err(Error::Store(error))) => Err(corrupt(folder, error.to_string())),
+            Ok(opened) => opened,
+            Err(_) => Err(corrupt(folder, "sled panicked while it opened".to_owned())),
+        }
+    }
+
     fn check_schema(&self) -> Result<(), Error> {
-        let meta = self.db.open_tree("meta")?;
-        match meta.get("schema")?.map(|bytes| bytes.as_ref().try_into().map(u32::from_be_bytes)) {
-            None => drop(meta.insert("schema", &SCHEMA.to_be_bytes())?),
+        match self.meta.get("schema")?.map(|bytes| bytes.as_ref().try_into().map(u32::from_be_bytes)) {
+            None if self.indexes.is_empty() && self.members.is_empty() => {
+                self.meta.insert("schema", &SCHEMA.to_be_bytes())?;
+            }
+            None => return Err(corrupt(&self.folder, "the schema is gone".to_owned())),
             Some(Ok(SCHEMA)) => {}
+            Some(Ok(found)) if found < SCHEMA => {
+                return Err(Error::Older { path: self.folder.clone(), found, known: SCHEMA });
+            }
             Some(Ok(found)) => return Err(Error::Newer { path: self.folder.clone(), found, known: SCHEMA }),
             Some(Err(_)) => return Err(corrupt(&self.folder, "the schema is not a number".to_owned())),
         }
         Ok(())
     }
 
+    /// Reads every row once.
+    fn check_rows(&self) -> Result<(), Error> {
+        if let Some(schema) = self.meta.get("schema")?
+            && *schema != SCHEMA.to_be_bytes()
+        {
+            // Rows of another version say nothing here; who opened this hears of the version.
+            return Ok(());
+        }
+        self.all::<MemberRow>(&self.members)?;
+        self.all::<SeenRow>(&self.seen)?;
+        self.all::<v1::Profile>(&self.profiles)?;
+        self.all::<v1::Schedule>(&self.schedules)?;
+        self.slots()?;
+        self.indexes()?;
+        self.scans()?;
+        Ok(())
+    }
+
+    fn all<T: Message + Default>(&self, tree: &sled::Tree) -> Result<Vec<T>, Error> {
+        tree.iter().map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    /// Where the journal stood when the view last took something from it.
+    fn applied(&self) -> Result<Position, Error> {
+        let Some(bytes) = self.meta.get("journal")? else { return Ok(Position::default()) };
+        let position = bytes
+            .split_first_chunk()
+            .and_then(|(end, head)| Some(Position { end: u64::from_be_bytes(*end), head: head.try_into().ok()? }));
+        position.ok_or_else(|| corrupt(&self.folder, "its place in the journal cannot be read".to_owned()))
+    }
+
+    fn put_applied(&self, position: Position) -> Result<(), Error> {
+        self.meta.insert("journal", [&position.end.to_be_bytes()[..], &position.head].concat())?;
+        Ok(())
+    }
+
     /// Returns once everything written before survives a crash: a flush of sled, and a real sync of its file, since the
     /// flush alone leaves it to the operating system when the bytes reach the disk.
     pub(crate) fn barrier(&self) -> Result<(), Error> {
+        self.check_alive()?;
         if self.durable {
-            self.db.flush()?;
-            self.db_file.sync_all().map_err(Error::state(self.folder.join("db")))?;
+            self.watched(self.db.flush().map(drop).map_err(Error::from))?;
+            crate::failpoint!("ingest.after_flush");
+            self.watched(self.db_file.sync_all().map_err(Error::sync(self.folder.join("db"))))?;
         }
         Ok(())
     }
 
+    /// Looks at what became of something written: after an error that leaves open what is on the disk, nothing is written
+    /// any more.
+    pub(crate) fn watched<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &result
+            && error.is_fatal()
+        {
+            tracing::error!(%error, "the disk failed: nothing is acknowledged any more");
+            self.failed.send_if_modified(|failed| failed.replace(error.to_string()).is_none());
+        }
+        result
+    }
+
+    /// Refuses where writing has ended.
+    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+        match &*self.failed.borrow() {
+            Some(reason) => Err(Error::Stopped(reason.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Why nothing is written any more, where that is so. Whoever hears of it ends the process: only a fresh start can
+    /// know what is on the disk.
+    pub(crate) fn failed(&self) -> watch::Receiver<Option<String>> {
+        self.failed.subscribe()
+    }
+
+    /// How the view takes room.
+    pub(crate) fn size(&self) -> Result<StoreSize, Error> {
+        let mut live_bytes = 0;
+        for name in self.db.tree_names() {
+            for entry in self.db.open_tree(name)?.iter() {
+                let (key, value) = entry?;
+                live_bytes += (key.len() + value.len()) as u64;
+            }
+        }
+        Ok(StoreSize { disk_bytes: self.db.size_on_disk()?, live_bytes })
+    }
+
+    /// A number that was not given out before, for an index or a seal.
+    pub(crate) fn next_number(&self) -> Result<u64, Error> {
+        let next = self.meta.update_and_fetch("number", |last| {
+            Some((number(last).checked_add(1).expect("there are enough numbers")).to_be_bytes().to_vec())
+        })?;
+        Ok(number(next.as_deref()))
+    }
+
     /// A number that no index has had before.
     pub(crate) fn next_index_id(&self) -> Result<IndexId, Error> {
-        Ok(IndexId(self.db.generate_id()? + 1))
+        Ok(IndexId(self.next_number()?))
+    }
+
+    /// From now on only numbers above this one are given out.
+    pub(crate) fn skip_numbers(&self, used: u64) -> Result<(), Error> {
+        self.meta.update_and_fetch("number", |last| Some(number(last).max(used).to_be_bytes().to_vec()))?;
+        Ok(())
+    }
+
+    /// The last number that was given out.
+    pub(crate) fn last_number(&self) -> Result<u64, Error> {
+        Ok(number(self.meta.get("number")?.as_deref()))
     }
 
     /// Writes an event into the journal, and then into the view. Once this returns, it survives.
     pub(crate) fn record(&self, event: &Event) -> Result<(), Error> {
+        self.check_alive()?;
         let mut journal = self.journal.lock().expect("nothing panics while it is held");
-        journal.append(event)?;
-        self.apply(event)
+        self.watched(journal.append(event))?;
+        crate::failpoint!("journal.after_append");
+        self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))
     }
 
-    /// Takes an event into the view.
+    /// Takes an event into the view. Twice is the same as once: a crash may come between the event and the note that it
+    /// was taken in.
     fn apply(&self, event: &Event) -> Result<(), Error> {
         let Some(what) = &event.what else { return Ok(()) };
         match what {
@@ -327,6 +511,9 @@ impl Store {
                 })
             }
             What::Renewed(certified) => self.change_member(&certified.name, |row| {
+                if row.certified.as_ref() == Some(certified) {
+                    return;
+                }
                 row.previous_key_sha256 = row.certified.take().map(|before| before.key_sha256).unwrap_or_default();
                 row.certified = Some(certified.clone());
             }),
@@ -378,6 +565,29 @@ impl Store {
         put(&self.seen, site.as_str().as_bytes(), row)
     }
 
+    /// How many members there are, of either kind.
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Takes over from a store that was set aside what is in neither the journal nor the segments, if it can be read:
+    /// when sites were last heard of, and when indexes were last analysed.
+    pub(crate) fn take_seen(&self, folder: &Path) {
+        let taken = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<()> {
+            let before = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).open()?;
+            for (name, tree) in [("seen", &self.seen), ("used", &self.used)] {
+                for entry in before.open_tree(name)?.iter() {
+                    let (key, value) = entry?;
+                    tree.insert(key, value)?;
+                }
+            }
+            Ok(())
+        }));
+        if !matches!(taken, Ok(Ok(()))) {
+            tracing::warn!(path = %folder.display(), "when sites were last heard of could not be taken over");
+        }
+    }
+
     pub(crate) fn profiles(&self) -> Result<Vec<v1::Profile>, Error> {
         self.profiles.iter().map(|entry| self.decode(&entry?.1)).collect()
     }
@@ -386,28 +596,36 @@ impl Store {
         self.schedules.iter().map(|entry| self.decode(&entry?.1)).collect()
     }
 
-    pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
-        Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
-    }
-
-    /// The slots of a repository, one for each method that it was synced with.
-    pub(crate) fn slots(&self, site: &SiteName, repository: &RepositoryName) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
-        let prefix = [site.as_str().as_bytes(), &[0], repository.as_str().as_bytes(), &[0]].concat();
+    /// Which repositories have indexes, under which methods.
+    pub(crate) fn slots(&self) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
         let mut slots = Vec::new();
-        for entry in self.slots.scan_prefix(&prefix) {
+        for entry in self.slots.iter() {
             let (key, value) = entry?;
-            let method_id = key[prefix.len()..].try_into().map(MethodId);
-            let method_id = method_id.map_err(|_| corrupt(&self.folder, "a slot's key has no method".to_owned()))?;
-            let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
+            let key = SlotKey::parse(&key).ok_or_else(|| corrupt(&self.folder, "a slot has no name".to_owned()))?;
             slots.push((key, self.decode(&value)?));
         }
         Ok(slots)
     }
 
-    /// How the index of a slot is made, where there is one.
-    pub(crate) fn method_of(&self, key: &SlotKey) -> Result<Option<Method>, Error> {
-        let method = self.slot(key)?.method.map(|method| Method::try_from(&method));
-        method.transpose().map_err(|error| Error::Invalid(error.to_string()))
+    pub(crate) fn remove_slot(&self, key: &SlotKey) -> Result<(), Error> {
+        self.slots.remove(key.bytes())?;
+        self.used.remove(key.bytes())?;
+        Ok(())
+    }
+
+    /// When an index was last analysed; seconds since 1970, 0: never.
+    pub(crate) fn used(&self, key: &SlotKey) -> Result<i64, Error> {
+        let bytes = self.used.get(key.bytes())?;
+        Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, i64::from_be_bytes))
+    }
+
+    pub(crate) fn put_used(&self, key: &SlotKey, time: i64) -> Result<(), Error> {
+        self.used.insert(key.bytes(), &time.to_be_bytes())?;
+        Ok(())
+    }
+
+    pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
+        Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
     }
 
     pub(crate) fn profile(&self, name: &str) -> Result<Option<v1::Profile>, Error> {
@@ -428,6 +646,18 @@ impl Store {
 
     pub(crate) fn put_index(&self, id: IndexId, row: &IndexRow) -> Result<(), Error> {
         put(&self.indexes, &id.0.to_be_bytes(), row)
+    }
+
+    /// All indexes, in the order of their numbers.
+    pub(crate) fn indexes(&self) -> Result<Vec<(IndexId, IndexRow)>, Error> {
+        let mut indexes = Vec::new();
+        for entry in self.indexes.iter() {
+            let (key, value) = entry?;
+            let id = key.as_ref().try_into().map(u64::from_be_bytes);
+            let id = id.map_err(|_| corrupt(&self.folder, "an index's key is not a number".to_owned()))?;
+            indexes.push((IndexId(id), self.decode(&value)?));
+        }
+        Ok(indexes)
     }
 
     pub(crate) fn remove_index(&self, id: IndexId) -> Result<(), Error> {
@@ -470,9 +700,33 @@ pub(crate) struct SlotKey {
 }
 
 impl SlotKey {
+    /// Whose index a segment holds.
+    pub(crate) fn of(header: &SegmentHeader) -> Option<SlotKey> {
+        let method_id = header.method.as_ref()?.method_id.as_slice().try_into().ok()?;
+        Some(SlotKey {
+            site: header.site.parse().ok()?,
+            repository: header.repository.parse().ok()?,
+            method_id: MethodId(method_id),
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Option<SlotKey> {
+        let (names, method_id) = bytes.split_at_checked(bytes.len().checked_sub(16)?)?;
+        let mut names = names.split(|byte| *byte == 0).map(|name| std::str::from_utf8(name).ok());
+        Some(SlotKey {
+            site: names.next()??.parse().ok()?,
+            repository: names.next()??.parse().ok()?,
+            method_id: MethodId(method_id.try_into().ok()?),
+        })
+    }
+
     fn bytes(&self) -> Vec<u8> {
         [self.site.as_str().as_bytes(), &[0], self.repository.as_str().as_bytes(), &[0], &self.method_id.0].concat()
     }
+}
+
+fn number(bytes: Option<&[u8]>) -> u64 {
+    bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
 }
 
 fn member_key(kind: v1::MemberKind, name: &str) -> Vec<u8> {
@@ -500,7 +754,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key =
             SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([3; 16]) };
-        let slot = SlotRow { current: 5, pending: 0, method: None };
+        let slot = SlotRow { current: 5, pending: 0 };
         let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
         let store = open();
         let first = store.next_index_id().unwrap();

@@ -95,8 +95,11 @@ impl Worker for WorkerService {
     }
 
     async fn received(&self, request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
-        let _site = site_of(&request)?;
-        Err(Status::unimplemented("not yet"))
+        let site = site_of(&request)?;
+        let scans = Arc::clone(&self.scans);
+        let counting = tokio::task::spawn_blocking(move || scans.indexes.received(&site));
+        let indexes = counting.await.map_err(|_| Status::internal("counting failed"))??;
+        Ok(Response::new(ReceivedResponse { indexes }))
     }
 
     async fn results(&self, request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
@@ -124,7 +127,7 @@ fn known_method(scans: &Scans, key: &SlotKey) -> Result<Method, Error> {
         let SlotKey { site, repository, .. } = key;
         Error::Denied(format!("{site}/{repository} has no index under this method yet: launch a scan first"))
     };
-    scans.store.method_of(key)?.ok_or_else(unknown)
+    scans.indexes.method_of(key)?.ok_or_else(unknown)
 }
 
 /// Listens to a session until it ends.

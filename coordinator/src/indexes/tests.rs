@@ -1,46 +1,58 @@
-use cognate_fingerprint::{Chunk, Content, MethodId, Tag};
-use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, MethodId, Tag};
+use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::path::DocumentPath;
-use cognate_proto::root::RowHash;
+use cognate_proto::root::{Root, RowHash};
 use cognate_proto::v1::ChunkTable;
 
 use cognate_proto::name::RepositoryName;
+use cognate_similarity::Run;
+
+use crate::store::SlotRow;
 
 use super::*;
 
-struct Fixture {
-    folder: tempfile::TempDir,
-    indexes: Arc<Indexes>,
-    store: Arc<Store>,
+/// An open state.
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) store: Arc<Store>,
 }
 
-fn key() -> SlotKey {
+pub(crate) fn key() -> SlotKey {
     SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([1; 16]) }
 }
 
-fn method() -> Method {
+pub(crate) fn method() -> Method {
     Method::tttd(cognate_fingerprint::View::Raw, 1000).unwrap()
 }
 
+pub(crate) fn config() -> IndexesConfig {
+    IndexesConfig {
+        durable: true,
+        clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000),
+        disk_reserve_bytes: 0,
+        site_quota_bytes: None,
+    }
+}
+
 impl Fixture {
-    fn new() -> Fixture {
+    pub(crate) fn new() -> Fixture {
         Fixture::at(tempfile::tempdir().unwrap())
     }
 
-    fn at(folder: tempfile::TempDir) -> Fixture {
-        let store = Arc::new(Store::open(&folder.path().join("db"), &folder.path().join("journal"), true).unwrap());
-        let indexes = Arc::new(Indexes::open(Arc::clone(&store), &folder.path().join("indexes"), true).unwrap());
+    pub(crate) fn at(folder: tempfile::TempDir) -> Fixture {
+        let (store, indexes) = crate::maintenance::open(folder.path(), config()).unwrap();
         Fixture { folder, indexes, store }
     }
 
     /// Opens everything again, as after a crash: what was not committed is gone.
-    fn restart(self) -> Fixture {
+    pub(crate) fn restart(self) -> Fixture {
         let Fixture { folder, indexes, store } = self;
         drop((indexes, store));
         Fixture::at(folder)
     }
 
-    fn writer(&self, epoch: u64) -> IndexWriter {
+    pub(crate) fn writer(&self, epoch: u64) -> IndexWriter {
         self.indexes.writer(key(), epoch, &method()).unwrap()
     }
 
@@ -50,7 +62,7 @@ impl Fixture {
 }
 
 /// A batch with one document of one chunk, and what it adds to the root.
-fn batch(number: u8) -> (Vec<u8>, [u8; 16], [RowHash; 2]) {
+pub(crate) fn batch(number: u8) -> (Vec<u8>, [u8; 16], [RowHash; 2]) {
     let mut table = ChunkTable::default();
     table.push(&Chunk { offset: 0, length_bytes: 100, tag: Tag([number; 16]), repeated_byte: false });
     let content = Content { size_bytes: 100, chunk_count: 1, digest: ContentDigest([number; 16]) };
@@ -68,14 +80,14 @@ fn batch(number: u8) -> (Vec<u8>, [u8; 16], [RowHash; 2]) {
     (body.to_vec(), body_digest(&body), hashes)
 }
 
-fn push(writer: &mut IndexWriter, numbers: std::ops::RangeInclusive<u8>) {
+pub(crate) fn push(writer: &mut IndexWriter, numbers: std::ops::RangeInclusive<u8>) {
     for number in numbers {
         let (body, digest, _) = batch(number);
         assert!(writer.batch(number.into(), &digest, &body).unwrap().is_ok());
     }
 }
 
-fn root(numbers: std::ops::RangeInclusive<u8>) -> [u8; 32] {
+pub(crate) fn root(numbers: std::ops::RangeInclusive<u8>) -> [u8; 32] {
     let mut root = Root::default();
     numbers.flat_map(|number| batch(number).2).for_each(|hash| root.add(hash));
     root.to_bytes()
@@ -88,7 +100,12 @@ fn what_was_committed_is_there_after_a_crash_and_what_was_not_is_sent_again() {
     push(&mut writer, 1..=2);
     assert_eq!(writer.commit().unwrap(), 2);
     push(&mut writer, 3..=3);
+    let (path, row) = (fixture.indexes.segment_path(writer.id), writer.row.clone());
     drop(writer);
+    // The third was only just being written.
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length > row.segment_bytes);
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
     let fixture = fixture.restart();
     let mut writer = fixture.writer(7);
     assert_eq!((writer.committed_sequence(), writer.root().to_bytes()), (2, root(1..=2)));
@@ -97,8 +114,33 @@ fn what_was_committed_is_there_after_a_crash_and_what_was_not_is_sent_again() {
     let sealed = fixture.indexes.sealed(&key()).unwrap().unwrap();
     let fixture = fixture.restart();
     assert_eq!(fixture.indexes.load(sealed.id, 4).unwrap().documents.len(), 4);
-    let runs = fixture.indexes.runs(sealed.id, 4).unwrap();
+    let (runs, _) = fixture.indexes.runs(sealed.id, 4).unwrap();
     assert_eq!(runs.iter().map(Run::records).sum::<u64>(), 4);
+}
+
+#[test]
+fn what_is_whole_in_a_segment_is_taken_over_after_a_crash_before_the_row() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    writer.commit().unwrap();
+    let (id, before) = (writer.id, writer.row.clone());
+    push(&mut writer, 3..=3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let sealed = fixture.store.index(id).unwrap().unwrap();
+    // The row and the slot as they were before.
+    fixture.store.put_index(id, &before).unwrap();
+    fixture.store.put_slot(&key(), &SlotRow { current: 0, pending: id.0 }).unwrap();
+    let fixture = fixture.restart();
+    let found = fixture.store.index(id).unwrap().unwrap();
+    assert_eq!(comparable(&found), comparable(&sealed));
+    assert_eq!(fixture.store.slot(&key()).unwrap(), SlotRow { current: id.0, pending: 0 });
+    assert_eq!(fixture.indexes.runs(id, 3).unwrap().0.iter().map(Run::records).sum::<u64>(), 3);
+}
+
+/// A row without what is derived.
+pub(crate) fn comparable(row: &IndexRow) -> IndexRow {
+    IndexRow { runs: vec![], live_bytes: 0, measured_bytes: 0, measured_weight: 0, ..row.clone() }
 }
 
 #[test]
@@ -116,6 +158,7 @@ fn a_new_epoch_takes_the_place_of_the_old_index_only_when_it_is_sealed() {
     writer.seal(2, &root(1..=2)).unwrap();
     let new = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
     assert_ne!(new, old);
+    fixture.indexes.collect().unwrap();
     assert!(fixture.store.index(old).unwrap().is_none());
     assert!(!fixture.indexes.segment_path(old).try_exists().unwrap());
 }
@@ -149,7 +192,8 @@ fn a_damaged_segment_is_set_aside_and_the_site_is_told_that_nothing_is_here() {
     let path = fixture.segment();
     let fixture = fixture.restart();
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[50] ^= 1;
+    let last = bytes.len() - 1;
+    bytes[last - 300] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let writer = fixture.writer(7);
     assert_eq!(writer.committed_sequence(), 0);
@@ -166,11 +210,12 @@ fn many_small_syncs_leave_few_runs() {
         writer.seal(last.into(), &root(1..=last)).unwrap();
     }
     let sealed = fixture.indexes.sealed(&key()).unwrap().unwrap();
-    let runs = fixture.indexes.runs(sealed.id, sealed.sequence).unwrap();
+    let (runs, _) = fixture.indexes.runs(sealed.id, sealed.sequence).unwrap();
     assert_eq!(runs.iter().map(Run::records).collect::<Vec<_>>(), [5]);
     let files = |fixture: &Fixture| std::fs::read_dir(fixture.folder.path().join("indexes")).unwrap().count();
     assert!(files(&fixture) > 2);
-    assert_eq!(files(&fixture.restart()), 2);
+    fixture.indexes.collect().unwrap();
+    assert_eq!(files(&fixture), 2);
 }
 
 #[test]
@@ -179,4 +224,104 @@ fn a_body_that_is_not_what_its_digest_says_is_refused() {
     let (body, _, _) = batch(1);
     let error = fixture.writer(7).batch(1, &[0; 16], &body).unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
+}
+
+#[test]
+fn what_was_received_is_counted_once_and_chained() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=3);
+    push(&mut writer, 2..=3);
+    let received = writer.seal(3, &root(1..=3)).unwrap();
+    let (mut head, mut body_bytes) = ([0; 32], 0);
+    for number in 1..=3 {
+        let (body, digest, _) = batch(number);
+        head = *blake3::hash(&[&head[..], &digest].concat()).as_bytes();
+        body_bytes += body.len() as u64;
+    }
+    assert_eq!((received.batches, received.body_bytes, received.epoch), (3, body_bytes, 7));
+    assert_eq!(received.head, head);
+    let site = key().site;
+    assert_eq!(fixture.indexes.received(&site).unwrap(), [received.clone()]);
+    assert_eq!(fixture.restart().indexes.received(&site).unwrap(), [received]);
+}
+
+#[test]
+fn what_a_sync_tells_beside_the_index_stands_in_the_segment() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=1);
+    writer.seal(1, &root(1..=1)).unwrap();
+    let id = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    let summary =
+        |entries| SyncSummary { skipped: vec![v1::SkippedCount { reason: 1, entries }], ..SyncSummary::default() };
+    fixture.indexes.put_summary(id, &summary(3)).unwrap();
+    // While somebody writes, it waits for them.
+    let mut writer = fixture.writer(7);
+    fixture.indexes.put_summary(id, &summary(4)).unwrap();
+    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(4));
+    push(&mut writer, 2..=2);
+    writer.seal(2, &root(1..=2)).unwrap();
+    fixture.store.remove_index(id).unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(4));
+}
+
+#[test]
+fn a_scan_that_froze_an_index_finds_its_postings_though_it_has_grown_since() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    writer.seal(2, &root(1..=2)).unwrap();
+    let id = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 3..=3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let frozen = fixture.indexes.load(id, 2).unwrap();
+    let (runs, ordinals) = fixture.indexes.runs(id, 2).unwrap();
+    let mut postings = 0;
+    for run in &runs {
+        super::runs::read_run(run, |record| {
+            assert!(record.ordinal < ordinals);
+            postings += u32::from(record.ordinal < frozen.ordinals());
+        })
+        .unwrap();
+    }
+    assert_eq!((frozen.documents.len(), postings), (2, 2));
+}
+
+#[test]
+fn nothing_is_taken_in_beyond_a_quota_or_into_the_reserve_and_it_goes_on_when_there_is_room() {
+    let fixture = Fixture::new();
+    let open = |quota, reserve| {
+        let config = IndexesConfig { site_quota_bytes: quota, disk_reserve_bytes: reserve, ..config() };
+        let store = Arc::clone(&fixture.store);
+        Arc::new(Indexes::open(store, &fixture.folder.path().join("indexes"), config).unwrap())
+    };
+    let (body, digest, _) = batch(1);
+    for full in [open(Some(100), 0), open(None, u64::MAX / 2)] {
+        let mut writer = full.writer(key(), 7, &method()).unwrap();
+        let error = writer.batch(1, &digest, &body).unwrap_err();
+        assert!(matches!(error, Error::Full(_)), "{error}");
+        assert_eq!(tonic::Status::from(error).code(), tonic::Code::ResourceExhausted);
+        assert_eq!(writer.commit().unwrap(), 0);
+    }
+    let mut writer = open(Some(1 << 20), 1).writer(key(), 7, &method()).unwrap();
+    assert!(writer.batch(1, &digest, &body).unwrap().is_ok());
+    assert_eq!(writer.commit().unwrap(), 1);
+}
+
+#[test]
+fn after_a_failure_to_sync_nothing_is_acknowledged_any_more() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=1);
+    let failed = fixture.store.failed();
+    assert!(failed.borrow().is_none());
+    let source = std::io::Error::from_raw_os_error(5);
+    let result: Result<(), Error> = Err(Error::Sync { path: "x".into(), source });
+    fixture.store.watched(result).unwrap_err();
+    assert!(failed.borrow().as_ref().unwrap().contains('x'));
+    assert!(matches!(writer.commit(), Err(Error::Stopped(_))));
+    assert!(fixture.indexes.writer(key(), 8, &method()).is_err());
 }

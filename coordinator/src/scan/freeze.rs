@@ -155,7 +155,8 @@ impl Frozen {
     ) -> Result<(), Error> {
         let mut taken = vec![false; self.contents.len()];
         for (row, index) in rows.iter().zip(loaded) {
-            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals() as usize];
+            let (runs, ordinals) = indexes.runs(IndexId(row.index), row.sequence)?;
+            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
             for (digest, content) in &index.contents {
                 let Some(&number) = numbers.get(digest) else { continue };
                 if !std::mem::replace(&mut taken[number as usize], true) {
@@ -163,7 +164,7 @@ impl Frozen {
                 }
             }
             let map: ContentMap = map.into_iter().collect();
-            for run in indexes.runs(IndexId(row.index), row.sequence)? {
+            for run in runs {
                 self.shards.runs.push(RunInput { run, contents: map.clone() });
             }
         }

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,8 +11,6 @@ use cognate_proto::selection::SelectionRule;
 use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 use tokio::sync::{Notify, watch};
-
-use crate::indexes::Pin;
 
 /// What a scan is to do.
 #[derive(Clone, Debug)]
@@ -137,8 +134,6 @@ pub(crate) struct Scan {
     pub(crate) cancelled: AtomicBool,
     halted: AtomicBool,
     woken: Notify,
-    /// The indexes that the scan holds on to.
-    pub(crate) pins: Mutex<Vec<Pin>>,
 }
 
 impl Scan {
@@ -150,7 +145,6 @@ impl Scan {
             cancelled: AtomicBool::new(false),
             halted: AtomicBool::new(false),
             woken: Notify::new(),
-            pins: Mutex::default(),
         }
     }
 
@@ -177,10 +171,5 @@ impl Scan {
         if !self.cancelled.load(Ordering::Relaxed) {
             woken.await;
         }
-    }
-
-    /// Holds on to an index for as long as the scan runs.
-    pub(crate) fn hold(&self, pin: Pin) {
-        self.pins.lock().expect("nothing panics while it is held").push(pin);
     }
 }

@@ -1,0 +1,64 @@
+//! Erasing all that a site sent.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use cognate_proto::name::SiteName;
+
+use super::{Indexes, lock, remove_if_there};
+use crate::error::Error;
+use crate::segment::SegmentReader;
+use crate::store::{IndexId, SlotKey};
+
+/// What was erased.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Forgotten {
+    pub(crate) indexes: u64,
+    pub(crate) documents: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Indexes {
+    /// Erases the segments, runs and rows of a site, also those that were set aside.
+    ///
+    /// # Errors
+    /// When the site is pushing at this moment; everything is as it was then.
+    pub(crate) fn forget(self: &Arc<Indexes>, site: &SiteName) -> Result<Forgotten, Error> {
+        let rows = self.store.indexes()?;
+        let of_site = |id: IndexId, key: Option<SlotKey>| key.filter(|key| key.site == *site).map(|key| (id, key));
+        let mine: Vec<_> = rows.iter().filter_map(|(id, row)| of_site(*id, row.key())).collect();
+        let mut keys: HashSet<SlotKey> = mine.iter().map(|(_, key)| key.clone()).collect();
+        keys.extend(self.store.slots()?.into_iter().map(|(key, _)| key).filter(|key| key.site == *site));
+        let _leases = keys.iter().map(|key| self.lease(key.clone())).collect::<Result<Vec<_>, _>>()?;
+        let mut forgotten = Forgotten::default();
+        let before_bytes = self.folder_bytes()?;
+        for (id, _) in &mine {
+            let row = self.store.index(*id)?.unwrap_or_default();
+            self.delete(*id)?;
+            forgotten.indexes += 1;
+            forgotten.documents += row.documents;
+        }
+        for key in &keys {
+            self.store.remove_slot(key)?;
+            lock(&self.told).remove(key);
+        }
+        self.forget_set_aside(site)?;
+        forgotten.bytes = before_bytes.saturating_sub(self.folder_bytes()?);
+        self.store.barrier()?;
+        Ok(forgotten)
+    }
+
+    /// What was set aside may be anybody's once its header is damaged: only what is surely of another site stays.
+    fn forget_set_aside(&self, site: &SiteName) -> Result<(), Error> {
+        for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {
+            let path = entry.map_err(Error::state(&self.folder))?.path();
+            if path.extension().is_some_and(|extension| extension == "damaged") {
+                let of_another = SegmentReader::open(&path).is_ok_and(|reader| reader.header().site != site.as_str());
+                if !of_another {
+                    remove_if_there(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
