@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_stream::Stream;
 
 use crate::error::Error;
+use crate::identity::{self, Authority, Members, Refusals};
 use crate::indexes::IndexesConfig;
 use crate::journal::{Event, What};
 use crate::maintenance;
@@ -21,6 +22,9 @@ use crate::server::{self, Peer};
 use crate::session::Sessions;
 use crate::store::{ScanRow, ScanStep, Store};
 use crate::worker_service::WorkerService;
+
+/// How long connections may take to end.
+const DRAIN: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -40,6 +44,7 @@ pub struct CoordinatorConfig {
 /// An open coordinator.
 pub struct Coordinator {
     pub(crate) store: Arc<Store>,
+    pub(crate) members: Arc<Members>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
@@ -65,6 +70,13 @@ impl Coordinator {
             },
         )?;
         let metrics = Arc::new(Metrics::new());
+        let authority = match config.state_dir.join(identity::KEY_FILE).is_file() {
+            true => Some(Arc::new(Authority::open(&config.state_dir, config.clock)?)),
+            false => None,
+        };
+        let heard = Arc::clone(&metrics);
+        let refusals = Refusals::heard_by(move |refusal| heard.auth_failure(refusal.label()));
+        let members = Members::new(Arc::clone(&store), authority, config.clock, Arc::new(refusals));
         let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), config.clock));
         let scans = Arc::new(Scans {
             store: Arc::clone(&store),
@@ -77,7 +89,7 @@ impl Coordinator {
             analyses: Semaphore::new(ANALYSES_AT_ONCE),
             ended: Mutex::default(),
         });
-        Ok(Coordinator { store, sessions, scans, metrics, launching: Mutex::default() })
+        Ok(Coordinator { store, members: Arc::new(members), sessions, scans, metrics, launching: Mutex::default() })
     }
 
     /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
@@ -168,7 +180,8 @@ impl Coordinator {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        server::serve(self.worker_service(), incoming, shutdown).await
+        let services = server::Services { members: Arc::clone(&self.members), worker: self.worker_service() };
+        server::serve(services, incoming, shutdown, DRAIN).await
     }
 
     /// The service for workers.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 
+use crate::identity::Refusal;
+
 /// An error of the coordinator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -96,6 +98,23 @@ pub enum Error {
     /// It cannot be done as things stand.
     #[error("{0}")]
     Refused(String),
+    /// The address cannot be listened on.
+    #[error("`{address}` cannot be listened on: {source}; is another coordinator running?")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Somebody is not let in.
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    /// There is no such member.
+    #[error("{0}")]
+    UnknownMember(String),
+    /// A key or certificate cannot be made or used.
+    #[error("{0}")]
+    Identity(String),
     /// Somebody else is at it.
     #[error("{0}")]
     Busy(String),
@@ -209,12 +228,14 @@ impl Error {
     /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::UnknownSite(_) | Error::UnknownScan(_) | Error::NotSynced { .. } => ErrorKind::NotFound,
+            Error::UnknownSite(_) | Error::UnknownScan(_) | Error::UnknownMember(_) | Error::NotSynced { .. } => {
+                ErrorKind::NotFound
+            }
             Error::Invalid(_) | Error::NothingToAnalyse(_) | Error::Incomplete(_) => ErrorKind::Invalid,
             Error::Mismatch { .. } | Error::Canary { .. } | Error::Protocol(_) | Error::Refused(_) => {
                 ErrorKind::Precondition
             }
-            Error::Denied(_) => ErrorKind::Denied,
+            Error::Denied(_) | Error::Refusal(_) => ErrorKind::Denied,
             Error::Exists(_) => ErrorKind::Exists,
             Error::OutOfOrder { .. } | Error::Stale(_) => ErrorKind::Conflict,
             Error::Busy(_) | Error::Locked { .. } | Error::Cancelled => ErrorKind::Unavailable,
@@ -222,7 +243,7 @@ impl Error {
             Error::Full(_) => ErrorKind::Exhausted,
             Error::State { source, .. } if is_full(source) => ErrorKind::Exhausted,
             Error::State { .. } | Error::Store(_) | Error::Sync { .. } | Error::Stopped(_) => ErrorKind::InputOutput,
-            Error::Newer { .. } | Error::Older { .. } | Error::Analysis(_) | Error::Result { .. } => {
+            Error::Listen { .. } | Error::Identity(_) | Error::Newer { .. } | Error::Older { .. } | Error::Analysis(_) | Error::Result { .. } => {
                 ErrorKind::Internal
             }
         }
@@ -236,6 +257,9 @@ fn is_full(error: &io::Error) -> bool {
 impl From<Error> for tonic::Status {
     /// The one place where errors become what the wire says.
     fn from(error: Error) -> tonic::Status {
+        if let Error::Refusal(refusal) = error {
+            return refusal.into();
+        }
         let code = match error.kind() {
             ErrorKind::NotFound => tonic::Code::NotFound,
             ErrorKind::Invalid => tonic::Code::InvalidArgument,

@@ -101,6 +101,12 @@ pub(crate) struct Certified {
     /// When it ends; seconds since 1970.
     #[prost(sint64, tag = "4")]
     pub(crate) not_after: i64,
+    /// The invitation that it goes back to: 16 bytes, or nothing.
+    #[prost(bytes = "vec", tag = "5")]
+    pub(crate) token_id: Vec<u8>,
+    /// The key that a renewal was asked for with: 32 bytes, or nothing.
+    #[prost(bytes = "vec", tag = "6")]
+    pub(crate) asked_with_key_sha256: Vec<u8>,
 }
 
 /// Which member.

@@ -6,13 +6,18 @@
 //!
 //! This crate never sees the contents of a file.
 
+mod authorize;
 mod coordinator;
 mod error;
 mod failpoint;
+#[cfg(test)]
+mod harness;
+mod identity;
 mod index;
 mod indexes;
 mod ingest;
 mod journal;
+mod listener;
 pub mod maintenance;
 mod metrics;
 pub mod report;
@@ -28,5 +33,7 @@ pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use error::{Error, ErrorKind};
 pub(crate) use failpoint::failpoint;
+pub use identity::{Authority, PeerInfo, Refusal, Refusals, addresses, init};
+pub use listener::{Listener, Tls};
 pub use scan::{AnalysisLimits, AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
-pub use server::{Peer, PeerSite};
+pub use server::Peer;

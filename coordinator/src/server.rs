@@ -1,43 +1,58 @@
-//! The gRPC service for workers, over whatever streams it is given: TLS connections, or a pipe within the process.
+//! The services, over whatever streams they are given: TLS connections, or a pipe within the process.
 //!
 //! Who is at the other end is known from the connection and never from a message.
 
+use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use cognate_proto::dial::{CONNECTION_WINDOW_BYTES, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, STREAM_WINDOW_BYTES};
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::name::SiteName;
+use cognate_proto::v1::enrolment_server::EnrolmentServer;
 use cognate_proto::v1::worker_server::WorkerServer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 use tonic::{Request, Status};
 
+use crate::authorize::AuthorizeLayer;
+use crate::identity::{EnrolmentService, Identity, Members, Operator, PeerInfo};
 use crate::worker_service::WorkerService;
 
-/// A stream with the site at its other end.
-#[derive(Debug)]
+/// How many calls one connection may have going on, and how many may be at work at once.
+const STREAMS_MAX: u32 = 16;
+const CALLS_MAX: usize = 32;
+const HEADERS_BYTES_MAX: u32 = 8 << 10;
+const PENDING_RESETS_MAX: usize = 20;
+
+/// A stream, and who is at its other end.
 pub struct Peer<S> {
     stream: S,
-    site: SiteName,
+    info: PeerInfo,
+    /// Once it resolves, the stream is at its end.
+    end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl<S> Peer<S> {
     /// Vouches that `site` is at the other end of `stream`.
     pub fn new(stream: S, site: SiteName) -> Peer<S> {
-        Peer { stream, site }
+        Peer { stream, info: PeerInfo::Vouched(site), end: None }
+    }
+
+    /// Somebody whom the stream itself tells about; `end` ends it.
+    pub(crate) fn known(stream: S, info: PeerInfo, end: impl Future<Output = ()> + Send + 'static) -> Peer<S> {
+        Peer { stream, info, end: Some(Box::pin(end)) }
     }
 }
 
-/// The identity that a connection gives to every request on it.
-#[derive(Clone, Debug)]
-pub struct PeerSite(SiteName);
-
 impl<S> Connected for Peer<S> {
-    type ConnectInfo = PeerSite;
+    type ConnectInfo = PeerInfo;
 
-    fn connect_info(&self) -> PeerSite {
-        PeerSite(self.site.clone())
+    fn connect_info(&self) -> PeerInfo {
+        self.info.clone()
     }
 }
 
@@ -46,45 +61,99 @@ impl<S: AsyncRead + Unpin> AsyncRead for Peer<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(context).is_ready()
+        {
+            // Polled once more, it would panic; the connection is gone after the first error.
+            self.end = Some(Box::pin(std::future::ready(())));
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Peer<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<std::io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, buffer)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
-/// Serves workers on the streams of `incoming` until `shutdown` resolves.
+/// What is served.
+pub(crate) struct Services {
+    pub(crate) members: Arc<Members>,
+    pub(crate) worker: WorkerService,
+}
+
+/// Serves on the streams of `incoming` until `shutdown` resolves, and from then on for at most `drain`.
 pub(crate) async fn serve<S>(
-    service: WorkerService,
-    incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
+    services: Services,
+    incoming: impl Stream<Item = io::Result<Peer<S>>>,
     shutdown: impl Future<Output = ()>,
+    drain: Duration,
 ) -> Result<(), tonic::transport::Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let service = WorkerServer::new(service).max_decoding_message_size(MESSAGE_BYTES_MAX);
-    tonic::transport::Server::builder()
-        .initial_stream_window_size(8 << 20)
-        .initial_connection_window_size(16 << 20)
-        .max_concurrent_streams(16)
-        .serve_with_incoming_shutdown(service, incoming, shutdown)
-        .await
+    let Services { members, worker } = services;
+    let enrolment = members.has_authority().then(|| {
+        let service = EnrolmentServer::new(EnrolmentService { members: Arc::clone(&members) });
+        service.max_decoding_message_size(MESSAGE_BYTES_MAX)
+    });
+    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let router = tonic::transport::Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(STREAMS_MAX)
+        .concurrency_limit_per_connection(CALLS_MAX)
+        .load_shed(true)
+        .http2_max_header_list_size(HEADERS_BYTES_MAX)
+        .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS_MAX))
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .layer(AuthorizeLayer { members })
+        .add_service(WorkerServer::new(worker).max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_optional_service(enrolment);
+    let serving = router.serve_with_incoming_shutdown(incoming, async {
+        shutdown.await;
+        // Somebody who takes too long with the goodbye is not waited for.
+        let _ = stopping.send(());
+    });
+    let overdue = async {
+        match stopped.await {
+            Ok(()) => tokio::time::sleep(drain).await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        served = serving => served,
+        () = overdue => {
+            tracing::warn!(?drain, "connections were still open at the end of the drain, and are cut off");
+            Ok(())
+        }
+    }
 }
 
-/// The site at the other end of a request, by its connection.
+/// The site that calls, by its connection and the registry.
 pub(crate) fn site_of<T>(request: &Request<T>) -> Result<SiteName, Status> {
-    let peer = request.extensions().get::<PeerSite>();
-    peer.map(|peer| peer.0.clone()).ok_or_else(|| Status::unauthenticated("the connection has no identity"))
+    match request.extensions().get::<Identity>() {
+        Some(Identity::Site { name, .. }) => Ok(name.clone()),
+        _ => Err(Status::unauthenticated("the connection is not a site's")),
+    }
+}
+
+/// The person who calls, by its connection and the registry.
+pub(crate) fn operator_of<T>(request: &Request<T>) -> Result<Operator, Status> {
+    match request.extensions().get::<Identity>() {
+        Some(Identity::Operator(operator)) => Ok(operator.clone()),
+        _ => Err(Status::unauthenticated("the connection is not a person's")),
+    }
 }

@@ -54,7 +54,8 @@ pub(crate) struct MemberRow {
     /// The certificate that was given last.
     #[prost(message, optional, tag = "4")]
     pub(crate) certified: Option<Certified>,
-    /// The key before it, which holds until the new one is first used: SHA-256, 32 bytes or none.
+    /// The key that the last renewal was asked for with, which holds until the next: its answer may have been lost.
+    /// SHA-256, 32 bytes or none.
     #[prost(bytes = "vec", tag = "5")]
     pub(crate) previous_key_sha256: Vec<u8>,
 }
@@ -511,10 +512,7 @@ impl Store {
                 })
             }
             What::Renewed(certified) => self.change_member(&certified.name, |row| {
-                if row.certified.as_ref() == Some(certified) {
-                    return;
-                }
-                row.previous_key_sha256 = row.certified.take().map(|before| before.key_sha256).unwrap_or_default();
+                row.previous_key_sha256.clone_from(&certified.asked_with_key_sha256);
                 row.certified = Some(certified.clone());
             }),
             What::Revoked(name) => self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into()),

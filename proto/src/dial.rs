@@ -119,8 +119,8 @@ impl DialError {
             if let Some(found) = error.downcast_ref::<DialError>() {
                 return Some(found.repeated());
             }
-            if let Some(rustls::Error::AlertReceived(alert)) = error.downcast_ref::<rustls::Error>() {
-                return Some(DialError::Refused { detail: format!("{alert:?}") });
+            if let Some(detail) = refusing_alert(error) {
+                return Some(DialError::Refused { detail });
             }
             // An I/O error does not count what it wraps as its source.
             let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -271,6 +271,15 @@ impl fmt::Debug for Dial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dial").field("addresses", &self.addresses).finish_non_exhaustive()
     }
+}
+
+/// What the other side said about the certificate that it was shown, if it said something. Of this, HTTP/2 keeps only the
+/// text.
+fn refusing_alert(error: &(dyn Error + 'static)) -> Option<String> {
+    let text = error.to_string();
+    let alert = text.strip_prefix("received fatal alert: ")?;
+    (alert.contains("Certificate") || matches!(alert, "UnknownCA" | "AccessDenied" | "DecryptError"))
+        .then(|| alert.to_owned())
 }
 
 fn server_name(address: &str) -> Result<ServerName<'static>, DialError> {

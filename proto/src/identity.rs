@@ -15,7 +15,7 @@ use crate::v1::{self, MemberKind, Role};
 
 mod credential;
 
-pub use credential::{Credential, CredentialError, read_private, write_private};
+pub use credential::{Credential, CredentialError, pem, read_private, write_private};
 
 /// What a certificate stands for, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]

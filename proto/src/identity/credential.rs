@@ -126,7 +126,7 @@ impl fmt::Debug for Credential {
 }
 
 /// One section of PEM.
-pub(super) fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
+pub fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
     let encoded = Zeroizing::new(BASE64.encode(der));
     let mut text = Zeroizing::new(String::with_capacity(encoded.len() * 2 + 64));
     text.push_str(&format!("-----BEGIN {label}-----\n"));
