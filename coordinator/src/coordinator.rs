@@ -1,14 +1,17 @@
 //! The coordinator as a whole: one state, many sites, many scans. What is started here is awaited here.
 
+mod forget;
+mod health;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_stream::Stream;
 
 use crate::error::Error;
@@ -17,14 +20,16 @@ use crate::indexes::IndexesConfig;
 use crate::journal::{Event, What};
 use crate::maintenance;
 use crate::metrics::Metrics;
+use crate::operator::{OperatorService, OperatorSettings};
 use crate::scan::{ANALYSES_AT_ONCE, AnalysisLimits, Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
+use crate::schedule;
 use crate::server::{self, Peer};
 use crate::session::Sessions;
 use crate::store::{ScanRow, ScanStep, Store};
 use crate::worker_service::WorkerService;
 
 /// How long connections may take to end.
-const DRAIN: std::time::Duration = std::time::Duration::from_secs(30);
+const DRAIN: Duration = Duration::from_secs(30);
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -48,6 +53,14 @@ pub struct Coordinator {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) state_dir: PathBuf,
+    pub(crate) disk_reserve_bytes: u64,
+    /// Seconds since 1970.
+    pub(crate) started: i64,
+    /// Whether it is stopping; who serves a long stream ends it then.
+    pub(crate) draining: watch::Sender<bool>,
+    /// Wakes who looks after the schedules.
+    pub(crate) schedules_changed: Notify,
     /// One launch at a time, so that an id is looked for and taken in one step.
     launching: Mutex<()>,
 }
@@ -89,7 +102,19 @@ impl Coordinator {
             analyses: Semaphore::new(ANALYSES_AT_ONCE),
             ended: Mutex::default(),
         });
-        Ok(Coordinator { store, members: Arc::new(members), sessions, scans, metrics, launching: Mutex::default() })
+        Ok(Coordinator {
+            store,
+            members: Arc::new(members),
+            sessions,
+            scans,
+            metrics,
+            state_dir: config.state_dir.clone(),
+            disk_reserve_bytes: config.disk_reserve_bytes,
+            started: seconds((config.clock)()),
+            draining: watch::Sender::new(false),
+            schedules_changed: Notify::new(),
+            launching: Mutex::default(),
+        })
     }
 
     /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
@@ -180,8 +205,39 @@ impl Coordinator {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let services = server::Services { members: Arc::clone(&self.members), worker: self.worker_service() };
-        server::serve(services, incoming, shutdown, DRAIN).await
+        server::serve(self.services(None), incoming, shutdown, DRAIN).await
+    }
+
+    /// Serves the members of a federation on the streams of `incoming` until `shutdown` resolves, and from then on for at
+    /// most `drain`. Schedules run meanwhile.
+    ///
+    /// # Errors
+    /// When the transport fails as a whole; a single connection that breaks is nothing of the kind.
+    pub async fn serve_federation<S>(
+        self: &Arc<Self>,
+        settings: OperatorSettings,
+        incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
+        shutdown: impl Future<Output = ()>,
+        drain: Duration,
+    ) -> Result<(), tonic::transport::Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let limits = settings.limits;
+        let operator = OperatorService { coordinator: Arc::clone(self), settings: Arc::new(settings) };
+        tokio::select! {
+            served = server::serve(self.services(Some(operator)), incoming, shutdown, drain) => served,
+            () = schedule::run(Arc::clone(self), limits) => Ok(()),
+        }
+    }
+
+    /// Counts who was refused, and why.
+    pub fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(self.members.refusals())
+    }
+
+    fn services(&self, operator: Option<OperatorService>) -> server::Services {
+        server::Services { members: Arc::clone(&self.members), worker: self.worker_service(), operator }
     }
 
     /// The service for workers.

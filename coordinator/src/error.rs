@@ -243,9 +243,12 @@ impl Error {
             Error::Full(_) => ErrorKind::Exhausted,
             Error::State { source, .. } if is_full(source) => ErrorKind::Exhausted,
             Error::State { .. } | Error::Store(_) | Error::Sync { .. } | Error::Stopped(_) => ErrorKind::InputOutput,
-            Error::Listen { .. } | Error::Identity(_) | Error::Newer { .. } | Error::Older { .. } | Error::Analysis(_) | Error::Result { .. } => {
-                ErrorKind::Internal
-            }
+            Error::Listen { .. }
+            | Error::Identity(_)
+            | Error::Newer { .. }
+            | Error::Older { .. }
+            | Error::Analysis(_)
+            | Error::Result { .. } => ErrorKind::Internal,
         }
     }
 }

@@ -47,7 +47,13 @@ impl Harness {
         let folder = tempfile::tempdir().unwrap();
         Authority::create(folder.path(), now).unwrap();
         let authority = Arc::new(Authority::open(folder.path(), now).unwrap());
-        let config = CoordinatorConfig { state_dir: folder.path().to_owned(), durable: true, clock: now, disk_reserve_bytes: 0, site_quota_bytes: None };
+        let config = CoordinatorConfig {
+            state_dir: folder.path().to_owned(),
+            durable: true,
+            clock: now,
+            disk_reserve_bytes: 0,
+            site_quota_bytes: None,
+        };
         let coordinator = Arc::new(Coordinator::open(&config).unwrap());
         let tls = Arc::new(Tls::new(Arc::clone(&authority), &["127.0.0.1".to_owned()]).unwrap());
         let refusals = Arc::clone(coordinator.members.refusals());

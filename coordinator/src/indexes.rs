@@ -26,6 +26,7 @@ use cognate_proto::v1::{self, SyncSummary};
 use prost::Message as _;
 
 use self::replay::Replay;
+pub(crate) use self::space::Space;
 pub(crate) use self::writer::IndexWriter;
 use crate::error::Error;
 use crate::index::Index;

@@ -31,6 +31,7 @@ pub(crate) struct Metrics {
     pub(crate) sled_bytes: Gauge,
     pub(crate) documents: Gauge,
     pub(crate) scans_running: Gauge,
+    pub(crate) new_overlap: Counter,
     batches: By<Counter>,
     scans: By<Counter>,
     auth_failures: By<Counter>,
@@ -61,6 +62,7 @@ impl Metrics {
             sled_bytes: Gauge::default(),
             documents: Gauge::default(),
             scans_running: Gauge::default(),
+            new_overlap: Counter::default(),
             batches: By::default(),
             scans: By::default(),
             auth_failures: By::default(),
@@ -106,6 +108,7 @@ impl Metrics {
         all.register("sled_bytes", "What sled takes of it", self.sled_bytes.clone());
         all.register("documents", "Documents in the indexes that stand", self.documents.clone());
         all.register("scans_running", "Scans that have not ended", self.scans_running.clone());
+        all.register("new_overlap", "Scans of schedules that found something new in common", self.new_overlap.clone());
         all.register("scans", "Scans that ended, by how", self.scans.clone());
         all.register("auth_failures", "Calls and connections that were refused, by why", self.auth_failures.clone());
         all.register("site_last_heard_timestamp_seconds", "When a site was last heard of", self.last_heard.clone());

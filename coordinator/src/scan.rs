@@ -7,6 +7,7 @@
 
 mod analyse;
 mod copies;
+mod estimate;
 mod folders;
 mod freeze;
 mod spec;
@@ -31,6 +32,7 @@ pub(crate) use self::folders::FolderRelation;
 pub(crate) use self::freeze::Frozen;
 pub(crate) use self::spec::Scan;
 pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub(crate) use self::state::status;
 pub use self::wire::AnalysisLimits;
 use crate::error::Error;
 use crate::indexes::{Indexes, Sealed};

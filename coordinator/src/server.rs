@@ -12,6 +12,7 @@ use cognate_proto::dial::{CONNECTION_WINDOW_BYTES, KEEPALIVE_INTERVAL, KEEPALIVE
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::enrolment_server::EnrolmentServer;
+use cognate_proto::v1::operator_server::OperatorServer;
 use cognate_proto::v1::worker_server::WorkerServer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
@@ -20,6 +21,7 @@ use tonic::{Request, Status};
 
 use crate::authorize::AuthorizeLayer;
 use crate::identity::{EnrolmentService, Identity, Members, Operator, PeerInfo};
+use crate::operator::OperatorService;
 use crate::worker_service::WorkerService;
 
 /// How many calls one connection may have going on, and how many may be at work at once.
@@ -91,6 +93,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Peer<S> {
 pub(crate) struct Services {
     pub(crate) members: Arc<Members>,
     pub(crate) worker: WorkerService,
+    /// Within one process there is nobody to ask.
+    pub(crate) operator: Option<OperatorService>,
 }
 
 /// Serves on the streams of `incoming` until `shutdown` resolves, and from then on for at most `drain`.
@@ -103,7 +107,8 @@ pub(crate) async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Services { members, worker } = services;
+    let Services { members, worker, operator } = services;
+    let operator = operator.map(|operator| OperatorServer::new(operator).max_decoding_message_size(MESSAGE_BYTES_MAX));
     let enrolment = members.has_authority().then(|| {
         let service = EnrolmentServer::new(EnrolmentService { members: Arc::clone(&members) });
         service.max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -121,7 +126,8 @@ where
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .layer(AuthorizeLayer { members })
         .add_service(WorkerServer::new(worker).max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_optional_service(enrolment);
+        .add_optional_service(enrolment)
+        .add_optional_service(operator);
     let serving = router.serve_with_incoming_shutdown(incoming, async {
         shutdown.await;
         // Somebody who takes too long with the goodbye is not waited for.

@@ -443,6 +443,11 @@ impl Store {
         Ok(StoreSize { disk_bytes: self.db.size_on_disk()?, live_bytes })
     }
 
+    /// What it takes on the disk.
+    pub(crate) fn disk_bytes(&self) -> Result<u64, Error> {
+        Ok(self.db.size_on_disk()?)
+    }
+
     /// A number that was not given out before, for an index or a seal.
     pub(crate) fn next_number(&self) -> Result<u64, Error> {
         let next = self.meta.update_and_fetch("number", |last| {

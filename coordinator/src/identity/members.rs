@@ -63,6 +63,12 @@ impl Members {
         self.authority.is_some()
     }
 
+    /// When the certificate of the CA ends, where there is one; seconds since 1970.
+    pub(crate) fn authority_expires(&self) -> Option<i64> {
+        let authority = self.authority.as_ref()?;
+        CertificateInfo::read(authority.certificate()).ok().map(|info| info.not_after)
+    }
+
     pub(crate) fn refusals(&self) -> &Arc<Refusals> {
         &self.refusals
     }

@@ -64,6 +64,14 @@ impl Report {
         Ok(changes)
     }
 
+    /// All that there is, as new: where there is no earlier result.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn all_new(&self) -> Result<Changes, Error> {
+        Ok(Changes { new: self.digest_rows()?.into_values().collect(), ..Changes::default() })
+    }
+
     fn digest_rows(&self) -> Result<BTreeMap<(&'static str, String), Change>, Error> {
         let mut rows = BTreeMap::new();
         self.identical::<Error>(|set| {

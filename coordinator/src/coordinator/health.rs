@@ -1,0 +1,167 @@
+//! How the coordinator is: whether it is ready, what it takes, and what there is to measure.
+
+use cognate_proto::name::SiteName;
+use cognate_proto::v1;
+
+use super::Coordinator;
+use crate::error::Error;
+use crate::scan::seconds;
+use crate::store::ScanStep;
+
+/// A certificate that ends within this is a reason not to be ready, in seconds.
+const EXPIRY_SECONDS: i64 = 24 * 3600;
+
+impl Coordinator {
+    /// From now on no more is begun: sites are told to leave, and `/readyz` says so.
+    pub fn drain(&self, retry_after_ms: u32) {
+        self.draining.send_replace(true);
+        let drain = v1::attach_response::Message::Drain(v1::Drain { retry_after_ms });
+        self.sessions.tell_all(&drain);
+    }
+
+    /// Why nothing is written any more, once that is so: the process must end then.
+    pub fn failed(&self) -> tokio::sync::watch::Receiver<Option<String>> {
+        self.store.failed()
+    }
+
+    /// Why the coordinator is not ready; nothing: it is.
+    pub(crate) fn reasons_not_ready(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if *self.draining.borrow() {
+            reasons.push("it is stopping".to_owned());
+        }
+        if let Some(reason) = &*self.store.failed().borrow() {
+            reasons.push(format!("the state cannot be written: {reason}"));
+        }
+        match self.scans.indexes.free_bytes() {
+            Ok(free) if free < self.disk_reserve_bytes => {
+                reasons.push(format!(
+                    "{free} bytes are free on the disk, less than the reserve of {}",
+                    self.disk_reserve_bytes
+                ));
+            }
+            Ok(_) => {}
+            Err(error) => reasons.push(error.to_string()),
+        }
+        if let Some(expires) = self.members.authority_expires()
+            && expires.saturating_sub(seconds((self.scans.clock)())) < EXPIRY_SECONDS
+        {
+            reasons.push("the certificate of the CA ends within a day".to_owned());
+        }
+        reasons
+    }
+
+    /// What the coordinator takes and how it is.
+    pub(crate) fn show(&self) -> Result<v1::CoordinatorState, Error> {
+        let reasons = self.reasons_not_ready();
+        Ok(v1::CoordinatorState {
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+            started: self.started,
+            space: self.space()?,
+            disk_free_bytes: self.scans.indexes.free_bytes()?,
+            ready: reasons.is_empty(),
+            reasons,
+        })
+    }
+
+    /// What the state takes, by kind.
+    fn space(&self) -> Result<Vec<v1::SpaceRow>, Error> {
+        let indexes = self.scans.indexes.space()?;
+        let row =
+            |kind: &str, files, bytes, live_bytes| v1::SpaceRow { kind: kind.to_owned(), files, bytes, live_bytes };
+        let of = |kind, space: crate::indexes::Space| row(kind, space.files, space.bytes, space.live_bytes);
+        let store = self.store.size()?;
+        let (results, result_bytes) = self.results_space()?;
+        let journal = std::fs::metadata(self.state_dir.join("journal")).map_or(0, |found| found.len());
+        Ok(vec![
+            of("segments", indexes.segments),
+            of("runs", indexes.runs),
+            of("damaged", indexes.damaged),
+            row("results", results, result_bytes, result_bytes),
+            row("store", 1, store.disk_bytes, store.live_bytes),
+            row("journal", 1, journal, journal),
+        ])
+    }
+
+    fn results_space(&self) -> Result<(u64, u64), Error> {
+        let (mut files, mut bytes) = (0, 0);
+        for (id, row) in self.store.scans()? {
+            if row.step() == ScanStep::Published {
+                files += 1;
+                bytes += std::fs::metadata(self.result_path(id)).map_or(0, |found| found.len());
+            }
+        }
+        Ok((files, bytes))
+    }
+
+    /// Everything that is measured, as Prometheus reads it. What changes by itself is looked up now.
+    pub(crate) fn measure(&self) -> String {
+        if let Err(error) = self.look_up() {
+            tracing::warn!(%error, "some metrics could not be looked up");
+        }
+        self.metrics.encode()
+    }
+
+    fn look_up(&self) -> Result<(), Error> {
+        let metrics = &self.metrics;
+        let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let attached = self.sessions.sites();
+        metrics.sessions.set(gauge(attached.len() as u64));
+        metrics.clear_sites();
+        let mut sites = 0;
+        for member in self.store.members(v1::MemberKind::Site)? {
+            let Some(Ok(site)) = member.membership.as_ref().map(|membership| membership.name.parse::<SiteName>())
+            else {
+                continue;
+            };
+            if member.status() != v1::MemberStatus::Active {
+                continue;
+            }
+            sites += 1;
+            if let Some(certified) = &member.certified {
+                metrics.certificate(site.as_str(), certified.not_after);
+            }
+            let now = self.sessions.attached(&site);
+            let (heard, skew) = match now {
+                Some(attached) => (attached.last_heard, attached.clock_skew_seconds),
+                None => (self.store.seen(&site)?.last_heard, 0),
+            };
+            if heard > 0 {
+                metrics.site_heard(site.as_str(), heard, skew);
+            }
+        }
+        metrics.sites.set(sites);
+        if let Some(expires) = self.members.authority_expires() {
+            metrics.certificate("ca", expires);
+        }
+        let mut documents = 0;
+        let mut sealed = std::collections::BTreeMap::<String, i64>::new();
+        for (key, _, row) in self.scans.indexes.all()? {
+            if !row.sealed {
+                continue;
+            }
+            documents += row.documents;
+            let time = row.seal.as_ref().map_or(0, |seal| seal.time);
+            let last = sealed.entry(key.site.to_string()).or_default();
+            *last = (*last).max(time);
+        }
+        metrics.documents.set(gauge(documents));
+        sealed.iter().for_each(|(site, time)| metrics.site_sealed(site, *time));
+        metrics.scans_running.set(gauge(self.scans.lock().len() as u64));
+        let indexes = self.scans.indexes.space()?;
+        let sled_bytes = self.store.disk_bytes()?;
+        let (_, result_bytes) = self.results_space()?;
+        let all = indexes.segments.bytes + indexes.runs.bytes + indexes.damaged.bytes + sled_bytes + result_bytes;
+        metrics.store_bytes.set(gauge(all));
+        metrics.sled_bytes.set(gauge(sled_bytes));
+        let (free, total) = self.disk()?;
+        metrics.disk_free_bytes.set(gauge(free));
+        metrics.disk_bytes.set(gauge(total));
+        Ok(())
+    }
+
+    fn disk(&self) -> Result<(u64, u64), Error> {
+        let stat = rustix::fs::statvfs(&self.state_dir).map_err(|error| Error::state(&self.state_dir)(error.into()))?;
+        Ok((stat.f_bavail.saturating_mul(stat.f_frsize), stat.f_blocks.saturating_mul(stat.f_frsize)))
+    }
+}

@@ -1,0 +1,106 @@
+//! What a scan would cost each site: asked of those that are there, and told from the last sync of the others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::v1;
+use tokio::sync::mpsc;
+
+use super::{ScanSpec, Scans, random_number};
+use crate::error::Error;
+use crate::session::{Agreement, Event, Outcome, Wanted};
+
+/// How long sites may take to answer.
+const ESTIMATE_MAX: Duration = Duration::from_secs(15);
+
+impl Scans {
+    /// What each repository of a scan would come to, in the order of the specification.
+    ///
+    /// # Errors
+    /// When the store fails. A site that does not answer is no error.
+    pub(crate) async fn estimate(&self, spec: &ScanSpec) -> Result<Vec<v1::RepositoryEstimate>, Error> {
+        let (events, mut heard) = mpsc::unbounded_channel();
+        let mut asked = BTreeMap::new();
+        let mut told: Vec<Result<v1::Estimate, String>> = Vec::new();
+        for (place, (site, repository)) in spec.repositories.iter().enumerate() {
+            let offers =
+                self.sessions.attached(site).is_some_and(|attached| attached.repositories.contains(repository));
+            let number = random_number();
+            let assigned = offers && spec.sync && {
+                let assignment = v1::Assignment {
+                    assignment: number,
+                    repository: repository.to_string(),
+                    method: Some((&spec.method).into()),
+                    selection: Some((&spec.selection).into()),
+                    follow_symlinks: spec.follow_symlinks,
+                    estimate_only: true,
+                    across_parties: self.crosses_parties(&spec.repositories)?,
+                };
+                let wanted = Wanted {
+                    method: spec.method,
+                    agreement: Agreement::default(),
+                    target: place,
+                    events: events.clone(),
+                };
+                self.sessions.assign(site, assignment, wanted)
+            };
+            if assigned {
+                asked.insert(place, number);
+            }
+            told.push(Err(self.why_unknown(site, repository)));
+        }
+        let deadline = tokio::time::Instant::now() + ESTIMATE_MAX;
+        while !asked.is_empty() {
+            let Ok(Some(event)) = tokio::time::timeout_at(deadline, heard.recv()).await else { break };
+            if let Event::Ended { target, outcome } = event {
+                asked.remove(&target);
+                told[target] = match outcome {
+                    Outcome::Estimated(estimate) => Ok(estimate),
+                    Outcome::Failed(reason) => Err(reason),
+                    Outcome::Synced(..) => Err("the site did more than it was asked to".to_owned()),
+                    Outcome::Away => Err("the site went away".to_owned()),
+                };
+            }
+        }
+        for (place, number) in asked {
+            self.sessions.cancel(number);
+            told[place] = Err("the site did not answer in time".to_owned());
+        }
+        let mut estimates = Vec::new();
+        for ((site, repository), told) in spec.repositories.iter().zip(told) {
+            let repository_ref = v1::RepositoryRef { site: site.to_string(), repository: repository.to_string() };
+            let (estimate, unknown) = match told {
+                Ok(estimate) => (Some(estimate), String::new()),
+                // What stands here from the last sync is better than nothing, and it is said that it is no more.
+                Err(reason) => (self.last_known(site, repository)?, reason),
+            };
+            estimates.push(v1::RepositoryEstimate { repository: Some(repository_ref), unknown, estimate });
+        }
+        Ok(estimates)
+    }
+
+    fn why_unknown(&self, site: &SiteName, repository: &RepositoryName) -> String {
+        match self.sessions.attached(site) {
+            None => "the site is not attached".to_owned(),
+            Some(attached) if !attached.repositories.contains(repository) => {
+                "the site does not offer this repository".to_owned()
+            }
+            Some(_) => "nothing would be synced".to_owned(),
+        }
+    }
+
+    /// The documents of the last sync, all of them known to the site.
+    fn last_known(&self, site: &SiteName, repository: &RepositoryName) -> Result<Option<v1::Estimate>, Error> {
+        let indexes = self.indexes.all()?;
+        let of_repository =
+            indexes.iter().filter(|(key, _, row)| key.site == *site && key.repository == *repository && row.sealed);
+        Ok(of_repository.max_by_key(|(_, _, row)| row.documents).map(|(_, _, row)| v1::Estimate {
+            documents: row.documents,
+            size_bytes: row.size_bytes,
+            unread_documents: row.documents,
+            unread_bytes: row.size_bytes,
+            ..v1::Estimate::default()
+        }))
+    }
+}
