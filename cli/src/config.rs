@@ -35,6 +35,8 @@ pub(crate) struct CoordinatorFile {
     pub(crate) disk_reserve: String,
     /// What a site may keep here at most; empty: no limit.
     pub(crate) site_quota: String,
+    /// From which severity on events are logged; empty: as the command line says. Read again at SIGHUP.
+    pub(crate) log_level: String,
 }
 
 impl Default for CoordinatorFile {
@@ -51,6 +53,7 @@ impl Default for CoordinatorFile {
             keep_methods: String::new(),
             disk_reserve: "64MiB".into(),
             site_quota: String::new(),
+            log_level: String::new(),
         }
     }
 }

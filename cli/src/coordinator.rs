@@ -1,18 +1,41 @@
 //! `cognate coordinator`: the server, and what is done to its state.
 
-use clap::Args;
+mod health;
+mod run;
 
-use crate::exit::{Exit, usage};
+use std::path::PathBuf;
 
-/// init|run|check|backup|restore|rebuild|health
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+
+/// The server of a federation
 #[derive(Args, Debug)]
 pub(crate) struct CoordinatorArgs {
-    /// What to do
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<std::ffi::OsString>,
+    #[command(subcommand)]
+    command: CoordinatorCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum CoordinatorCommand {
+    /// Serve sites and operators until a signal says stop
+    Run(run::RunArgs),
+    /// Ask a running coordinator whether it is ready
+    Health(health::HealthArgs),
+}
+
+/// Where the configuration is.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    /// The configuration, a TOML file
+    #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG")]
+    pub(crate) config: PathBuf,
 }
 
 /// Runs the command.
-pub(crate) fn run(_args: &CoordinatorArgs) -> anyhow::Result<Exit> {
-    Err(usage("`cognate coordinator` is not yet there in this version; `cognate --help` lists what is"))
+pub(crate) fn run(args: &CoordinatorArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        CoordinatorCommand::Run(args) => run::run(args),
+        CoordinatorCommand::Health(args) => health::run(args),
+    }
 }

@@ -1,0 +1,302 @@
+//! `cognate coordinator run`: the composition root of the server. It reads the clock and the configuration, binds, starts
+//! everything, and ends it in order.
+
+use std::fs::{File, TryLockError};
+use std::num::NonZeroUsize;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use cognate_coordinator::{
+    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, Listener,
+    OperatorSettings, Tls, addresses,
+};
+use sd_notify::NotifyState;
+use tokio::signal::unix::{Signal, SignalKind};
+use tokio::sync::oneshot;
+
+use super::ConfigArgs;
+use crate::args::threads;
+use crate::config::{CoordinatorFile, load};
+use crate::exit::{CodedError, Exit, coded, usage};
+use crate::stop::Stop;
+use crate::trace;
+
+/// How often it is looked whether the certificate is due.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
+/// What is left running when everything was told to stop may take this long to let go of its files.
+const REST: Duration = Duration::from_secs(5);
+/// When sites are to come back after a stop.
+const COME_BACK_MS: u32 = 1000;
+
+/// Serves sites and operators until a signal says stop. SIGHUP reads the configuration again: names and the log level.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  cognate coordinator run --config /etc/cognate/coordinator.toml")]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Write the addresses here once it serves
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+    /// Show what is in force and whence, and end
+    #[arg(long)]
+    print_config: bool,
+}
+
+/// What the configuration comes to.
+struct Settings {
+    state_dir: PathBuf,
+    listen: String,
+    http_listen: String,
+    names: Vec<String>,
+    limits: AnalysisLimits,
+    drain: Duration,
+    disk_reserve_bytes: u64,
+    site_quota_bytes: Option<u64>,
+    log_level: Option<trace::LogLevel>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    let loaded = load::<CoordinatorFile>(&args.config.config)?;
+    if args.print_config {
+        print(&loaded.print()?);
+        return Ok(Exit::Complete);
+    }
+    let settings = Settings::of(&loaded.values)?;
+    settings.log_level.into_iter().for_each(trace::set_level);
+    let _lock = lock(&settings.state_dir)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
+    let served = runtime.block_on(serve(args, settings));
+    // Analyses were told to stop; what they had begun is begun anew at the next start.
+    runtime.shutdown_timeout(REST);
+    served
+}
+
+async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
+    let stop = Stop::on_signals()?;
+    let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup()).context("signals cannot be listened for")?;
+    let config = CoordinatorConfig {
+        state_dir: settings.state_dir.clone(),
+        durable: true,
+        clock: now,
+        disk_reserve_bytes: settings.disk_reserve_bytes,
+        site_quota_bytes: settings.site_quota_bytes,
+    };
+    let coordinator = Arc::new(Coordinator::open(&config).map_err(refused)?);
+    let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
+    let tls = Arc::new(Tls::new(authority, &settings.names).map_err(refused)?);
+    let listener = Listener::bind(&settings.listen, Arc::clone(&tls), coordinator.refusals()).await.map_err(refused)?;
+    let http = HttpListener::bind(&settings.http_listen).await.map_err(refused)?;
+    let (listen, http_listen) = (listener.local_addr()?, http.local_addr()?);
+    coordinator.carry_on(&settings.limits).map_err(refused)?;
+
+    let (stop_grpc, grpc_stopped) = oneshot::channel::<()>();
+    let (stop_http, http_stopped) = oneshot::channel::<()>();
+    let operator_settings =
+        OperatorSettings { limits: settings.limits, addresses: addresses(&settings.names, listen.port()) };
+    let mut grpc = {
+        let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);
+        tokio::spawn(async move {
+            let stopped = async { drop(grpc_stopped.await) };
+            coordinator.serve_federation(operator_settings, listener.incoming(), stopped, drain).await
+        })
+    };
+    let http = tokio::spawn(http.serve(Arc::clone(&coordinator), async { drop(http_stopped.await) }));
+
+    let serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
+    let serving_path = settings.state_dir.join("serving.toml");
+    write_whole(&serving_path, &serving)?;
+    args.ready_file.as_ref().map_or(Ok(()), |path| write_whole(path, &serving))?;
+    notify(&[NotifyState::Ready]);
+    tracing::info!(%listen, %http_listen, version = env!("CARGO_PKG_VERSION"), "the coordinator serves");
+
+    let mut keeper = Keeper { config: args.config.config.clone(), names: settings.names.clone(), tls };
+    let mut failed = coordinator.failed();
+    let ended = tokio::select! {
+        () = stop.stopped() => Ok(()),
+        served = &mut grpc => Err(match served {
+            Ok(Err(error)) => anyhow!("the transport failed: {error}"),
+            Ok(Ok(())) => anyhow!("the transport ended by itself"),
+            Err(error) => coded(Exit::Internal, format!("the transport crashed: {error}")),
+        }),
+        reason = async { failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone()) } => {
+            // Nothing can be acknowledged any more, and nobody knows what is on the disk: a fresh start finds out.
+            Err(coded(Exit::InputOutput, reason.unwrap_or_default()))
+        }
+        error = keeper.keep(&mut hang_up) => Err(error),
+    };
+    notify(&[NotifyState::Stopping]);
+    tracing::info!("the coordinator stops");
+    let _ = std::fs::remove_file(&serving_path);
+    coordinator.drain(COME_BACK_MS);
+    coordinator.halt();
+    let _ = stop_grpc.send(());
+    if !grpc.is_finished() {
+        // The server has a deadline of its own; this one is for what it may forget.
+        let _ = tokio::time::timeout(settings.drain + REST, &mut grpc).await;
+    }
+    let _ = stop_http.send(());
+    let _ = tokio::time::timeout(Duration::from_secs(1), http).await;
+    ended.map(|()| Exit::Complete)
+}
+
+/// What is looked after while it serves: the certificate, the configuration, the watchdog.
+struct Keeper {
+    config: PathBuf,
+    names: Vec<String>,
+    tls: Arc<Tls>,
+}
+
+impl Keeper {
+    /// Returns only when something is beyond repair.
+    async fn keep(&mut self, hang_up: &mut Signal) -> anyhow::Error {
+        let mut renewal = tokio::time::interval(RENEWAL_INTERVAL);
+        let watchdog = sd_notify::watchdog_enabled().map(|every| every / 2);
+        let mut watchdog_tick =
+            tokio::time::interval(watchdog.unwrap_or(RENEWAL_INTERVAL).max(Duration::from_millis(1)));
+        loop {
+            tokio::select! {
+                _ = renewal.tick() => {
+                    if self.tls.is_due(now()) && let Err(error) = self.tls.renew(&self.names) {
+                        tracing::error!(%error, "the certificate cannot be renewed");
+                    }
+                }
+                _ = watchdog_tick.tick() => {
+                    if watchdog.is_some() {
+                        notify(&[NotifyState::Watchdog]);
+                    }
+                }
+                signal = hang_up.recv() => match signal {
+                    Some(()) => self.reload(),
+                    None => return anyhow!("signals cannot be listened for any more"),
+                }
+            }
+        }
+    }
+
+    /// Reads the configuration again. What makes no sense leaves everything as it was.
+    fn reload(&mut self) {
+        let mut read = || -> anyhow::Result<()> {
+            let loaded = load::<CoordinatorFile>(&self.config)?;
+            let settings = Settings::of(&loaded.values)?;
+            self.tls.renew(&settings.names)?;
+            settings.log_level.into_iter().for_each(trace::set_level);
+            self.names = settings.names;
+            Ok(())
+        };
+        match read() {
+            Ok(()) => tracing::warn!("the configuration was read again: names and log level are as it says"),
+            Err(error) => {
+                let error = crate::exit::line(&error);
+                tracing::error!(error, "the configuration makes no sense: everything stays as it was");
+            }
+        }
+    }
+}
+
+impl Settings {
+    fn of(file: &CoordinatorFile) -> anyhow::Result<Settings> {
+        let size = |key: &str, text: &str| {
+            let size = bytesize::ByteSize::from_str(text).map(|size| size.as_u64());
+            size.map_err(|_| usage(format!("key `{key}`: a size is a number, with a unit or without: 500, 4KB, 64MiB")))
+        };
+        let duration = |key: &str, text: &str| {
+            humantime::parse_duration(text).map_err(|error| usage(format!("key `{key}`: {error}: type 10s, 5m, 2h")))
+        };
+        if file.names.is_empty() {
+            return Err(usage("key `names`: name how others reach this machine, as in names = [\"hub.example.com\"]"));
+        }
+        let log_level = match file.log_level.as_str() {
+            "" => None,
+            level => Some(
+                <trace::LogLevel as clap::ValueEnum>::from_str(level, true)
+                    .map_err(|_| usage("key `log_level`: it is off, error, warn, info, debug or trace"))?,
+            ),
+        };
+        let memory_budget_bytes = size("memory_budget", &file.memory_budget)?;
+        if memory_budget_bytes < 32 << 20 {
+            return Err(usage("key `memory_budget`: it must be at least 32MiB"));
+        }
+        Ok(Settings {
+            state_dir: file.state_dir.clone(),
+            listen: file.listen.clone(),
+            http_listen: file.http_listen.clone(),
+            names: file.names.clone(),
+            limits: AnalysisLimits { memory_budget_bytes, threads: threads(NonZeroUsize::new(file.threads)) },
+            drain: duration("drain", &file.drain)?,
+            disk_reserve_bytes: size("disk_reserve", &file.disk_reserve)?,
+            site_quota_bytes: match file.site_quota.as_str() {
+                "" => None,
+                text => Some(size("site_quota", text)?),
+            },
+            log_level,
+        })
+    }
+}
+
+/// Makes sure that no second coordinator works on the state.
+fn lock(state_dir: &Path) -> anyhow::Result<File> {
+    let context = || format!("the state folder `{}` cannot be used", state_dir.display());
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).with_context(context)?;
+    let path = state_dir.join("lock");
+    let file =
+        File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).with_context(context)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(coded(
+            Exit::Locked,
+            format!(
+                "another process has the state `{}`: stop it first (it holds `{}`)",
+                state_dir.display(),
+                path.display()
+            ),
+        )),
+        Err(TryLockError::Error(error)) => Err(error).with_context(context),
+    }
+}
+
+/// An error of the coordinator with the code that the process ends with.
+fn refused(error: Error) -> anyhow::Error {
+    let exit = match (&error, error.kind()) {
+        (Error::Locked { .. }, _) => Exit::Locked,
+        (Error::Newer { .. }, _) => Exit::StateTooNew,
+        (Error::Invalid(_), _) => Exit::Usage,
+        (_, ErrorKind::InputOutput) => Exit::InputOutput,
+        _ => Exit::Failed,
+    };
+    let message = crate::exit::line(&anyhow::Error::new(error));
+    CodedError { exit, message }.into()
+}
+
+/// Writes a small file so that nobody ever reads half of it.
+fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    let context = || format!("`{}` cannot be written", path.display());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
+    std::io::Write::write_all(&mut beside, text.as_bytes()).with_context(context)?;
+    beside.persist(path).with_context(context)?;
+    Ok(())
+}
+
+/// Tells the service manager, if there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager does not listen");
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "this is what was asked for")]
+fn print(text: &str) {
+    print!("{text}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the composition root: the clock is read here and handed down")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
