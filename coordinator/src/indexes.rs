@@ -4,7 +4,7 @@
 //! sealed, and is replaced in one step. What nothing refers to any more stays until no scan can be reading it.
 //!
 //! Segments are the record: [`adopt`] brings the view level with them at every start, [`compact`] puts one together anew
-//! when most of it is dead, [`collect`] removes what nothing refers to.
+//! when much of it is dead, [`collect`] removes what nothing refers to.
 
 mod adopt;
 mod collect;
@@ -25,7 +25,8 @@ use cognate_proto::name::SiteName;
 use cognate_proto::v1::{self, SyncSummary};
 use prost::Message as _;
 
-use self::replay::Replay;
+pub(crate) use self::replay::Replay;
+pub(crate) use self::runs::read_run;
 pub(crate) use self::space::Space;
 pub(crate) use self::writer::IndexWriter;
 use crate::error::Error;

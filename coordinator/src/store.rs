@@ -243,8 +243,8 @@ pub(crate) struct Store {
     durable: bool,
     /// Why nothing is written any more, once that is so.
     failed: watch::Sender<Option<String>>,
-    /// Held over the journal and the view together, so that both have the same order.
-    journal: Mutex<Journal>,
+    /// Held over the journal and the view together, so that both have the same order. None where nothing is recorded.
+    journal: Mutex<Option<Journal>>,
     meta: sled::Tree,
     members: sled::Tree,
     seen: sled::Tree,
@@ -280,7 +280,7 @@ impl Store {
             passed.insert(position);
             Ok(())
         })?;
-        let store = Store::open_view(folder, opened, durable)?;
+        let store = Store::open_view(folder, Some(opened), durable)?;
         store.check_schema()?;
         let applied = store.applied()?;
         if !known && applied != Position::default() {
@@ -301,8 +301,15 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens a store that is there, to look at it: nothing is brought level with anything.
+    pub(crate) fn inspect(folder: &Path) -> Result<Store, Error> {
+        let store = Store::open_view(folder, None, false)?;
+        store.check_schema()?;
+        Ok(store)
+    }
+
     /// Opens sled and reads all of it: damage that showed only later would come at a worse time.
-    fn open_view(folder: &Path, journal: Journal, durable: bool) -> Result<Store, Error> {
+    fn open_view(folder: &Path, journal: Option<Journal>, durable: bool) -> Result<Store, Error> {
         let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
         let open = || -> Result<Store, Error> {
             let db = config.open()?;
@@ -380,7 +387,7 @@ impl Store {
     }
 
     /// Where the journal stood when the view last took something from it.
-    fn applied(&self) -> Result<Position, Error> {
+    pub(crate) fn applied(&self) -> Result<Position, Error> {
         let Some(bytes) = self.meta.get("journal")? else { return Ok(Position::default()) };
         let position = bytes
             .split_first_chunk()
@@ -476,6 +483,7 @@ impl Store {
     pub(crate) fn record(&self, event: &Event) -> Result<(), Error> {
         self.check_alive()?;
         let mut journal = self.journal.lock().expect("nothing panics while it is held");
+        let journal = journal.as_mut().expect("a store that is only looked at records nothing");
         self.watched(journal.append(event))?;
         crate::failpoint!("journal.after_append");
         self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))

@@ -1,4 +1,4 @@
-//! Putting a segment together anew once most of it is dead: documents that are gone or were replaced, and contents that
+//! Putting a segment together anew once a third of it is dead: documents that are gone or were replaced, and contents that
 //! no document has any more.
 //!
 //! The new segment is another index under the same epoch. It begins with a base (the chain and the last digests of the
@@ -34,7 +34,8 @@ impl Indexes {
         }
     }
 
-    /// Puts the current segment of a slot together anew when less than half of it is live. Answers whether it did.
+    /// Puts the current segment of a slot together anew when less than two thirds of it are live: its runs and the store
+    /// come on top, and all of it is to stay below twice what is live. Answers whether it did.
     pub(crate) fn compact(self: &Arc<Indexes>, key: &SlotKey) -> Result<bool, Error> {
         let slot = self.store.slot(key)?;
         let (old, Some(row)) = (IndexId(slot.current), self.store.index(IndexId(slot.current))?) else {
@@ -150,7 +151,7 @@ impl Indexes {
 
 impl IndexRow {
     fn is_worn(&self) -> bool {
-        self.sealed && self.segment_bytes >= WORN_BYTES_MIN && self.segment_bytes / 2 > self.live_bytes
+        self.sealed && self.segment_bytes >= WORN_BYTES_MIN && self.segment_bytes / 3 * 2 > self.live_bytes
     }
 }
 

@@ -48,6 +48,19 @@ impl Indexes {
         Ok(forgotten)
     }
 
+    /// Removes the indexes of one repository under one method, unless they are being written or a scan over the repository
+    /// has not ended. Answers how many there were.
+    pub(crate) fn drop_slot(self: &Arc<Indexes>, key: &SlotKey) -> Result<u64, Error> {
+        let Ok(lease) = self.lease(key.clone()) else { return Ok(0) };
+        let slot = self.store.slot(key)?;
+        let switching = lock(&self.switching);
+        self.store.remove_slot(key)?;
+        self.store.barrier()?;
+        drop((switching, lease));
+        self.collect()?;
+        Ok([slot.current, slot.pending].iter().filter(|id| **id > 0).count() as u64)
+    }
+
     /// What was set aside may be anybody's once its header is damaged: only what is surely of another site stays.
     fn forget_set_aside(&self, site: &SiteName) -> Result<(), Error> {
         for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {

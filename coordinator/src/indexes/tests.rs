@@ -16,6 +16,7 @@ pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) indexes: Arc<Indexes>,
     pub(crate) store: Arc<Store>,
+    durable: bool,
 }
 
 pub(crate) fn key() -> SlotKey {
@@ -37,19 +38,31 @@ pub(crate) fn config() -> IndexesConfig {
 
 impl Fixture {
     pub(crate) fn new() -> Fixture {
-        Fixture::at(tempfile::tempdir().unwrap())
+        Fixture::at(tempfile::tempdir().unwrap(), true)
     }
 
-    pub(crate) fn at(folder: tempfile::TempDir) -> Fixture {
-        let (store, indexes) = crate::maintenance::open(folder.path(), config()).unwrap();
-        Fixture { folder, indexes, store }
+    /// One that does not wait for the disk.
+    pub(crate) fn fast() -> Fixture {
+        Fixture::at(tempfile::tempdir().unwrap(), false)
+    }
+
+    pub(crate) fn at(folder: tempfile::TempDir, durable: bool) -> Fixture {
+        let config = IndexesConfig { durable, ..config() };
+        let (store, indexes) = crate::maintenance::open(folder.path(), config).unwrap();
+        Fixture { folder, indexes, store, durable }
+    }
+
+    /// Closes everything, as at the end of the process.
+    pub(crate) fn close(self) -> tempfile::TempDir {
+        let Fixture { folder, indexes, store, .. } = self;
+        drop((indexes, store));
+        folder
     }
 
     /// Opens everything again, as after a crash: what was not committed is gone.
     pub(crate) fn restart(self) -> Fixture {
-        let Fixture { folder, indexes, store } = self;
-        drop((indexes, store));
-        Fixture::at(folder)
+        let durable = self.durable;
+        Fixture::at(self.close(), durable)
     }
 
     pub(crate) fn writer(&self, epoch: u64) -> IndexWriter {

@@ -1,0 +1,122 @@
+//! Throwing away: what a site sent, when it is forgotten; results and indexes that nobody has used for long.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cognate_proto::name::{ScanId, SiteName};
+use cognate_proto::v1;
+
+use crate::error::Error;
+use crate::indexes::Indexes;
+use crate::journal::{Event, MemberName, What};
+use crate::store::{ScanRow, ScanStep, Store};
+
+/// What is worked on.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeping<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) indexes: &'a Arc<Indexes>,
+    /// The folder of the results.
+    pub(crate) scans: &'a Path,
+}
+
+/// For how long what is kept; `None`: for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    /// Seconds since a scan ended.
+    pub(crate) scans_seconds: Option<i64>,
+    /// Seconds since an index was last sealed or analysed.
+    pub(crate) methods_seconds: Option<i64>,
+}
+
+/// What was thrown away.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Expired {
+    pub(crate) scans: Vec<ScanId>,
+    pub(crate) indexes: u64,
+}
+
+impl Keeping<'_> {
+    /// Erases all that a site sent and every result that names a document of it, and the site itself. `by` asked for it.
+    ///
+    /// # Errors
+    /// When a scan over the site has not ended, or the site is pushing: end that first.
+    pub(crate) fn forget(&self, site: &SiteName, by: &str, now: i64) -> Result<v1::ForgetSiteResponse, Error> {
+        let scans = self.store.scans()?;
+        let mine: Vec<_> = scans.iter().filter(|(_, row)| names(row, site)).collect();
+        if let Some((id, _)) = mine.iter().find(|(_, row)| !has_ended(row)) {
+            return Err(Error::Busy(format!("scan {id} is about {site} and has not ended: cancel it first")));
+        }
+        let forgotten = self.indexes.forget(site)?;
+        let mut response = v1::ForgetSiteResponse {
+            indexes: forgotten.indexes,
+            documents: forgotten.documents,
+            bytes: forgotten.bytes,
+            scans: Vec::new(),
+        };
+        for (id, _) in mine {
+            response.bytes += self.delete_scan(*id, by, now)?;
+            response.scans.push(id.0);
+        }
+        let name = MemberName { kind: v1::MemberKind::Site.into(), name: site.to_string() };
+        self.record(What::Forgotten(name), by, now)?;
+        Ok(response)
+    }
+
+    /// Deletes a scan that has ended, with its result, and answers how many bytes that gave back.
+    pub(crate) fn delete_scan(&self, id: ScanId, by: &str, now: i64) -> Result<u64, Error> {
+        let folder = self.scans.join(id.to_string());
+        let bytes = super::space::files_below(&folder)?.bytes;
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&folder)(error)),
+            _ => {}
+        }
+        self.record(What::ScanDeleted(id.0), by, now)?;
+        Ok(bytes)
+    }
+
+    /// Throws away what has been kept for long enough.
+    pub(crate) fn expire(&self, retention: Retention, now: i64) -> Result<Expired, Error> {
+        let mut expired = Expired::default();
+        if let Some(seconds) = retention.scans_seconds {
+            for (id, row) in self.store.scans()? {
+                let ended = if row.finished > 0 { row.finished } else { row.started };
+                if has_ended(&row) && ended < now.saturating_sub(seconds) {
+                    self.delete_scan(id, "", now)?;
+                    expired.scans.push(id);
+                }
+            }
+        }
+        if let Some(seconds) = retention.methods_seconds {
+            let mut unused = Vec::new();
+            for (key, _, row) in self.indexes.all()? {
+                let sealed = row.seal.as_ref().map_or(0, |seal| seal.time);
+                let used = self.store.used(&key)?.max(sealed);
+                // One that was never sealed is being pushed, or was begun beside one that is in use.
+                if row.sealed && used < now.saturating_sub(seconds) {
+                    unused.push(key);
+                }
+            }
+            for key in unused {
+                expired.indexes += self.indexes.drop_slot(&key)?;
+            }
+        }
+        Ok(expired)
+    }
+
+    fn record(&self, what: What, by: &str, now: i64) -> Result<(), Error> {
+        self.store.record(&Event { time: now, by: by.to_owned(), what: Some(what) })
+    }
+}
+
+fn has_ended(row: &ScanRow) -> bool {
+    !matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen)
+}
+
+/// Whether a scan is about a site.
+fn names(row: &ScanRow, site: &SiteName) -> bool {
+    let asked = row.spec.iter().flat_map(|spec| &spec.repositories).map(|reference| &reference.site);
+    let frozen = row.frozen.iter().map(|frozen| &frozen.site);
+    let missing = row.missing.iter().map(|missing| &missing.site);
+    asked.chain(frozen).chain(missing).any(|name| name == site.as_str())
+}
