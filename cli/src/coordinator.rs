@@ -1,12 +1,14 @@
 //! `cognate coordinator`: the server, and what is done to its state.
 
 mod health;
+mod maintenance;
 mod run;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use self::maintenance::{BackupArgs, CheckArgs, RebuildArgs, RestoreArgs};
 use crate::exit::Exit;
 
 /// The server of a federation
@@ -22,6 +24,14 @@ enum CoordinatorCommand {
     Run(run::RunArgs),
     /// Ask a running coordinator whether it is ready
     Health(health::HealthArgs),
+    /// Look through the state for damage
+    Check(CheckArgs),
+    /// Save the state, also while the coordinator is running
+    Backup(BackupArgs),
+    /// Bring a saved state back
+    Restore(RestoreArgs),
+    /// Make the store anew from the journal and the segments
+    Rebuild(RebuildArgs),
 }
 
 /// Where the configuration is.
@@ -37,5 +47,9 @@ pub(crate) fn run(args: &CoordinatorArgs) -> anyhow::Result<Exit> {
     match &args.command {
         CoordinatorCommand::Run(args) => run::run(args),
         CoordinatorCommand::Health(args) => health::run(args),
+        CoordinatorCommand::Check(args) => maintenance::check(args),
+        CoordinatorCommand::Backup(args) => maintenance::backup(args),
+        CoordinatorCommand::Restore(args) => maintenance::restore(args),
+        CoordinatorCommand::Rebuild(args) => maintenance::rebuild(args),
     }
 }

@@ -39,6 +39,11 @@ pub(crate) fn open(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store
     if !is_there(&folder)? && has_records(state_dir)? {
         tracing::error!(path = %folder.display(), "the store is gone and is made anew from the journal and the segments");
     }
+    open_or_make(state_dir, config)
+}
+
+fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, Arc<Indexes>), Error> {
+    let folder = state_dir.join("store");
     let store = match open_store(state_dir, config.durable) {
         Err(Error::Corrupt { path, detail }) if path == folder => {
             let aside = set_aside(&folder, "corrupt", config.clock)?;
@@ -66,7 +71,7 @@ pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, E
         None
     };
     let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, site_quota_bytes: None };
-    let (store, indexes) = open(state_dir, config)?;
+    let (store, indexes) = open_or_make(state_dir, config)?;
     if let Some(before) = &set_aside {
         store.take_seen(before);
     }

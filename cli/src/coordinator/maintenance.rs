@@ -1,0 +1,188 @@
+//! `cognate coordinator check|backup|restore|rebuild`: what is done to the state as a whole.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::{Args, ValueEnum};
+use cognate_coordinator::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
+use cognate_coordinator::{Error, ErrorKind};
+
+use super::ConfigArgs;
+use crate::config::{self, CoordinatorFile};
+use crate::exit::{Exit, coded};
+
+/// Looks through the state for damage, and says what to do about it.
+///
+/// Beside a running coordinator, everything but its store is looked at. Ends with 1 where something is damaged.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate coordinator check --config coordinator.toml --read-data")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Compute from what is stored whatever can be computed from it, and compare
+    #[arg(long)]
+    read_data: bool,
+    /// How the findings are written
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Saves the state to a folder, also while the coordinator is running.
+///
+/// The key of the certificate authority and the first administrator's credential stay out unless `--include-ca`: keep
+/// them apart from what can be read by whoever reads backups.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate coordinator backup /backup/cognate-monday --config coordinator.toml")]
+pub(crate) struct BackupArgs {
+    /// A folder that is not there yet
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Save the key of the certificate authority and the first administrator's credential too
+    #[arg(long)]
+    include_ca: bool,
+}
+
+/// Brings a saved state back into an empty state folder.
+///
+/// Every file is held against the backup's manifest first. Sites send again what the backup lacks.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate coordinator restore /backup/cognate-monday --config coordinator.toml")]
+pub(crate) struct RestoreArgs {
+    /// The folder that `backup` made
+    #[arg(value_name = "DIR")]
+    from: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// Makes the store anew from the journal and the segments.
+///
+/// This happens by itself when the store is damaged; the old one is set aside, never deleted.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate coordinator rebuild --config coordinator.toml")]
+pub(crate) struct RebuildArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+fn state_dir(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
+    Ok(config::load::<CoordinatorFile>(&args.config)?.values.state_dir)
+}
+
+/// The same, where there must be a state.
+fn state_that_is_there(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
+    let state_dir = state_dir(args)?;
+    if state_dir.join("journal").exists() || state_dir.join("store").exists() {
+        return Ok(state_dir);
+    }
+    let message = format!(
+        "`{}` holds no state of a coordinator: `cognate coordinator init` makes one, `restore` brings one back",
+        state_dir.display()
+    );
+    Err(coded(Exit::Failed, message))
+}
+
+/// Runs `check`.
+pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let state_dir = state_that_is_there(&args.config)?;
+    let checked = maintenance::check(&state_dir, CheckOptions { read_data: args.read_data }).map_err(told)?;
+    match args.format {
+        Format::Json => say(&format!("{}\n", serde_json::to_string(&checked)?))?,
+        Format::Text => say(&findings(&checked, &state_dir))?,
+    }
+    Ok(if checked.findings.is_empty() { Exit::Complete } else { Exit::Failed })
+}
+
+fn findings(checked: &Checked, state_dir: &Path) -> String {
+    let mut text = String::new();
+    for finding in &checked.findings {
+        let path = finding.path.strip_prefix(state_dir).unwrap_or(&finding.path);
+        text.push_str(&format!("{}: {}\n    to do: {}\n", path.display(), finding.problem, finding.cure));
+    }
+    let Checked { events, segments, batches, runs, results, .. } = checked;
+    let store = if checked.store { "" } else { ", not the store: it is in use or cannot be opened" };
+    let found = match checked.findings.len() {
+        0 => "nothing is damaged".to_owned(),
+        1 => "1 finding".to_owned(),
+        number => format!("{number} findings"),
+    };
+    text.push_str(&format!(
+        "{found}; looked at {events} events, {segments} segments with {batches} batches, {runs} runs, {results} results{store}\n"
+    ));
+    text
+}
+
+/// Runs `backup`.
+pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
+    let state_dir = state_that_is_there(&args.config)?;
+    let options = BackupOptions { include_ca: args.include_ca, clock: now };
+    let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(told)?;
+    for damaged in &saved.damaged {
+        say(&format!("not whole: {damaged}\n"))?;
+    }
+    let key = if args.include_ca { "with the CA's key: keep it safe" } else { "without the CA's key" };
+    say(&format!("{} files, {} bytes saved to `{}`, {key}\n", saved.files, saved.bytes, args.to.display()))?;
+    Ok(if saved.damaged.is_empty() { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// Runs `restore`.
+pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
+    let state_dir = state_dir(&args.config)?;
+    let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(told)?;
+    say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
+    Ok(Exit::Complete)
+}
+
+/// Runs `rebuild`.
+pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
+    let state_dir = state_that_is_there(&args.config)?;
+    let rebuilt = maintenance::rebuild(&state_dir, now).map_err(told)?;
+    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the store before it is `{}`", path.display()));
+    say(&format!("the store is made anew: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
+    Ok(Exit::Complete)
+}
+
+fn contents(rebuilt: &Rebuilt) -> String {
+    let Rebuilt { members, scans, indexes, batches, .. } = rebuilt;
+    format!("{members} members, {scans} scans, {indexes} indexes with {batches} batches")
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// An error of the coordinator with the code that the command ends with.
+fn told(error: Error) -> anyhow::Error {
+    let exit = match &error {
+        Error::Locked { .. } => Exit::Locked,
+        Error::Newer { .. } => Exit::StateTooNew,
+        _ => match error.kind() {
+            ErrorKind::Invalid => Exit::Usage,
+            ErrorKind::InputOutput | ErrorKind::Exhausted => Exit::InputOutput,
+            _ => Exit::Failed,
+        },
+    };
+    coded(exit, error.to_string())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command is where the clock is read")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
