@@ -1,18 +1,127 @@
 //! `cognate operator`: the people who run the federation.
 
-use clap::Args;
+pub(crate) mod client;
+mod enroll;
+pub(crate) mod file;
+pub(crate) mod init;
+pub(crate) mod members;
 
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use cognate_proto::v1::{MemberKind, Membership, Role};
+
+use self::client::{Operator, OperatorArg, block_on};
+use self::members::TableFormat;
 use crate::exit::{Exit, usage};
 
-/// invite|list|revoke|enroll
+/// Invites people, lists them, shuts them out; and enrols with an invitation.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate operator invite anna --role analyst
+  cognate operator invite ben --role viewer --site paris
+  cognate operator enroll cog1_… -o operator.toml
+  cognate operator revoke anna")]
 pub(crate) struct OperatorArgs {
-    /// What to do
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<std::ffi::OsString>,
+    #[command(subcommand)]
+    command: OperatorCommand,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+#[derive(Subcommand, Debug)]
+enum OperatorCommand {
+    /// Print an invitation: one line to hand over, for one enrolment
+    #[command(after_help = "Example:\n  cognate operator invite anna --role analyst --valid 8h")]
+    Invite(InviteArgs),
+    /// List people with their roles and certificates
+    #[command(after_help = "Example:\n  cognate operator list --format json")]
+    List {
+        /// How it is written
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// Shut a person out, at once
+    #[command(after_help = "Example:\n  cognate operator revoke anna")]
+    Revoke {
+        /// The person
+        name: String,
+    },
+    /// Turn an invitation into the file that --operator takes
+    Enroll(enroll::EnrollArgs),
+    /// A one-time address for the browser
+    #[command(after_help = "Example:\n  cognate operator login")]
+    Login,
+}
+
+#[derive(Args, Debug)]
+struct InviteArgs {
+    /// The person
+    name: String,
+    /// What it may do
+    #[arg(long, value_enum)]
+    role: RoleArg,
+    /// Show it this site only
+    #[arg(long, value_name = "SITE")]
+    site: Option<String>,
+    /// Show it the sites of this party only
+    #[arg(long, value_name = "PARTY")]
+    party: Option<String>,
+    /// How long the invitation holds
+    #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "24h")]
+    valid: Duration,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum RoleArg {
+    /// Sees scans and results
+    Viewer,
+    /// Launches and cancels scans as well
+    Analyst,
+    /// Invites, revokes, forgets and deletes as well
+    Administrator,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Role {
+        match role {
+            RoleArg::Viewer => Role::Viewer,
+            RoleArg::Analyst => Role::Analyst,
+            RoleArg::Administrator => Role::Administrator,
+        }
+    }
 }
 
 /// Runs the command.
-pub(crate) fn run(_args: &OperatorArgs) -> anyhow::Result<Exit> {
-    Err(usage("`cognate operator` is not yet there in this version; `cognate --help` lists what is"))
+pub(crate) fn run(args: &OperatorArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        OperatorCommand::Enroll(enroll) => enroll::run(enroll),
+        OperatorCommand::Login => {
+            Err(usage("`cognate operator login` is not yet there in this version: the pages come later"))
+        }
+        OperatorCommand::Invite(invite) => {
+            let membership = Membership {
+                kind: MemberKind::Operator.into(),
+                name: invite.name.clone(),
+                party: invite.party.clone().unwrap_or_default(),
+                role: Role::from(invite.role).into(),
+                site: invite.site.clone().unwrap_or_default(),
+            };
+            block_on(async {
+                let operator = Operator::open(&args.operator).await?;
+                members::invite(&operator, membership, invite.valid, invite.format).await
+            })
+        }
+        OperatorCommand::List { format } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            members::list(&operator, MemberKind::Operator, *format).await
+        }),
+        OperatorCommand::Revoke { name } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            members::revoke(&operator, MemberKind::Operator, name).await
+        }),
+    }
 }

@@ -1,18 +1,142 @@
 //! `cognate site`: the sites of the federation.
 
-use clap::Args;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::{ForgetSiteRequest, MemberKind, Membership};
 
 use crate::exit::{Exit, usage};
+use crate::operator::client::{Operator, OperatorArg, block_on};
+use crate::operator::members::{self, TableFormat};
+use crate::output::table;
 
-/// invite|list|revoke|forget
+/// Invites sites, lists them, shuts them out, erases what they sent.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate site invite paris
+  cognate site invite tokyo --party acme --valid 72h
+  cognate site list
+  cognate site revoke tokyo
+  cognate site forget tokyo --yes")]
 pub(crate) struct SiteArgs {
-    /// What to do
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<std::ffi::OsString>,
+    #[command(subcommand)]
+    command: SiteCommand,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+#[derive(Subcommand, Debug)]
+enum SiteCommand {
+    /// Print an invitation: one line to hand over, for one enrolment
+    ///
+    /// For a site that is there already, it lets the site enrol anew: as what it is now, with another key.
+    #[command(after_help = "Example:\n  cognate site invite paris --valid 72h")]
+    Invite {
+        /// The site
+        name: String,
+        /// Whose site it is [default: home]
+        #[arg(long, value_name = "PARTY")]
+        party: Option<String>,
+        /// How long the invitation holds
+        #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "24h")]
+        valid: Duration,
+        /// How it is written
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// List sites: whether they are attached, and until when their certificates hold
+    #[command(after_help = "Example:\n  cognate site list --format json")]
+    List {
+        /// How it is written
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// Shut a site out, at once; what it sent stays
+    #[command(after_help = "Example:\n  cognate site revoke tokyo")]
+    Revoke {
+        /// The site
+        name: String,
+    },
+    /// Erase a site and all that it sent, with the results that name its documents
+    #[command(after_help = "Example:\n  cognate site forget tokyo --yes")]
+    Forget {
+        /// The site
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Runs the command.
-pub(crate) fn run(_args: &SiteArgs) -> anyhow::Result<Exit> {
-    Err(usage("`cognate site` is not yet there in this version; `cognate --help` lists what is"))
+pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        SiteCommand::Invite { name, party, valid, format } => {
+            let membership = Membership {
+                kind: MemberKind::Site.into(),
+                name: name.clone(),
+                party: party.clone().unwrap_or_default(),
+                ..Membership::default()
+            };
+            block_on(async {
+                let operator = Operator::open(&args.operator).await?;
+                members::invite(&operator, membership, *valid, *format).await
+            })
+        }
+        SiteCommand::List { format } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            members::list(&operator, MemberKind::Site, *format).await
+        }),
+        SiteCommand::Revoke { name } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            members::revoke(&operator, MemberKind::Site, name).await
+        }),
+        SiteCommand::Forget { name, yes } => {
+            name.parse::<SiteName>().map_err(|error| usage(error.to_string()))?;
+            if !yes && !agreed(name)? {
+                eprintln!("nothing was erased");
+                return Ok(Exit::Failed);
+            }
+            block_on(forget(&args.operator, name))
+        }
+    }
+}
+
+fn agreed(name: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(usage(format!("this erases all that `{name}` sent, for good: say --yes")));
+    }
+    eprint!("Erase `{name}`, all that it sent and the results that name its documents? [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+async fn forget(arg: &OperatorArg, name: &str) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let request = ForgetSiteRequest { site: name.to_owned() };
+    let erased = operator.call(|mut client| {
+        let request = request.clone();
+        async move { client.forget_site(request).await }
+    });
+    let erased = erased.await?;
+    let mut line = format!(
+        "{name} is erased: {} in {} of {}, and {}",
+        table::bytes(erased.bytes),
+        plural(erased.indexes, "index", "indexes"),
+        plural(erased.documents, "document", "documents"),
+        plural(erased.scans.len() as u64, "result", "results"),
+    );
+    for scan in erased.scans {
+        line.push_str(&format!("\n  {scan:016x}"));
+    }
+    members::print(&line)?;
+    Ok(Exit::Complete)
+}
+
+fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", table::count(count), if count == 1 { one } else { many })
 }

@@ -32,7 +32,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// `93.8 %`; less than all is never shown as all, and more than nothing never as nothing.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "–".to_owned();
     }

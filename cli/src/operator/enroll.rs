@@ -1,0 +1,108 @@
+//! `cognate operator enroll`: an invitation becomes the file by which the coordinator knows a person.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use cognate_proto::dial::{Dial, Trust};
+use cognate_proto::identity::{Credential, Membership, PrivateKey, read_private, write_private};
+use cognate_proto::invitation::Invitation;
+use cognate_proto::v1::EnrollRequest;
+use cognate_proto::v1::enrolment_client::EnrolmentClient;
+use data_encoding::HEXLOWER;
+use zeroize::Zeroizing;
+
+use super::client::{block_on, now, refusal};
+use super::file::OperatorFile;
+use crate::exit::{Exit, coded, usage};
+
+/// The longest invitation, with what a mail program may put around it.
+const TOKEN_BYTES_MAX: u64 = 1 << 16;
+
+/// Turns an invitation into a file with a certificate and its key.
+///
+/// Nothing is sent before the coordinator has shown that it is the one that the invitation names.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate operator enroll cog1_… -o ~/.config/cognate/operator.toml
+  cognate operator enroll - -o operator.toml < invitation.txt   # not in the history of the shell")]
+pub(crate) struct EnrollArgs {
+    /// The invitation, or `-`: from standard input
+    #[arg(value_name = "TOKEN")]
+    token: String,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
+    let invitation = read_invitation(&args.token)?;
+    let Membership::Operator { name, .. } = &invitation.membership else {
+        return Err(usage(format!(
+            "this invitation is for the site `{}`: use `cognate worker enroll` there",
+            invitation.membership.name()
+        )));
+    };
+    if args.output.try_exists()? {
+        return Err(usage(format!("`{}` is there already: name another file, or move it away", args.output.display())));
+    }
+    let pending = pending_path(&args.output);
+    let key = pending_key(&pending, &invitation)?;
+    let dial = Dial::new(&invitation.addresses, &Trust::CaKey(invitation.ca_key), None)
+        .map_err(|error| usage(error.to_string()))?;
+    let request = EnrollRequest {
+        token_id: invitation.token_id.to_vec(),
+        secret: invitation.secret.to_vec(),
+        signing_request: key.signing_request()?,
+        software: concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    let answer = block_on(async {
+        let answer = EnrolmentClient::new(dial.channel()).enroll(request).await;
+        answer.map_err(|status| {
+            if invitation.expires < now() {
+                return coded(Exit::Authentication, "the invitation has expired: ask for a new one");
+            }
+            refusal(&status)
+        })
+    })?;
+    let answer = answer.into_inner();
+    let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;
+    OperatorFile::write(&args.output, &invitation.addresses, &credential)?;
+    // Only now is the key in a place of its own.
+    let _ = std::fs::remove_file(&pending);
+    eprintln!("{name} is enrolled: use --operator {0}, or COGNATE_OPERATOR={0}", args.output.display());
+    eprintln!("your key: {}", credential.key.key_hash().words());
+    Ok(Exit::Complete)
+}
+
+fn read_invitation(token: &str) -> anyhow::Result<Invitation> {
+    let mut text = Zeroizing::new(token.to_owned());
+    if token == "-" {
+        text.clear();
+        std::io::stdin().take(TOKEN_BYTES_MAX).read_to_string(&mut text)?;
+    }
+    text.parse().map_err(|error: cognate_proto::invitation::InvitationError| usage(error.to_string()))
+}
+
+fn pending_path(output: &Path) -> PathBuf {
+    let mut name = output.file_name().unwrap_or_default().to_owned();
+    name.push(".pending");
+    output.with_file_name(name)
+}
+
+/// The key that this invitation is enrolled with: the same one after an attempt whose answer was lost, since an invitation
+/// is for one key only.
+fn pending_key(path: &Path, invitation: &Invitation) -> anyhow::Result<PrivateKey> {
+    let label = format!("{} ", HEXLOWER.encode(&invitation.token_id));
+    if let Ok(text) = read_private(path)
+        && let Some(kept) = text.strip_prefix(&label)
+        && let Ok(der) = HEXLOWER.decode(kept.trim().as_bytes())
+    {
+        return Ok(PrivateKey::from_pkcs8(&Zeroizing::new(der))?);
+    }
+    let key = PrivateKey::generate()?;
+    let text = Zeroizing::new(format!("{label}{}\n", HEXLOWER.encode(key.pkcs8())));
+    write_private(path, text.as_bytes()).map_err(|error| coded(Exit::InputOutput, error.to_string()))?;
+    Ok(key)
+}

@@ -1,0 +1,120 @@
+//! `cognate coordinator init`: a new federation, with its CA and its first administrator.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cognate_coordinator::{Error, ErrorKind, addresses};
+
+use super::file::OperatorFile;
+use crate::config::{self, CoordinatorFile};
+use crate::exit::{Exit, coded, usage};
+
+/// The first administrator's file, in the state.
+const OPERATOR_FILE: &str = "operator.toml";
+
+/// Makes a new federation: its CA, and the file of its first administrator in its state folder.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate coordinator init --config /etc/cognate/coordinator.toml
+  cognate coordinator init --config coordinator.toml --new-administrator   # the old file was lost or has expired")]
+pub(crate) struct InitArgs {
+    /// The configuration
+    #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG")]
+    pub(crate) config: PathBuf,
+    /// By which names or addresses others reach this machine, instead of `names` of the configuration
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) names: Vec<String>,
+    /// Replace the first administrator's file in a federation that is there; the coordinator must not be running
+    #[arg(long)]
+    pub(crate) new_administrator: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
+    let mut values = config::load::<CoordinatorFile>(&args.config)?.values;
+    if !args.names.is_empty() {
+        values.names.clone_from(&args.names);
+    }
+    let addresses = addresses(&names(&values)?, port(&values)?);
+    let path = values.state_dir.join(OPERATOR_FILE);
+    if path.try_exists()? && !args.new_administrator {
+        return Err(coded(
+            Exit::Failed,
+            format!(
+                "`{}` is there already: this federation was begun before; --new-administrator replaces it",
+                path.display()
+            ),
+        ));
+    }
+    let words = cognate_coordinator::init(&values.state_dir, clock, args.new_administrator, |_, credential| {
+        OperatorFile::write(&path, &addresses, credential).map_err(|error| std::io::Error::other(error.to_string()))
+    });
+    let words = words.map_err(|error| refusal(&error))?;
+    super::members::print(&path.display().to_string())?;
+    eprintln!("the federation is begun; its key: {words}");
+    eprintln!("next: cognate coordinator run --config {}", args.config.display());
+    eprintln!("then: cognate site invite NAME --operator {}", path.display());
+    Ok(Exit::Complete)
+}
+
+/// By which names the coordinator is reached: those of the configuration, or else the one address that it listens on.
+///
+/// # Errors
+/// When nobody could know.
+pub(crate) fn names(values: &CoordinatorFile) -> anyhow::Result<Vec<String>> {
+    let names = match (values.names.is_empty(), values.listen.parse::<std::net::SocketAddr>()) {
+        (false, _) => values.names.clone(),
+        (true, Ok(listen)) if !listen.ip().is_unspecified() => vec![listen.ip().to_string()],
+        (true, _) => {
+            return Err(usage(format!(
+                "it listens on `{}`, and nobody could know how to reach it: say `names = [\"hub.example.com\"]` in the configuration, or --names",
+                values.listen
+            )));
+        }
+    };
+    for address in addresses(&names, 1) {
+        cognate_proto::invitation::check_address(&address)
+            .map_err(|_| usage(format!("`{address}`: the part before the port is neither a name nor an address")))?;
+    }
+    Ok(names)
+}
+
+fn port(values: &CoordinatorFile) -> anyhow::Result<u16> {
+    let port = values.listen.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    port.ok_or_else(|| usage(format!("`listen = \"{}\"` is not host:port", values.listen)))
+}
+
+fn refusal(error: &Error) -> anyhow::Error {
+    let exit = match error {
+        Error::Locked { .. } => Exit::Locked,
+        Error::Newer { .. } => Exit::StateTooNew,
+        error if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Corrupt) => Exit::InputOutput,
+        _ => Exit::Failed,
+    };
+    coded(exit, error.to_string())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is a composition root: the clock is read here and handed down")]
+fn clock() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_from_the_configuration_or_from_the_one_address_that_is_listened_on() {
+        let with = |listen: &str, given: &[&str]| {
+            let given = given.iter().map(ToString::to_string).collect();
+            names(&CoordinatorFile { listen: listen.into(), names: given, ..CoordinatorFile::default() })
+        };
+        assert_eq!(with("0.0.0.0:7443", &["hub", "10.0.0.1"]).unwrap(), ["hub", "10.0.0.1"]);
+        assert_eq!(with("127.0.0.5:0", &[]).unwrap(), ["127.0.0.5"]);
+        assert_eq!(with("[::1]:7443", &[]).unwrap(), ["::1"]);
+        assert_eq!(with("[::]:7443", &["::1"]).unwrap(), ["::1"]);
+        for (listen, given) in [("0.0.0.0:7443", &[][..]), ("[::]:1", &[]), ("hub:1", &[]), ("1.2.3.4:1", &["a b"])] {
+            assert!(with(listen, given).is_err(), "{listen} {given:?}");
+        }
+    }
+}
