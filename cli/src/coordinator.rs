@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 
 use self::maintenance::{BackupArgs, CheckArgs, RebuildArgs, RestoreArgs};
 use crate::exit::Exit;
+use crate::operator::init::{self, InitArgs};
 
 /// The server of a federation
 #[derive(Args, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct CoordinatorArgs {
 
 #[derive(Subcommand, Debug)]
 enum CoordinatorCommand {
+    /// Begin a federation: its CA, and its first administrator
+    Init(InitArgs),
     /// Serve sites and operators until a signal says stop
     Run(run::RunArgs),
     /// Ask a running coordinator whether it is ready
@@ -45,6 +48,7 @@ pub(crate) struct ConfigArgs {
 /// Runs the command.
 pub(crate) fn run(args: &CoordinatorArgs) -> anyhow::Result<Exit> {
     match &args.command {
+        CoordinatorCommand::Init(args) => init::run(args),
         CoordinatorCommand::Run(args) => run::run(args),
         CoordinatorCommand::Health(args) => health::run(args),
         CoordinatorCommand::Check(args) => maintenance::check(args),
