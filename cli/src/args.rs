@@ -128,9 +128,9 @@ pub(crate) struct ScanArgs {
     /// Compare what the last run with the same --state has left, without reading anything
     #[arg(long, help_heading = "How")]
     pub(crate) no_sync: bool,
-    /// Working memory of the comparison, at least 32MiB
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "128MiB", help_heading = "How")]
-    pub(crate) memory_budget: u64,
+    /// Working memory of the comparison, at least 32MiB [default: 128MiB; at a coordinator, what its configuration gives]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "How")]
+    pub(crate) memory_budget: Option<u64>,
     /// Threads [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = "How")]
     pub(crate) threads: Option<NonZeroUsize>,
@@ -209,6 +209,8 @@ pub(crate) enum FingerprintFormat {
 const METHODS: [&str; 9] = ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
 const VIEWS: [&str; 3] = ["raw", "text", "both"];
 
+/// The working memory of a comparison in one process.
+const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 /// The least working memory.
 const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
 
@@ -257,10 +259,11 @@ impl ScanArgs {
 
     /// The working memory.
     pub(crate) fn memory_budget_bytes(&self) -> anyhow::Result<u64> {
-        if self.memory_budget < MEMORY_BUDGET_BYTES_LEAST {
+        let bytes = self.memory_budget.unwrap_or(MEMORY_BUDGET_BYTES);
+        if bytes < MEMORY_BUDGET_BYTES_LEAST {
             return Err(usage("--memory-budget must be at least 32MiB"));
         }
-        Ok(self.memory_budget)
+        Ok(bytes)
     }
 }
 

@@ -225,7 +225,7 @@ async fn follow(
 }
 
 /// Complete, or done with something missing.
-fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result<Exit> {
+pub(crate) fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result<Exit> {
     let unreadable: u64 = report.sites()?.iter().map(|site| site.unreadable).sum();
     let missing = report.scan()?.missing;
     for missing in &missing {

@@ -15,6 +15,9 @@ use cognate_coordinator::report::Report;
 use crate::args::ReportFormat;
 use crate::stop::{Stop, Stoppable};
 
+/// Where something is written.
+pub(crate) type Out<'a> = BufWriter<Stoppable<'a, Box<dyn Write + 'a>>>;
+
 /// Writes the report.
 pub(crate) fn write(
     report: &Report,
@@ -23,9 +26,18 @@ pub(crate) fn write(
     limit: usize,
     stop: &Stop,
 ) -> anyhow::Result<()> {
+    write_with(file, stop, |out| write_to(report, format, limit, out))
+}
+
+/// Writes whatever `fill` does, on standard output or into a file that appears only once it is whole.
+pub(crate) fn write_with(
+    file: Option<&Path>,
+    stop: &Stop,
+    fill: impl FnOnce(&mut Out<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let Some(path) = file else {
-        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: io::stdout().lock(), stop });
-        let written = write_to(report, format, limit, &mut out).and_then(|()| Ok(out.flush()?));
+        let mut out = out(io::stdout().lock(), stop);
+        let written = fill(&mut out).and_then(|()| Ok(out.flush()?));
         return match written {
             // Whoever reads has seen enough: `cognate compare … | head`.
             Err(error) if is_closed_pipe(&error) => Ok(()),
@@ -38,19 +50,23 @@ pub(crate) fn write(
     let path = resolved.as_deref().unwrap_or(path);
     if is_pipe_or_device(path) {
         let file = File::options().write(true).open(path).with_context(context)?;
-        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: file, stop });
-        return write_to(report, format, limit, &mut out).and_then(|()| out.flush().with_context(context));
+        let mut out = out(file, stop);
+        return fill(&mut out).and_then(|()| out.flush().with_context(context));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
     {
-        let mut out = BufWriter::with_capacity(1 << 16, Stoppable { inner: beside.as_file(), stop });
-        write_to(report, format, limit, &mut out)?;
+        let mut out = out(beside.as_file(), stop);
+        fill(&mut out)?;
         out.flush().with_context(context)?;
     }
     make_readable(beside.as_file()).with_context(context)?;
     beside.persist(path).with_context(context)?;
     Ok(())
+}
+
+fn out<'a>(inner: impl Write + 'a, stop: &'a Stop) -> Out<'a> {
+    BufWriter::with_capacity(1 << 16, Stoppable { inner: Box::new(inner), stop })
 }
 
 fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {

@@ -62,6 +62,10 @@ fn show_repository(name: &str, bar: &ProgressBar, repository: &RepositoryProgres
     match &repository.ended {
         Some(Ok(())) => bar.finish_with_message(format!("{done} documents, {read} read")),
         Some(Err(reason)) => bar.abandon_with_message(reason.clone()),
+        None if !repository.attached => {
+            bar.set_style(style("{prefix:<20} {spinner} {msg}"));
+            bar.set_message(format!("{done} documents, {read} read, waiting for the site"));
+        }
         None if repository.walk_finished => {
             bar.set_style(style("{prefix:<20} {bar:30} {msg}"));
             bar.set_length(repository.entries_seen);

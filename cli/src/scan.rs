@@ -1,18 +1,113 @@
 //! `cognate scan`: launching scans and following them.
 
-use clap::Args;
+mod estimate;
+mod find;
+mod follow;
+mod launch;
+mod profile;
+mod schedule;
+mod show;
+mod spec;
 
-use crate::exit::{Exit, usage};
+use clap::{Args, Subcommand};
+use cognate_proto::v1;
 
-/// launch|list|show|watch|cancel|delete|schedule|profile
+pub(crate) use self::find::find;
+pub(crate) use self::follow::fetch;
+use crate::exit::Exit;
+use crate::operator::client::{Operator, OperatorArg, block_on};
+use crate::operator::members::{TableFormat, print};
+
+/// Launches scans over repositories of any sites, follows them, and keeps profiles and schedules of them.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait
+  cognate scan list
+  cognate scan watch latest
+  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb")]
 pub(crate) struct ScanCommandArgs {
-    /// What to do
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<std::ffi::OsString>,
+    #[command(subcommand)]
+    command: ScanCommand,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+#[derive(Subcommand, Debug)]
+enum ScanCommand {
+    /// Launch a scan: shows what each site will read and send, and asks
+    Launch(launch::LaunchArgs),
+    /// List scans, newest first
+    #[command(after_help = "Example:\n  cognate scan list --format json")]
+    List(FormatArgs),
+    /// Show one scan
+    #[command(after_help = "Example:\n  cognate scan show latest")]
+    Show(OneArgs),
+    /// Follow a scan until it ends
+    #[command(after_help = "Example:\n  cognate scan watch 3f")]
+    Watch(OneArgs),
+    /// Stop a scan for good
+    #[command(after_help = "Example:\n  cognate scan cancel latest")]
+    Cancel {
+        /// A scan: its id, the beginning of it, or `latest`
+        scan: String,
+    },
+    /// Delete a scan that has ended, with its result
+    #[command(after_help = "Example:\n  cognate scan delete 3f2a")]
+    Delete(OneArgs),
+    /// Scans that are saved under a name
+    Profile(profile::ProfileArgs),
+    /// Scans that are launched again and again
+    Schedule(schedule::ScheduleArgs),
+}
+
+#[derive(Args, Debug)]
+struct FormatArgs {
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+}
+
+#[derive(Args, Debug)]
+struct OneArgs {
+    /// A scan: its id, the beginning of it, or `latest`
+    scan: String,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
 }
 
 /// Runs the command.
-pub(crate) fn run(_args: &ScanCommandArgs) -> anyhow::Result<Exit> {
-    Err(usage("`cognate scan` is not yet there in this version; `cognate --help` lists what is"))
+pub(crate) fn run(args: &ScanCommandArgs) -> anyhow::Result<Exit> {
+    let operator = &args.operator;
+    match &args.command {
+        ScanCommand::Launch(args) => block_on(launch::run(operator, args)),
+        ScanCommand::List(FormatArgs { format }) => block_on(show::list(operator, *format)),
+        ScanCommand::Show(args) => block_on(show::show(operator, &args.scan, args.format)),
+        ScanCommand::Watch(args) => block_on(follow::watch(operator, &args.scan, args.format)),
+        ScanCommand::Cancel { scan } => block_on(cancel(operator, scan)),
+        ScanCommand::Delete(args) => block_on(delete(operator, &args.scan, args.format)),
+        ScanCommand::Profile(args) => block_on(profile::run(operator, args)),
+        ScanCommand::Schedule(args) => block_on(schedule::run(operator, args)),
+    }
+}
+
+async fn cancel(arg: &OperatorArg, scan: &str) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let id = find(&operator, scan).await?;
+    let request = v1::CancelScanRequest { scan: id.0 };
+    operator.call(|mut client| async move { client.cancel_scan(request).await }).await?;
+    print(&id.to_string())?;
+    Ok(Exit::Complete)
+}
+
+async fn delete(arg: &OperatorArg, scan: &str, format: TableFormat) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let id = find(&operator, scan).await?;
+    let request = v1::DeleteScanRequest { scan: id.0 };
+    let deleted = operator.call(|mut client| async move { client.delete_scan(request).await }).await?;
+    match format {
+        TableFormat::Text => print(&format!("{id}: {} are free again", crate::output::table::bytes(deleted.bytes)))?,
+        TableFormat::Json => print(&serde_json::json!({"id": id.to_string(), "bytes": deleted.bytes}).to_string())?,
+    }
+    Ok(Exit::Complete)
 }

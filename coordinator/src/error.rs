@@ -275,6 +275,11 @@ impl From<Error> for tonic::Status {
             ErrorKind::Exhausted => tonic::Code::ResourceExhausted,
             ErrorKind::InputOutput | ErrorKind::Internal => tonic::Code::Internal,
         };
-        tonic::Status::new(code, error.to_string())
+        let mut status = tonic::Status::new(code, error.to_string());
+        if matches!(error, Error::Mismatch { .. } | Error::Canary { .. }) {
+            // Programs tell it from other things that have to be put right first.
+            status.metadata_mut().insert("cognate-kind", tonic::metadata::MetadataValue::from_static("mismatch"));
+        }
+        status
     }
 }

@@ -13,10 +13,13 @@ use crate::error::Error;
 use crate::result::{FORMAT, ten_thousandths};
 
 mod canonical;
+mod documents;
 mod rows;
 mod share;
 mod since;
 
+pub use canonical::json_digest;
+pub use documents::DocumentFilter;
 pub use rows::*;
 pub use since::{Change, Changes};
 

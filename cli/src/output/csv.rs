@@ -6,6 +6,8 @@ use std::io::Write;
 
 use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Report};
 
+use super::table::cell;
+
 const COLUMNS: [&str; 15] = [
     "kind",
     "id",
@@ -93,22 +95,4 @@ fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -
 
 fn flag(escaped: Option<bool>) -> &'static str {
     if escaped.is_some() { "yes" } else { "" }
-}
-
-/// A text that no spreadsheet takes for a formula.
-fn cell(text: &str) -> String {
-    let dangerous = |first: char| matches!(first, '=' | '+' | '-' | '@') || first.is_control();
-    if text.starts_with(dangerous) { format!("'{text}") } else { text.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_cell_is_a_formula() {
-        for (text, shown) in [("=1+1", "'=1+1"), ("-rf", "'-rf"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=b", "a=b")] {
-            assert_eq!(cell(text), shown);
-        }
-    }
 }

@@ -43,6 +43,12 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// A text that no spreadsheet takes for a formula.
+pub(crate) fn cell(text: &str) -> String {
+    let dangerous = |first: char| matches!(first, '=' | '+' | '-' | '@') || first.is_control();
+    if text.starts_with(dangerous) { format!("'{text}") } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +67,12 @@ mod tests {
     fn columns_align() {
         let shown = table(&["NAME", " SIZE"], [vec!["a".into(), "1".into()], vec!["long name".into(), "1,000".into()]]);
         assert_eq!(shown, "  NAME        SIZE\n  a              1\n  long name  1,000");
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (text, shown) in [("=1+1", "'=1+1"), ("-rf", "'-rf"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=b", "a=b")] {
+            assert_eq!(cell(text), shown);
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Report, SCHEMA, ScanSection};
 use crate::error::Error;
@@ -42,6 +43,43 @@ impl Report {
         self.unread(|row| out.row(&mut list, &row))?;
         out.text("]}");
         out.out.flush().map_err(Error::state(&self.path))
+    }
+}
+
+/// The digest of a report that was written as JSON: what its `scan.digest` must be.
+pub fn json_digest(report: &Value) -> String {
+    let mut canonical = String::new();
+    write_value(report, &[], &mut canonical);
+    blake3::hash(canonical.as_bytes()).to_hex().to_string()
+}
+
+/// What the digest of a report leaves out: what may differ between equal runs.
+const LEFT_OUT: [&str; 3] = ["digest", "id", "run"];
+
+fn write_value(value: &Value, place: &[&str], out: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            fields.retain(|(name, _)| place != ["scan"] || !LEFT_OUT.contains(&name.as_str()));
+            out.push('{');
+            for (number, (name, field)) in fields.into_iter().enumerate() {
+                out.push_str(if number > 0 { "," } else { "" });
+                out.push_str(&Value::from(name.as_str()).to_string());
+                out.push(':');
+                write_value(field, &[place, &[name.as_str()]].concat(), out);
+            }
+            out.push('}');
+        }
+        Value::Array(rows) => {
+            out.push('[');
+            for (number, row) in rows.iter().enumerate() {
+                out.push_str(if number > 0 { "," } else { "" });
+                write_value(row, &[place, &["[]"]].concat(), out);
+            }
+            out.push(']');
+        }
+        simple => out.push_str(&simple.to_string()),
     }
 }
 

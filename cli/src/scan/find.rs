@@ -1,0 +1,59 @@
+//! Which scan somebody means.
+
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1::{ListScansRequest, ScanState};
+
+use crate::exit::usage;
+use crate::operator::client::Operator;
+
+/// The scan with this id, the only one whose id begins so, or the newest one.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub(crate) async fn find(operator: &Operator, words: &str) -> anyhow::Result<ScanId> {
+    if let Some(id) = parse(words) {
+        return Ok(id);
+    }
+    let listed = operator.call(|mut client| async move { client.list_scans(ListScansRequest {}).await }).await?;
+    among(words, &listed.scans)
+}
+
+/// A whole id: 16 hexadecimal digits.
+pub(super) fn parse(words: &str) -> Option<ScanId> {
+    let digits = words.len() == 16 && words.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits.then(|| u64::from_str_radix(words, 16).ok().map(ScanId)).flatten()
+}
+
+/// `scans` are newest first.
+fn among(words: &str, scans: &[ScanState]) -> anyhow::Result<ScanId> {
+    if words == "latest" {
+        let newest = scans.first().map(|scan| ScanId(scan.scan));
+        return newest.ok_or_else(|| usage("there is no scan yet: `cognate scan launch` makes one"));
+    }
+    let words = one_line(words).to_ascii_lowercase();
+    let ids = scans.iter().map(|scan| ScanId(scan.scan)).filter(|id| id.to_string().starts_with(&words));
+    match ids.collect::<Vec<_>>()[..] {
+        [id] if !words.is_empty() => Ok(id),
+        [] => Err(usage(format!("no scan `{words}`: `cognate scan list` shows what there is"))),
+        _ => Err(usage(format!("more than one scan begins with `{words}`: type more of it"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_is_found_by_its_id_the_beginning_of_it_or_as_the_latest() {
+        let scan = |id| ScanState { scan: id, ..ScanState::default() };
+        let scans = [scan(0xabc0_0000_0000_0001), scan(0xabd0_0000_0000_0001)];
+        let check = |words: &str, id: Option<u64>| assert_eq!(among(words, &scans).ok(), id.map(ScanId), "{words}");
+        check("latest", Some(0xabc0_0000_0000_0001));
+        check("ABD", Some(0xabd0_0000_0000_0001));
+        check("ab", None);
+        check("ff", None);
+        check("", None);
+        assert_eq!(parse("00000000000000ff"), Some(ScanId(255)));
+        assert_eq!(parse("ff"), None);
+    }
+}

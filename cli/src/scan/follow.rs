@@ -1,0 +1,222 @@
+//! Following a scan to its end, through restarts of the coordinator, and fetching what it found.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use cognate_coordinator::report::Report;
+use cognate_coordinator::{AnalysisPhase, RepositoryProgress, ScanProgress};
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1::{self, ScanState, ScanStatus};
+
+use super::{find, show, spec};
+use crate::exit::Exit;
+use crate::operator::client::{Operator, OperatorArg, is_passing, refusal};
+use crate::operator::members::{TableFormat, print};
+use crate::progress::Bars;
+use crate::stop::Stop;
+
+/// How long a coordinator may be away before who follows a scan gives up.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The wait between two attempts.
+const WAIT: Duration = Duration::from_millis(500);
+/// A stream on which nothing came for this long is dead: the coordinator says something more often.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// How following ended.
+pub(super) enum Followed {
+    /// The scan has ended.
+    Ended(ScanState),
+    /// A signal with this number came.
+    Stopped(u8),
+}
+
+/// Follows a scan with bars until it has ended.
+pub(super) async fn to_its_end(operator: &Operator, id: ScanId, stop: &Stop) -> anyhow::Result<Followed> {
+    let mut bars: Option<Bars> = None;
+    let followed = tokio::select! {
+        ended = each_state(operator, id, |state| {
+            let bars = bars.get_or_insert_with(|| Bars::new(names(state)));
+            bars.show(&progress(state));
+            Ok(())
+        }) => ended.map(Followed::Ended),
+        () = stop.stopped() => Ok(Followed::Stopped(stop.signal().unwrap_or(2))),
+    };
+    if let Some(bars) = &bars {
+        bars.clear();
+    }
+    followed
+}
+
+/// `cognate scan watch`.
+pub(super) async fn watch(arg: &OperatorArg, scan: &str, format: TableFormat) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let id = find(&operator, scan).await?;
+    let stop = Stop::on_signals()?;
+    let state = match format {
+        TableFormat::Text => match to_its_end(&operator, id, &stop).await? {
+            Followed::Ended(state) => {
+                print(&show::text(&state))?;
+                state
+            }
+            Followed::Stopped(number) => return Ok(Exit::Signal(number)),
+        },
+        TableFormat::Json => tokio::select! {
+            ended = each_state(&operator, id, |state| print(&show::object(state).to_string())) => ended?,
+            () = stop.stopped() => return Ok(Exit::Signal(stop.signal().unwrap_or(2))),
+        },
+    };
+    Ok(match state.status() {
+        ScanStatus::Complete => Exit::Complete,
+        ScanStatus::Partial => Exit::Incomplete,
+        _ => Exit::Failed,
+    })
+}
+
+/// Hands over every state of a scan that is heard of, until it has ended; then the last one is answered.
+async fn each_state(
+    operator: &Operator,
+    id: ScanId,
+    mut each: impl FnMut(&ScanState) -> anyhow::Result<()>,
+) -> anyhow::Result<ScanState> {
+    let request = v1::ShowScanRequest { scan: id.0 };
+    let mut heard = Instant::now();
+    loop {
+        let lost = match operator.client().watch_scan(request).await {
+            Err(status) => status,
+            Ok(stream) => {
+                let mut states = stream.into_inner();
+                loop {
+                    let next = tokio::time::timeout(SILENCE_MAX, states.message()).await;
+                    match next {
+                        Ok(Ok(Some(state))) => {
+                            heard = Instant::now();
+                            each(&state)?;
+                            if has_ended(&state) {
+                                return Ok(state);
+                            }
+                        }
+                        Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
+                        Ok(Err(status)) => break status,
+                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                    }
+                }
+            }
+        };
+        if !is_passing(&lost) || heard.elapsed() > PATIENCE {
+            return Err(refusal(&lost));
+        }
+        tracing::debug!(%lost, "the coordinator is away: trying again");
+        tokio::time::sleep(WAIT).await;
+    }
+}
+
+fn has_ended(state: &ScanState) -> bool {
+    !matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing)
+}
+
+/// The report of a scan that has ended.
+///
+/// # Errors
+/// When it has none, with the reason.
+pub(super) async fn report_of(
+    operator: &Operator,
+    id: ScanId,
+    state: &ScanState,
+    stop: &Stop,
+) -> anyhow::Result<Fetched> {
+    match state.status() {
+        ScanStatus::Complete | ScanStatus::Partial => fetch(operator, id, stop).await,
+        ScanStatus::Cancelled => Err(anyhow!("scan {id} was cancelled")),
+        _ => Err(anyhow!("scan {id} failed: {}", one_line(&state.failure))),
+    }
+}
+
+/// A report that was fetched; its file goes with it.
+pub(crate) struct Fetched {
+    report: Report,
+    _file: tempfile::TempPath,
+}
+
+impl std::ops::Deref for Fetched {
+    type Target = Report;
+
+    fn deref(&self) -> &Report {
+        &self.report
+    }
+}
+
+/// Fetches the result of a scan, and goes on where it was cut off.
+///
+/// # Errors
+/// When there is none, or the coordinator stays away.
+pub(crate) async fn fetch(operator: &Operator, id: ScanId, stop: &Stop) -> anyhow::Result<Fetched> {
+    let file = tempfile::Builder::new().prefix("cognate-").suffix(".sqlite").tempfile();
+    let mut file = file.context("no temporary file can be made")?;
+    tokio::select! {
+        fetched = fetch_into(operator, id, file.as_file_mut()) => fetched?,
+        () = stop.stopped() => return Err(anyhow!("stopped")),
+    }
+    file.as_file_mut().flush()?;
+    let path = file.into_temp_path();
+    Ok(Fetched { report: Report::open(&path)?, _file: path })
+}
+
+async fn fetch_into(operator: &Operator, id: ScanId, file: &mut std::fs::File) -> anyhow::Result<()> {
+    let mut offset = 0;
+    let mut heard = Instant::now();
+    loop {
+        let lost = match operator.client().fetch_result(v1::FetchResultRequest { scan: id.0, offset }).await {
+            Err(status) => status,
+            Ok(stream) => {
+                let mut pieces = stream.into_inner();
+                loop {
+                    match tokio::time::timeout(SILENCE_MAX, pieces.message()).await {
+                        Ok(Ok(Some(v1::FetchResultResponse { piece, total_bytes }))) => {
+                            heard = Instant::now();
+                            file.write_all(&piece).context("the temporary file cannot be written")?;
+                            offset += piece.len() as u64;
+                            if offset >= total_bytes {
+                                return Ok(());
+                            }
+                        }
+                        Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
+                        Ok(Err(status)) => break status,
+                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                    }
+                }
+            }
+        };
+        if !is_passing(&lost) || heard.elapsed() > PATIENCE {
+            return Err(refusal(&lost));
+        }
+        tokio::time::sleep(WAIT).await;
+    }
+}
+
+fn names(state: &ScanState) -> Vec<String> {
+    state.spec.iter().flat_map(|spec| &spec.repositories).map(spec::name).collect()
+}
+
+/// What the bars show of a state.
+fn progress(state: &ScanState) -> ScanProgress {
+    let repository = |row: &v1::RepositoryState| RepositoryProgress {
+        attached: row.attached,
+        entries_seen: row.entries_seen,
+        walk_finished: row.walk_finished,
+        documents_done: row.documents_done,
+        read_bytes: row.read_bytes,
+        sent_bytes: row.sent_bytes,
+        ended: row.ended.then(|| if row.failure.is_empty() { Ok(()) } else { Err(one_line(&row.failure)) }),
+    };
+    let phase = |phase| match phase {
+        v1::AnalysisPhase::Comparing => AnalysisPhase::Comparing,
+        v1::AnalysisPhase::Publishing => AnalysisPhase::Publishing,
+        _ => AnalysisPhase::Freezing,
+    };
+    ScanProgress {
+        repositories: state.repositories.iter().map(repository).collect(),
+        analysis: state.analysis.as_ref().map(|analysis| (phase(analysis.phase()), analysis.done, analysis.total)),
+        ended: None,
+    }
+}

@@ -1,0 +1,107 @@
+//! `cognate scan launch`: what each site will read and send, the question, the launch, and the wait for its report.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+
+use super::follow::{self, Followed};
+use super::{estimate, find, spec::SpecArgs};
+use crate::args::ReportFormat;
+use crate::exit::{Exit, usage};
+use crate::operator::client::{Operator, OperatorArg};
+use crate::operator::members::print;
+use crate::stop::Stop;
+
+/// How long a launch that waits tries to reach the coordinator: it may be restarting.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Launches a scan: shows what each site will read and send, and asks.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate scan launch --repositories paris/kb,tokyo/kb
+  cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait --format json -o report.json
+  cognate scan launch --profile monthly --yes")]
+pub(super) struct LaunchArgs {
+    #[command(flatten)]
+    spec: SpecArgs,
+    /// The scan that was saved under this name
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Launch it under this id, 16 hexadecimal digits: asked again for the same, nothing is launched twice
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Go on without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// Wait until it has ended, and write its report
+    #[arg(long)]
+    wait: bool,
+    /// How the report is written
+    #[arg(long, value_enum, default_value = "text", requires = "wait")]
+    format: ReportFormat,
+    /// Write the report here instead of to standard output
+    #[arg(short, long, value_name = "FILE", requires = "wait")]
+    output: Option<PathBuf>,
+    /// Rows of each list of the text report; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+}
+
+/// Runs the command.
+pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<Exit> {
+    if args.format == ReportFormat::Sqlite && args.output.is_none() {
+        return Err(usage("--format sqlite is a file: say where with -o FILE"));
+    }
+    let id = match &args.id {
+        Some(text) => find::parse(text)
+            .filter(|id| id.0 != 0)
+            .ok_or_else(|| usage(format!("--id `{text}`: an id is 16 hexadecimal digits, not all zeros")))?,
+        None => random_id()?,
+    };
+    let operator = Operator::open(arg).await?;
+    let spec = args.spec.spec(&operator, args.profile.as_deref()).await?;
+    let require_complete = spec.require_complete;
+    if !estimate::confirmed(&operator, &spec, args.yes).await? {
+        eprintln!("cognate: nothing was launched");
+        return Ok(Exit::Failed);
+    }
+    let stop = Stop::on_signals()?;
+    // Told before anything is asked for: whatever happens then, the scan can be found by it.
+    eprintln!("cognate: scan {id}");
+    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(spec) };
+    let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };
+    let launching = operator.call_for(patience, |mut client| {
+        let request = request.clone();
+        async move { client.launch_scan(request).await }
+    });
+    tokio::select! {
+        launched = launching => drop(launched?),
+        () = stop.stopped() => return Ok(Exit::Signal(stop.signal().unwrap_or(2))),
+    }
+    if !args.wait {
+        print(&id.to_string())?;
+        return Ok(Exit::Complete);
+    }
+    match follow::to_its_end(&operator, id, &stop).await? {
+        Followed::Ended(state) => {
+            let report = follow::report_of(&operator, id, &state, &stop).await?;
+            crate::output::write(&report, args.format, args.output.as_deref(), args.limit, &stop)?;
+            crate::compare::exit_of(&report, require_complete)
+        }
+        Followed::Stopped(number) => {
+            eprintln!(
+                "cognate: scan {id} goes on; `cognate scan watch {id}` follows it, `cognate scan cancel {id}` stops it"
+            );
+            Ok(Exit::Signal(number))
+        }
+    }
+}
+
+fn random_id() -> anyhow::Result<ScanId> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)?;
+    Ok(ScanId(u64::from_le_bytes(bytes).max(1)))
+}

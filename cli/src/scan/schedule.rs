@@ -1,0 +1,132 @@
+//! `cognate scan schedule`: scans that are launched again and again.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1;
+use serde_json::{Value, json};
+
+use super::FormatArgs;
+use super::show::{none_if_empty, when};
+use super::spec::{SpecArgs, names};
+use crate::exit::Exit;
+use crate::operator::client::{Operator, OperatorArg};
+use crate::operator::members::{TableFormat, print};
+use crate::output::table::table;
+
+/// Has scans launched again and again.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb
+  cognate scan schedule add nightly --every 1day --profile monthly --webhook https://example.com/hook
+  cognate scan schedule list")]
+pub(super) struct ScheduleArgs {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ScheduleCommand {
+    /// Have a scan launched now and then again and again
+    #[command(
+        after_help = "Example:\n  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb"
+    )]
+    Add(AddArgs),
+    /// List schedules
+    #[command(after_help = "Example:\n  cognate scan schedule list")]
+    List(FormatArgs),
+    /// Remove a schedule; its scans stay
+    #[command(after_help = "Example:\n  cognate scan schedule remove weekly")]
+    Remove {
+        /// The name
+        name: String,
+    },
+}
+
+#[derive(Args, Debug)]
+struct AddArgs {
+    /// The name
+    name: String,
+    /// How often: 1h, 1day, 7days
+    #[arg(long, value_name = "D", value_parser = humantime::parse_duration)]
+    every: Duration,
+    /// Tell this address when a scan of the schedule has ended, and whether it found something new
+    #[arg(long, value_name = "URL", default_value = "")]
+    webhook: String,
+    /// The scan that was saved under this name
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    #[command(flatten)]
+    spec: SpecArgs,
+}
+
+/// Runs the command.
+pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    match &args.command {
+        ScheduleCommand::Add(add) => {
+            let schedule = v1::Schedule {
+                name: add.name.clone(),
+                spec: Some(add.spec.spec(&operator, add.profile.as_deref()).await?),
+                every_seconds: add.every.as_secs(),
+                webhook: add.webhook.clone(),
+                ..v1::Schedule::default()
+            };
+            let request = v1::PutScheduleRequest { schedule: Some(schedule) };
+            let put = operator.call(|mut client| {
+                let request = request.clone();
+                async move { client.put_schedule(request).await }
+            });
+            put.await?;
+        }
+        ScheduleCommand::Remove { name } => {
+            let request = v1::RemoveScheduleRequest { name: name.clone() };
+            let remove = operator.call(|mut client| {
+                let request = request.clone();
+                async move { client.remove_schedule(request).await }
+            });
+            remove.await?;
+        }
+        ScheduleCommand::List(FormatArgs { format }) => {
+            let listed =
+                operator.call(|mut client| async move { client.list_schedules(v1::ListSchedulesRequest {}).await });
+            let schedules = listed.await?.schedules;
+            match format {
+                TableFormat::Json => print(&format!("{:#}", schedules.iter().map(object).collect::<Value>()))?,
+                TableFormat::Text => print(&table(
+                    &["SCHEDULE", "EVERY", "LAST", "NEXT", "LAST SCAN", "REPOSITORIES"],
+                    schedules.iter().map(row),
+                ))?,
+            }
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn row(schedule: &v1::Schedule) -> Vec<String> {
+    vec![
+        one_line(&schedule.name),
+        humantime::format_duration(Duration::from_secs(schedule.every_seconds)).to_string(),
+        when(schedule.last_started),
+        when(schedule.next_start),
+        last_scan(schedule).unwrap_or_default(),
+        schedule.spec.as_ref().map(names).unwrap_or_default(),
+    ]
+}
+
+fn object(schedule: &v1::Schedule) -> Value {
+    json!({
+        "name": schedule.name,
+        "every_seconds": schedule.every_seconds,
+        "webhook": none_if_empty(&schedule.webhook),
+        "last_started": none_if_empty(&when(schedule.last_started)),
+        "next_start": none_if_empty(&when(schedule.next_start)),
+        "last_scan": last_scan(schedule),
+        "repositories": schedule.spec.as_ref().map(names),
+    })
+}
+
+fn last_scan(schedule: &v1::Schedule) -> Option<String> {
+    Some(schedule.last_scan).filter(|id| *id != 0).map(|id| ScanId(id).to_string())
+}
