@@ -138,7 +138,9 @@ pub(crate) fn refusal(status: &Status) -> anyhow::Error {
         let exit = if error.is_lasting() { Exit::Authentication } else { Exit::Failed };
         return coded(exit, error.to_string());
     }
+    let mismatch = status.metadata().get("cognate-kind").is_some_and(|kind| kind == "mismatch");
     let exit = match status.code() {
+        _ if mismatch => Exit::KeyMismatch,
         Code::Unauthenticated | Code::PermissionDenied => Exit::Authentication,
         Code::InvalidArgument => Exit::Usage,
         Code::Unimplemented => Exit::Protocol,
