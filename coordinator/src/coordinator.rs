@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_stream::Stream;
 
+pub use self::forget::KeepFor;
 use crate::error::Error;
 use crate::identity::{self, Authority, Members, Refusals};
 use crate::indexes::IndexesConfig;
@@ -223,11 +224,11 @@ impl Coordinator {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let limits = settings.limits;
+        let (limits, keep) = (settings.limits, settings.keep);
         let operator = OperatorService { coordinator: Arc::clone(self), settings: Arc::new(settings) };
         tokio::select! {
             served = server::serve(self.services(Some(operator)), incoming, shutdown, drain) => served,
-            () = schedule::run(Arc::clone(self), limits) => Ok(()),
+            () = schedule::run(Arc::clone(self), limits, keep) => Ok(()),
         }
     }
 
@@ -343,16 +344,6 @@ impl Coordinator {
     /// When its files cannot be removed.
     pub fn delete(&self, id: ScanId) -> Result<(), Error> {
         self.delete_as(id, "").map(drop)
-    }
-
-    /// Deletes a scan that has ended, and says how many bytes its result had.
-    pub(crate) fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
-        self.scans.lock().remove(&id);
-        let result = self.result_path(id);
-        let bytes = std::fs::metadata(result).map_or(0, |found| found.len());
-        self.remove_folder(id)?;
-        self.record(What::ScanDeleted(id.0), by)?;
-        Ok(bytes)
     }
 
     /// Where the result of a scan lies, if it has one.

@@ -34,7 +34,7 @@ mod webhook;
 mod worker_service;
 
 pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
-pub use coordinator::{Coordinator, CoordinatorConfig};
+pub use coordinator::{Coordinator, CoordinatorConfig, KeepFor};
 pub use error::{Error, ErrorKind};
 pub(crate) use failpoint::failpoint;
 pub use http::HttpListener;

@@ -8,7 +8,7 @@ mod space;
 
 pub use self::backup::{BackupOptions, Saved, backup, restore};
 pub use self::check::{CheckOptions, Checked, Finding, check};
-pub(crate) use self::forget::{Expired, Keeping, Retention};
+pub(crate) use self::forget::{Keeping, Retention};
 pub(crate) use self::rebuild::open;
 pub use self::rebuild::{Rebuilt, rebuild};
 

@@ -13,7 +13,7 @@ use cognate_proto::v1::{self, MemberKind, Membership};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, KeepFor};
 use crate::error::Error;
 use crate::identity::Operator;
 use crate::scan::AnalysisLimits;
@@ -27,6 +27,8 @@ pub struct OperatorSettings {
     pub limits: AnalysisLimits,
     /// Where members dial: what stands in invitations.
     pub addresses: Vec<String>,
+    /// For how long results and indexes are kept.
+    pub keep: KeepFor,
 }
 
 /// The service for operators.

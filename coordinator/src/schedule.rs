@@ -8,7 +8,7 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, KeepFor};
 use crate::error::Error;
 use crate::journal::What;
 use crate::report::Report;
@@ -18,11 +18,14 @@ use crate::webhook::{self, Notice};
 
 /// The clock is looked at this often at least: it may be set.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
+/// How often it is looked whether something was kept for long enough.
+const EXPIRE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Launches what is due and tells of what has ended, for as long as it is polled.
-pub(crate) async fn run(coordinator: Arc<Coordinator>, limits: AnalysisLimits) {
+pub(crate) async fn run(coordinator: Arc<Coordinator>, limits: AnalysisLimits, keep: KeepFor) {
     let (ended, mut endings) = mpsc::unbounded_channel();
     *coordinator.scans.ended.lock().expect("nothing panics while it is held") = Some(ended);
+    let mut expiry = tokio::time::interval(EXPIRE_INTERVAL);
     loop {
         let wait = match coordinator.launch_due(&limits) {
             Ok(wait) => wait,
@@ -35,6 +38,10 @@ pub(crate) async fn run(coordinator: Arc<Coordinator>, limits: AnalysisLimits) {
             () = tokio::time::sleep(wait) => {}
             () = coordinator.schedules_changed.notified() => {}
             Some(scan) = endings.recv() => coordinator.tell_schedule(scan),
+            _ = expiry.tick() => {
+                let coordinator = Arc::clone(&coordinator);
+                tokio::task::spawn_blocking(move || coordinator.expire(keep));
+            }
         }
     }
 }

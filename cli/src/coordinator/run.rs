@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_coordinator::{
-    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, Listener,
+    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, KeepFor, Listener,
     OperatorSettings, Tls, addresses,
 };
 use sd_notify::NotifyState;
@@ -23,6 +23,7 @@ use super::ConfigArgs;
 use crate::args::threads;
 use crate::config::{CoordinatorFile, load};
 use crate::exit::{CodedError, Exit, coded, usage};
+use crate::operator::init::names;
 use crate::stop::Stop;
 use crate::trace;
 
@@ -57,6 +58,7 @@ struct Settings {
     drain: Duration,
     disk_reserve_bytes: u64,
     site_quota_bytes: Option<u64>,
+    keep: KeepFor,
     log_level: Option<trace::LogLevel>,
 }
 
@@ -98,8 +100,11 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
 
     let (stop_grpc, grpc_stopped) = oneshot::channel::<()>();
     let (stop_http, http_stopped) = oneshot::channel::<()>();
-    let operator_settings =
-        OperatorSettings { limits: settings.limits, addresses: addresses(&settings.names, listen.port()) };
+    let operator_settings = OperatorSettings {
+        limits: settings.limits,
+        addresses: addresses(&settings.names, listen.port()),
+        keep: settings.keep,
+    };
     let mut grpc = {
         let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);
         tokio::spawn(async move {
@@ -209,9 +214,10 @@ impl Settings {
         let duration = |key: &str, text: &str| {
             humantime::parse_duration(text).map_err(|error| usage(format!("key `{key}`: {error}: type 10s, 5m, 2h")))
         };
-        if file.names.is_empty() {
-            return Err(usage("key `names`: name how others reach this machine, as in names = [\"hub.example.com\"]"));
-        }
+        let optional_duration = |key: &str, text: &str| match text {
+            "" => Ok(None),
+            text => duration(key, text).map(Some),
+        };
         let log_level = match file.log_level.as_str() {
             "" => None,
             level => Some(
@@ -227,13 +233,17 @@ impl Settings {
             state_dir: file.state_dir.clone(),
             listen: file.listen.clone(),
             http_listen: file.http_listen.clone(),
-            names: file.names.clone(),
+            names: names(file)?,
             limits: AnalysisLimits { memory_budget_bytes, threads: threads(NonZeroUsize::new(file.threads)) },
             drain: duration("drain", &file.drain)?,
             disk_reserve_bytes: size("disk_reserve", &file.disk_reserve)?,
             site_quota_bytes: match file.site_quota.as_str() {
                 "" => None,
                 text => Some(size("site_quota", text)?),
+            },
+            keep: KeepFor {
+                scans: optional_duration("keep_scans", &file.keep_scans)?,
+                methods: optional_duration("keep_methods", &file.keep_methods)?,
             },
             log_level,
         })

@@ -1,49 +1,77 @@
-//! Forgetting a site: all that it sent, what was made of it, and the site itself.
+//! Throwing away: a site with all that it sent, a scan with its result, and what has been kept for long enough.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use cognate_proto::name::SiteName;
+use cognate_proto::name::{ScanId, SiteName};
 use cognate_proto::v1::{self, MemberKind};
 
 use super::Coordinator;
 use crate::error::Error;
-use crate::store::ScanStep;
+use crate::maintenance::{Keeping, Retention};
+use crate::scan::seconds;
+
+/// For how long what is kept; `None`: for ever.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct KeepFor {
+    /// Results, from when their scans ended.
+    pub scans: Option<Duration>,
+    /// Indexes under a method, from when they were last sealed or analysed.
+    pub methods: Option<Duration>,
+}
 
 impl Coordinator {
     /// Erases a site: its session, its scans with their results, its indexes, and its place in the registry.
     ///
     /// # Errors
-    /// When there is no such site, or something cannot be removed; asked again, it goes on where it was.
-    pub(crate) fn forget_site(self: &Arc<Self>, site: &SiteName, by: &str) -> Result<v1::ForgetSiteResponse, Error> {
+    /// When there is no such site, a scan about it has not ended (it is cancelled, and the next attempt will do), or
+    /// something cannot be removed; asked again, it goes on where it was.
+    pub(crate) fn forget_site(&self, site: &SiteName, by: &str) -> Result<v1::ForgetSiteResponse, Error> {
         if self.store.member(MemberKind::Site, site.as_str())?.is_none() {
             return Err(Error::UnknownSite(site.clone()));
         }
         // Shut out first: what is erased must not be sent again.
         self.members.revoke(MemberKind::Site, site.as_str(), by)?;
         self.sessions.cut(site);
-        let (mut scans, mut bytes) = (Vec::new(), 0);
-        for (id, row) in self.store.scans()? {
-            let named = row.spec.iter().flat_map(|spec| &spec.repositories).any(|one| one.site == site.as_str());
-            if !named {
-                continue;
-            }
-            if matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen) {
-                self.cancel(id);
-                return Err(Error::Busy(format!(
-                    "scan {id} is about `{site}` and was cancelled: try again in a moment"
-                )));
-            }
-            bytes += self.delete_as(id, by)?;
-            scans.push(id.0);
-        }
-        let forgotten = self.scans.indexes.forget(site)?;
-        self.members.forget(MemberKind::Site, site.as_str(), by)?;
+        let concerned: Vec<ScanId> = {
+            let running = self.scans.lock();
+            let about = running.values().filter(|scan| scan.spec.repositories.iter().any(|(one, _)| one == site));
+            about.map(|scan| scan.id).collect()
+        };
+        concerned.into_iter().for_each(|id| self.cancel(id));
+        let forgotten = self.keeping().forget(site, by, self.now())?;
         tracing::info!(%site, by, indexes = forgotten.indexes, documents = forgotten.documents, "a site was forgotten");
-        Ok(v1::ForgetSiteResponse {
-            indexes: forgotten.indexes,
-            documents: forgotten.documents,
-            bytes: bytes + forgotten.bytes,
-            scans,
-        })
+        Ok(forgotten)
+    }
+
+    /// Deletes a scan that has ended, and says how many bytes that gave back.
+    pub(crate) fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
+        self.scans.lock().remove(&id);
+        self.keeping().delete_scan(id, by, self.now())
+    }
+
+    /// Throws away what has been kept for long enough.
+    pub(crate) fn expire(&self, keep: KeepFor) {
+        let in_seconds = |keep: Duration| i64::try_from(keep.as_secs()).unwrap_or(i64::MAX);
+        let retention =
+            Retention { scans_seconds: keep.scans.map(in_seconds), methods_seconds: keep.methods.map(in_seconds) };
+        match self.keeping().expire(retention, self.now()) {
+            Ok(expired) if expired.scans.is_empty() && expired.indexes == 0 => {}
+            Ok(expired) => {
+                tracing::info!(
+                    scans = expired.scans.len(),
+                    indexes = expired.indexes,
+                    "what was kept for long enough is gone"
+                );
+            }
+            Err(error) => tracing::error!(%error, "what was kept for long enough cannot be thrown away"),
+        }
+    }
+
+    fn keeping(&self) -> Keeping<'_> {
+        Keeping { store: &self.store, indexes: &self.scans.indexes, scans: &self.scans.folder }
+    }
+
+    fn now(&self) -> i64 {
+        seconds((self.scans.clock)())
     }
 }

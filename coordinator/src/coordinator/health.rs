@@ -5,6 +5,7 @@ use cognate_proto::v1;
 
 use super::Coordinator;
 use crate::error::Error;
+use crate::maintenance;
 use crate::scan::seconds;
 use crate::store::ScanStep;
 
@@ -57,30 +58,11 @@ impl Coordinator {
         Ok(v1::CoordinatorState {
             software: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started,
-            space: self.space()?,
+            space: maintenance::space(&self.state_dir, &self.store, &self.scans.indexes)?,
             disk_free_bytes: self.scans.indexes.free_bytes()?,
             ready: reasons.is_empty(),
             reasons,
         })
-    }
-
-    /// What the state takes, by kind.
-    fn space(&self) -> Result<Vec<v1::SpaceRow>, Error> {
-        let indexes = self.scans.indexes.space()?;
-        let row =
-            |kind: &str, files, bytes, live_bytes| v1::SpaceRow { kind: kind.to_owned(), files, bytes, live_bytes };
-        let of = |kind, space: crate::indexes::Space| row(kind, space.files, space.bytes, space.live_bytes);
-        let store = self.store.size()?;
-        let (results, result_bytes) = self.results_space()?;
-        let journal = std::fs::metadata(self.state_dir.join("journal")).map_or(0, |found| found.len());
-        Ok(vec![
-            of("segments", indexes.segments),
-            of("runs", indexes.runs),
-            of("damaged", indexes.damaged),
-            row("results", results, result_bytes, result_bytes),
-            row("store", 1, store.disk_bytes, store.live_bytes),
-            row("journal", 1, journal, journal),
-        ])
     }
 
     fn results_space(&self) -> Result<(u64, u64), Error> {
