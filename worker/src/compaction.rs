@@ -161,7 +161,7 @@ mod tests {
             writer.flush().unwrap();
             cache.apply(&repository, &[(path(sync % 10), Some(known(sync, location)))]);
             compact(&cache, &lists).unwrap();
-            assert!(lists.files().unwrap().len() <= 2 * FILES_LEAST as usize, "after {sync}");
+            assert!(lists.files().unwrap().len() as u64 <= 2 * FILES_LEAST, "after {sync}");
         }
         for number in 0..10 {
             let (.., location) = cache.get(&repository, &path(number)).unwrap().made[0];

@@ -52,7 +52,9 @@ fn push(message: Option<&PushUp>) -> Result<Value, String> {
             "message": "open", "assignment": open.assignment, "repository": open.repository,
             "method_id": hex(&open.method_id), "epoch": format!("{:016x}", open.epoch),
         }),
-        Some(PushUp::Seal(seal)) => json!({"message": "seal", "sequence": seal.sequence, "root": hex(&seal.root)}),
+        Some(PushUp::Seal(seal)) => {
+            json!({"message": "seal", "sequence": seal.sequence, "root": hex(&seal.root), "canary": hex(&seal.canary)})
+        }
         Some(PushUp::Batch(batch)) => {
             let body = Batch::decode(&batch.body, u32::MAX).map_err(|error| error.to_string())?;
             let mut rest = body.chunks.iter();

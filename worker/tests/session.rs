@@ -1,0 +1,372 @@
+//! A daemon and a coordinator that says what it likes, over pipes within the process.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::root::Root;
+use cognate_proto::v1::attach_request::Message as AttachUp;
+use cognate_proto::v1::attach_response::Message as AttachDown;
+use cognate_proto::v1::push_request::Message as PushUp;
+use cognate_proto::v1::push_response::Message as PushDown;
+use cognate_proto::v1::worker_server::{Worker, WorkerServer};
+use cognate_proto::v1::{
+    Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, MethodSpec, Opened, PushRequest, PushResponse,
+    ReceivedRequest, ReceivedResponse, Resend, ResultsRequest, ResultsResponse, Sealed, SyncEnded, Welcome,
+};
+use cognate_worker::control::{self, Request as Ask};
+use cognate_worker::ledger::{Ledger, read};
+use cognate_worker::policy::Policy;
+use cognate_worker::{DaemonConfig, Dialer, Dialling, Presence, Site, SiteConfig, SiteError, run_daemon};
+use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Request, Response, Status, Streaming};
+
+const WINDOW_BYTES: u64 = cognate_proto::limits::WINDOW_BYTES;
+
+/// What a coordinator of these tests does.
+#[derive(Clone)]
+struct Script {
+    /// Said after the welcome.
+    says: Vec<AttachDown>,
+    /// Answers a message of a push.
+    answers: fn(PushUp) -> Option<PushDown>,
+    /// Refuses to attach.
+    refuses: Option<Status>,
+}
+
+impl Script {
+    fn saying(says: Vec<AttachDown>) -> Script {
+        Script { says, answers: honest, refuses: None }
+    }
+}
+
+fn honest(message: PushUp) -> Option<PushDown> {
+    Some(match message {
+        PushUp::Open(_) => PushDown::Opened(Opened {
+            committed_sequence: 0,
+            root: Root::default().to_bytes().to_vec(),
+            window_bytes: WINDOW_BYTES,
+        }),
+        PushUp::Batch(batch) => PushDown::Ack(Ack { committed_sequence: batch.sequence, ..Ack::default() }),
+        PushUp::Seal(seal) => PushDown::Sealed(Sealed { sequence: seal.sequence, root: seal.root, received: None }),
+    })
+}
+
+struct Service {
+    script: Script,
+    heard: mpsc::UnboundedSender<AttachUp>,
+}
+
+#[tonic::async_trait]
+impl Worker for Service {
+    type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
+    type PushStream = ReceiverStream<Result<PushResponse, Status>>;
+    type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
+
+    async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
+        if let Some(status) = &self.script.refuses {
+            return Err(status.clone());
+        }
+        let mut requests = request.into_inner();
+        let (down, stream) = mpsc::channel(64);
+        let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
+        for message in std::iter::once(welcome).chain(self.script.says.iter().cloned()) {
+            down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
+        }
+        let heard = self.heard.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                let _ = heard.send(request.message.unwrap());
+            }
+            drop(down);
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
+        let mut requests = request.into_inner();
+        let (down, stream) = mpsc::channel(64);
+        let answers = self.script.answers;
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                if let Some(message) = answers(request.message.unwrap()) {
+                    let _ = down.send(Ok(PushResponse { message: Some(message) })).await;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn received(&self, _: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
+        Ok(Response::new(ReceivedResponse::default()))
+    }
+
+    async fn results(&self, _: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+}
+
+/// Dials the coordinator over a pipe, and counts how often.
+struct Pipe {
+    dial: mpsc::UnboundedSender<io::Result<DuplexStream>>,
+    dialled: Arc<Mutex<u32>>,
+}
+
+impl Dialer for Pipe {
+    fn dial(&self) -> Dialling {
+        *self.dialled.lock().unwrap() += 1;
+        let dial = self.dial.clone();
+        let connector = tower::service_fn(move |_| {
+            let (ours, theirs) = tokio::io::duplex(1 << 16);
+            let sent = dial.send(Ok(theirs));
+            async move { sent.map(|()| TokioIo::new(ours)).map_err(|_| io::Error::from(io::ErrorKind::ConnectionRefused)) }
+        });
+        let channel: Channel =
+            Endpoint::from_static("http://coordinator.invalid").connect_with_connector_lazy(connector);
+        Box::pin(async move { Ok(channel) })
+    }
+
+    fn destination(&self) -> String {
+        "pipe".to_owned()
+    }
+}
+
+struct Running {
+    folder: tempfile::TempDir,
+    heard: mpsc::UnboundedReceiver<AttachUp>,
+    dialled: Arc<Mutex<u32>>,
+    stop: Option<oneshot::Sender<()>>,
+    daemon: JoinHandle<Result<(), SiteError>>,
+}
+
+fn clock() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1 << 33)
+}
+
+impl Running {
+    fn start(script: Script, policy: Policy) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        std::fs::create_dir(folder.path().join("kb")).unwrap();
+        for number in 0..20 {
+            std::fs::write(folder.path().join(format!("kb/{number}")), format!("document {number}")).unwrap();
+        }
+        let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
+        let site = Site::open(SiteConfig {
+            state_dir: state.clone(),
+            remember: true,
+            repositories: vec![("kb".parse().unwrap(), folder.path().join("kb"))],
+            key: Key::none(),
+            threads: NonZeroUsize::MIN,
+            clock,
+            policy,
+            ledger: Some(Arc::clone(&ledger)),
+            presence: Some(Presence { generation: 3, instance: 9 }),
+        });
+        let (dial, incoming) = mpsc::unbounded_channel();
+        let (heard_to, heard) = mpsc::unbounded_channel();
+        let service = WorkerServer::new(Service { script, heard: heard_to });
+        tokio::spawn(
+            Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
+        );
+        let dialled = Arc::new(Mutex::new(0));
+        let dialer = Pipe { dial, dialled: Arc::clone(&dialled) };
+        let config = DaemonConfig { schedule: vec![], socket: control::socket(&state), drain: Duration::from_secs(10) };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async { drop(stopped.await) };
+        let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
+        Running { folder, heard, dialled, stop: Some(stop), daemon }
+    }
+
+    fn state(&self) -> std::path::PathBuf {
+        self.folder.path().join("state")
+    }
+
+    async fn hear(&mut self) -> AttachUp {
+        let heard = tokio::time::timeout(Duration::from_secs(30), self.heard.recv());
+        heard.await.expect("something is said").expect("the coordinator runs")
+    }
+
+    /// Waits for the end of an assignment, past what is said meanwhile.
+    async fn ended(&mut self) -> SyncEnded {
+        loop {
+            if let AttachUp::Ended(ended) = self.hear().await {
+                return ended;
+            }
+        }
+    }
+
+    async fn stop(mut self) -> (tempfile::TempDir, Result<(), SiteError>) {
+        self.stop.take().unwrap().send(()).unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(20), self.daemon).await.expect("it stops");
+        (self.folder, ended.unwrap())
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Vec<serde_json::Value>, String> {
+        let socket = control::socket(&self.state());
+        tokio::task::spawn_blocking(move || {
+            let mut rows = vec![];
+            let answer = control::ask(&socket, &ask, |row| {
+                rows.push(row);
+                Ok(())
+            });
+            answer.map_err(|error| error.to_string())?.map(|()| rows)
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Why the session ended, once it has.
+    async fn why(&mut self) -> String {
+        loop {
+            if let Ok(rows) = self.ask(Ask::Status).await {
+                let session = &rows[0]["status"]["session"];
+                if let Some(why) = session["why"].as_str().filter(|why| !why.is_empty()) {
+                    return why.to_owned();
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn assignment(number: u64) -> Assignment {
+    let method = Method::tttd(View::Raw, 1000).unwrap();
+    let method = Some(MethodSpec { method_id: vec![], ..MethodSpec::from(&method) });
+    Assignment { assignment: number, repository: "kb".into(), method, ..Assignment::default() }
+}
+
+async fn is_cut_off(script: Script, because: &str) {
+    let mut running = Running::start(script, Policy::everything());
+    let why = tokio::time::timeout(Duration::from_secs(30), running.why()).await.expect("the session ends");
+    assert!(why.contains("broke the protocol") && why.contains(because), "{why}");
+    // It comes back, after a while: what is broken may be mended.
+    let again = async {
+        while *running.dialled.lock().unwrap() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), again).await.expect("it dials again");
+    let (folder, ended) = running.stop().await;
+    ended.unwrap();
+    assert!(read::verify(&folder.path().join("state"), false).unwrap().is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_coordinator_may_not_say_ends_the_session_and_it_is_told_why() {
+    let huge = AttachDown::Credit(Credit { window_bytes: u64::MAX });
+    is_cut_off(Script::saying(vec![huge]), "credit").await;
+    let cancel = AttachDown::Cancel(Cancel { assignment: 77 });
+    is_cut_off(Script::saying(vec![cancel]), "cancel").await;
+    let twice = AttachDown::Assignment(assignment(5));
+    is_cut_off(Script::saying(vec![twice.clone(), twice]), "not a new number").await;
+    let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
+    is_cut_off(Script::saying(vec![welcome]), "second welcome").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_coordinator_may_not_answer_to_a_push_ends_the_session() {
+    let says = vec![AttachDown::Assignment(assignment(5))];
+    let ahead = |message| match honest(message) {
+        Some(PushDown::Ack(ack)) => Some(PushDown::Ack(Ack { committed_sequence: 1 << 40, ..ack })),
+        other => other,
+    };
+    let script = Script { answers: ahead, ..Script::saying(says.clone()) };
+    is_cut_off(script, "acknowledgement of what was not sent").await;
+    let other_root = |message| match honest(message) {
+        Some(PushDown::Sealed(sealed)) => Some(PushDown::Sealed(Sealed { root: vec![1; 32], ..sealed })),
+        other => other,
+    };
+    is_cut_off(Script { answers: other_root, ..Script::saying(says.clone()) }, "seal over something else").await;
+    let out_of_turn = |message| match message {
+        PushUp::Open(_) => Some(PushDown::Ack(Ack::default())),
+        other => honest(other),
+    };
+    is_cut_off(Script { answers: out_of_turn, ..Script::saying(says) }, "no answer to the opening").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_assignment_is_carried_out_and_every_message_of_it_is_in_the_ledger() {
+    let mut running = Running::start(Script::saying(vec![AttachDown::Assignment(assignment(5))]), Policy::everything());
+    let AttachUp::Hello(hello) = running.hear().await else { panic!("a session begins with a greeting") };
+    assert_eq!((hello.generation, hello.instance, hello.now), (3, 9, 1 << 33));
+    let ended = running.ended().await;
+    assert_eq!((ended.assignment, ended.failure.as_str()), (5, ""));
+    assert_eq!(ended.summary.unwrap().read_documents, 20);
+    let status = running.ask(Ask::Status).await.unwrap();
+    assert_eq!(status[0]["status"]["done"][0]["documents"], 20);
+    let (folder, stopped) = running.stop().await;
+    stopped.unwrap();
+    let verified = read::verify(&folder.path().join("state"), false).unwrap().unwrap();
+    let received = verified.indexes.compare(&[]);
+    assert_eq!((received.len(), received[0].ledger_batches), (1, 1));
+    // Hello, open, batch, seal, and at least the end.
+    assert!(verified.totals.messages >= 5, "{:?}", verified.totals);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_policy_or_the_records_do_not_allow_is_refused_and_the_session_goes_on() {
+    let across = Assignment { across_parties: true, ..assignment(5) };
+    let unknown = Assignment { repository: "other".into(), ..assignment(6) };
+    let resend = Resend { assignment: Some(assignment(7)), method_id: vec![1; 16], after_sequence: 0 };
+    let says = vec![
+        AttachDown::Assignment(across),
+        AttachDown::Assignment(unknown),
+        AttachDown::Resend(resend),
+        AttachDown::Assignment(assignment(8)),
+    ];
+    let policy = Policy { unkeyed_across_parties: false, ..Policy::everything() };
+    let mut running = Running::start(Script::saying(says), policy);
+    let mut failures = std::collections::BTreeMap::new();
+    for _ in 0..4 {
+        let ended = running.ended().await;
+        failures.insert(ended.assignment, ended.failure);
+    }
+    assert!(failures[&5].contains("policy.unkeyed_across_parties is false"), "{failures:?}");
+    assert!(failures[&6].contains("no repository `other`"), "{failures:?}");
+    assert!(failures[&7].contains("nothing was ever sent"), "{failures:?}");
+    assert_eq!(failures[&8], "");
+    running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_site_says_so_and_does_nothing_until_it_goes_on() {
+    let mut running = Running::start(Script::saying(vec![]), Policy::everything());
+    assert!(matches!(running.hear().await, AttachUp::Hello(_)));
+    running.ask(Ask::Pause).await.unwrap();
+    assert!(matches!(running.hear().await, AttachUp::State(state) if state.paused));
+    assert_eq!(running.ask(Ask::Status).await.unwrap()[0]["status"]["paused"], true);
+    running.ask(Ask::Resume).await.unwrap();
+    assert!(matches!(running.hear().await, AttachUp::State(state) if !state.paused));
+    running.ask(Ask::Health).await.unwrap();
+    let never = running.ask(Ask::Sync { repositories: vec![] }).await.unwrap();
+    assert_eq!(never[0]["type"], "never");
+    let unknown = running.ask(Ask::Sync { repositories: vec!["other".into()] }).await.unwrap_err();
+    assert!(unknown.contains("`other`"), "{unknown}");
+    let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777;
+    assert_eq!(mode(&control::socket(&running.state())), 0o600);
+    running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_is_not_welcome_any_more_ends_and_one_that_is_a_copy_does_not() {
+    let refuses = Some(Status::permission_denied("this member was revoked"));
+    let mut running = Running::start(Script { refuses, ..Script::saying(vec![]) }, Policy::everything());
+    let ended = tokio::time::timeout(Duration::from_secs(20), &mut running.daemon).await.expect("it ends").unwrap();
+    assert!(matches!(ended, Err(SiteError::Session(status)) if status.message().contains("revoked")));
+    let refuses = Some(Status::already_exists("another worker"));
+    let mut running = Running::start(Script { refuses, ..Script::saying(vec![]) }, Policy::everything());
+    assert!(running.why().await.contains("another worker"));
+    running.stop().await.1.unwrap();
+}
