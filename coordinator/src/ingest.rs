@@ -5,7 +5,7 @@
 //! come in the meantime. A push belongs to a session: once that has ended, nothing more of it is taken in.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cognate_fingerprint::MethodId;
 use cognate_proto::limits::WINDOW_BYTES;
@@ -25,8 +25,6 @@ use crate::session::{Live, SealedIndex, Sessions};
 const QUEUE_MESSAGES: usize = 4;
 /// A commit is not put off once this much waits for it.
 const COMMIT_BYTES: u64 = WINDOW_BYTES / 4;
-/// A push that says nothing for this long has lost its site.
-const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 type Answers = mpsc::Sender<Result<PushResponse, Status>>;
 
@@ -58,22 +56,24 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
     };
     loop {
         let message = tokio::select! {
-            message = tokio::time::timeout(SILENCE_MAX, requests.message()) => message,
+            // However long it takes: a site may read one large document for hours, or be paused. That it is there, its
+            // session says.
+            message = requests.message() => message,
             // The thread that takes in says why to the site.
             () = live.ended() => break,
         };
         match message {
-            Ok(Ok(Some(PushRequest { message: Some(message) }))) => {
+            Ok(Some(PushRequest { message: Some(message) })) => {
                 if queue.send(message).await.is_err() {
                     break;
                 }
             }
-            Ok(Ok(Some(PushRequest { message: None }))) => {
+            Ok(Some(PushRequest { message: None })) => {
                 let _ = answers.send(Err(Status::invalid_argument("an empty message"))).await;
                 break;
             }
             // The site went away or said all it had to say.
-            Ok(Ok(None) | Err(_)) | Err(_) => break,
+            Ok(None) | Err(_) => break,
         }
     }
     drop(queue);

@@ -133,7 +133,7 @@ pub(crate) async fn session(
                 let paused = *pauses.borrow_and_update();
                 session.up.tell(Up::State(SiteState { paused })).await.map(|()| None).map_err(SiteError::from)
             }
-            () = look, if site.config.presence.is_some() => session.look(),
+            () = look => session.look(),
         };
         match step {
             Ok(None) => {}
@@ -211,11 +211,17 @@ impl Session<'_> {
 
     /// When it must be looked whether somebody is still there, on either side.
     fn next_look(&self) -> Instant {
-        (self.up.said() + KEEP_ALIVE_AFTER).min(self.heard + SILENCE_MAX)
+        let speak = self.up.said() + KEEP_ALIVE_AFTER;
+        if self.must_be_heard() { speak.min(self.heard + SILENCE_MAX) } else { speak }
+    }
+
+    /// Within one process both sides live and die together.
+    fn must_be_heard(&self) -> bool {
+        self.site.config.presence.is_some()
     }
 
     fn look(&mut self) -> Step {
-        if self.heard.elapsed() >= SILENCE_MAX {
+        if self.must_be_heard() && self.heard.elapsed() >= SILENCE_MAX {
             return Err(SiteError::Silent { seconds: SILENCE_MAX.as_secs() });
         }
         if self.up.said().elapsed() >= KEEP_ALIVE_AFTER {

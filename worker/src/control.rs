@@ -120,8 +120,8 @@ async fn carry_out(request: Request, daemon: &Daemon, writer: &mut OwnedWriteHal
         Request::Status => say(writer, &status(daemon)).await?,
         Request::Health if daemon.uplink().is_some() => {}
         Request::Health => return Ok(not_attached()),
-        Request::Pause => daemon.site.pace.set_paused(true),
-        Request::Resume => daemon.site.pace.set_paused(false),
+        Request::Pause => return Ok(daemon.set_paused(true)),
+        Request::Resume => return Ok(daemon.set_paused(false)),
         Request::Sync { .. } | Request::Results { .. } | Request::Received if daemon.uplink().is_none() => {
             return Ok(not_attached());
         }

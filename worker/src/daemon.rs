@@ -2,7 +2,7 @@
 //! certificate, and answers whoever asks on this machine.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -109,6 +109,21 @@ impl Daemon {
         }
     }
 
+    /// Pauses the site, or lets it go on, also over a restart.
+    pub(crate) fn set_paused(&self, paused: bool) -> Result<(), String> {
+        let marker = paused_marker(&self.site.config.state_dir);
+        let done = match paused {
+            true => crate::state::write_whole(&marker, b"paused by `worker pause`\n"),
+            false => match std::fs::remove_file(&marker) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+        };
+        done.map_err(|error| format!("`{}`: {error}", marker.display()))?;
+        self.site.pace.set_paused(paused);
+        Ok(())
+    }
+
     pub(crate) fn certificate(&self) -> Option<(i64, String)> {
         self.certificate.borrow().clone()
     }
@@ -180,6 +195,7 @@ pub async fn run_daemon(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), SiteError> {
     let (wishes, mut waiting) = mpsc::channel(WISHES_MAX);
+    site.pace.set_paused(paused_marker(&site.config.state_dir).try_exists().unwrap_or(false));
     let certificate = dialer.identity().and_then(|identity| told(identity));
     let daemon = Arc::new(Daemon {
         site: Arc::clone(&site),
@@ -218,6 +234,11 @@ pub async fn run_daemon(
     }
     let synced = ledger.sync().map_err(SiteError::from);
     ended.and(synced)
+}
+
+/// The file that stands for a pause.
+fn paused_marker(state_dir: &Path) -> PathBuf {
+    state_dir.join("paused")
 }
 
 fn told(identity: &Identity) -> Option<(i64, String)> {

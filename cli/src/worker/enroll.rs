@@ -1,6 +1,6 @@
 //! `cognate worker enroll`: an invitation becomes a certificate.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,9 +9,14 @@ use cognate_worker::enrolment;
 use cognate_worker::ledger::Ledger;
 use cognate_worker::state::StateFolder;
 
+use zeroize::Zeroizing;
+
 use super::ConfigArgs;
 use super::setup::{self, clock, enrolment_error, now, site_error};
 use crate::exit::{Exit, coded};
+
+/// The longest invitation, with what a mail program may put around it.
+const TOKEN_BYTES_MAX: u64 = 1 << 16;
 
 /// Joins a federation: makes a key here, and has the coordinator certify it.
 ///
@@ -19,9 +24,10 @@ use crate::exit::{Exit, coded};
 /// interrupted can be done again with the same invitation.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
-  cognate worker enroll cog1_CgtodWI6NzQ0MxIg…_1f2e3d4c --config worker.toml")]
+  cognate worker enroll cog1_CgtodWI6NzQ0MxIg…_1f2e3d4c --config worker.toml
+  cognate worker enroll - --config worker.toml < invitation.txt   # not in the history of the shell")]
 pub(super) struct EnrollArgs {
-    /// The line that `cognate site invite` printed
+    /// The line that `cognate site invite` printed, or `-`: from standard input
     #[arg(
         value_name = "TOKEN",
         required_unless_present = "print_config",
@@ -50,4 +56,13 @@ pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
         args.config.config.display(),
     )?;
     Ok(Exit::Complete)
+}
+
+fn read_invitation(token: &str) -> anyhow::Result<Invitation> {
+    let mut text = Zeroizing::new(token.to_owned());
+    if token == "-" {
+        text.clear();
+        std::io::stdin().take(TOKEN_BYTES_MAX).read_to_string(&mut text)?;
+    }
+    text.parse().map_err(|error| coded(Exit::Authentication, format!("{error}")))
 }

@@ -42,6 +42,8 @@ pub(super) struct Collector<'a> {
     /// Lists that were written in this sync, by what they are the list of.
     listed: HashMap<ContentDigest, Location>,
     remembered: Vec<(DocumentPath, Option<Known>)>,
+    /// Whether what is read is remembered: until that fails.
+    remembers: bool,
     /// Folders that could not be listed: what lies below them is not gone.
     unlisted: Vec<DocumentPath>,
     unreadable: u64,
@@ -88,6 +90,7 @@ impl<'a> Collector<'a> {
             list_writer: site.lists.writer(),
             listed: HashMap::new(),
             remembered: Vec::new(),
+            remembers: true,
             unlisted: Vec::new(),
             unreadable: 0,
             unreadable_documents: Vec::new(),
@@ -248,13 +251,17 @@ impl<'a> Collector<'a> {
         self.census.count(done.class, done.content.size_bytes);
         let state = if done.changing { DocumentState::Changing } else { DocumentState::Read };
         let row = read_row(path, &done.content, self.told(done.stamp), state);
-        let keep = self.cache.is_some() && done.settled;
+        let keep = self.cache.is_some() && self.remembers && done.settled;
         let spooled = match done.chunks {
             Chunks::Listed(location) if !keep => Some(location.file),
             _ => None,
         };
-        if keep {
-            let location = self.list(&done.content, &done.chunks).map_err(|source| self.site.records(source))?;
+        let listed = if keep { self.list(&done.content, &done.chunks).map(Some) } else { Ok(None) };
+        let listed = listed.unwrap_or_else(|error| {
+            self.remember_no_more(&error);
+            None
+        });
+        if let Some(location) = listed {
             // What other methods made of it holds only for the bytes that the stamp stands for.
             let same = earlier.filter(|known| known.stamp == done.stamp);
             let mut made = same.map(|known| known.made).unwrap_or_default();
@@ -290,9 +297,18 @@ impl<'a> Collector<'a> {
         Ok(location)
     }
 
+    /// A disk that takes no more costs reading again, not the sync: what is not remembered yet is not.
+    fn remember_no_more(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "what is read cannot be remembered; it will be read again at the next sync");
+        self.remembers = false;
+        self.remembered.retain(|(_, known)| known.is_none());
+    }
+
     /// Lists first, then the rows that point to them.
     fn remember(&mut self) -> Result<(), SyncError> {
-        self.list_writer.flush().map_err(|source| self.site.records(source))?;
+        if let Err(error) = self.list_writer.flush() {
+            self.remember_no_more(&error);
+        }
         if let Some(cache) = self.cache {
             crate::failpoint!("worker.cache_write");
             cache.apply(&self.job.repository, &self.remembered);
