@@ -58,6 +58,8 @@ pub(crate) struct Indexes {
     busy: Mutex<HashSet<SlotKey>>,
     /// What syncs told beside indexes that were being written at that moment: the next to write takes it along.
     told: Mutex<HashMap<SlotKey, SyncSummary>>,
+    /// Indexes that were put together anew under another number.
+    compacted: Mutex<HashMap<IndexId, IndexId>>,
     /// Held while a slot gets another index, and while what no slot refers to is removed.
     switching: Mutex<()>,
 }
@@ -80,6 +82,7 @@ impl Indexes {
             loaded: Mutex::default(),
             busy: Mutex::default(),
             told: Mutex::default(),
+            compacted: Mutex::default(),
             switching: Mutex::default(),
         };
         indexes.catch_up()?;
@@ -140,8 +143,9 @@ impl Indexes {
     /// Keeps what a sync told beside the index: in its segment, since it cannot be made from anything else.
     pub(crate) fn put_summary(self: &Arc<Indexes>, id: IndexId, summary: &SyncSummary) -> Result<(), Error> {
         let summary = SyncSummary { read_bytes: 0, read_documents: 0, sent_bytes: 0, ..summary.clone() };
+        let id = self.present(id);
         let row = self.row(id)?;
-        let (Some(key), Some(header)) = (row.key(), &row.header) else { return Err(self.nameless(id)) };
+        let (Some(key), Some(header)) = (row.key(), row.header) else { return Err(self.nameless(id)) };
         let lease = {
             // Under one lock, so that whoever writes now either is told in time or has let go.
             let mut busy = lock(&self.busy);
@@ -152,16 +156,30 @@ impl Indexes {
             busy.insert(key.clone());
             Lease { indexes: Arc::clone(self), key }
         };
+        let id = self.present(id);
         let mut row = self.row(id)?;
         lock(&self.told).remove(&lease.key);
         if row.summary.as_ref() == Some(&summary) || !row.sealed {
             return Ok(());
         }
-        let mut segment = SegmentWriter::open(&self.segment_path(id), header, row.segment_bytes, self.config.durable)?;
         row.summary = Some(summary);
-        row.append_seal(&mut segment)?;
-        row.segment_bytes = self.store.watched(segment.commit())?;
+        // After batches that are not sealed, a seal would say something else; the next one takes the summary along.
+        if row.committed_sequence == row.sealed_sequence {
+            let path = self.segment_path(id);
+            let mut segment = SegmentWriter::open(&path, &header, row.segment_bytes, self.config.durable)?;
+            row.append_seal(&mut segment)?;
+            row.segment_bytes = self.store.watched(segment.commit())?;
+        }
         self.store.watched(self.store.put_index(id, &row))
+    }
+
+    /// The number under which an index is now.
+    fn present(&self, mut id: IndexId) -> IndexId {
+        let compacted = lock(&self.compacted);
+        while let Some(next) = compacted.get(&id) {
+            id = *next;
+        }
+        id
     }
 
     /// An index as it was after a batch, from memory or from its segment.

@@ -23,9 +23,14 @@ impl Indexes {
             }
         }
         for (id, number, path) in self.run_files()? {
+            // Under this lock nobody begins to write: a run that is being written has no row that says so.
+            let busy = lock(&self.busy);
             let removable = match self.store.index(id)? {
                 None => true,
-                Some(row) => row.runs.iter().all(|run| run.number != number) && !in_use.holds(&row),
+                Some(row) => {
+                    let written = row.key().is_some_and(|key| busy.contains(&key));
+                    !written && row.runs.iter().all(|run| run.number != number) && !in_use.holds(&row)
+                }
             };
             if removable {
                 remove_if_there(&path)?;

@@ -67,6 +67,7 @@ impl Indexes {
         let slot = self.store.slot(key)?;
         self.store.put_slot(key, &SlotRow { current: id.0, ..slot })?;
         self.store.barrier()?;
+        lock(&self.compacted).insert(old, id);
         drop(switching);
         crate::failpoint!("compact.after_slot");
         self.unload(old);

@@ -275,9 +275,19 @@ fn what_a_sync_tells_beside_the_index_stands_in_the_segment() {
     assert_eq!(fixture.indexes.summary(id).unwrap(), summary(4));
     push(&mut writer, 2..=2);
     writer.seal(2, &root(1..=2)).unwrap();
+    // After a push that was cut off, the next seal takes it along.
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 3..=3);
+    writer.commit().unwrap();
+    drop(writer);
+    fixture.indexes.put_summary(id, &summary(5)).unwrap();
+    assert_eq!(fixture.indexes.load(id, 2).unwrap().sequence(), 2);
+    let writer = fixture.writer(7);
+    assert_eq!(writer.committed_sequence(), 3);
+    writer.seal(3, &root(1..=3)).unwrap();
     fixture.store.remove_index(id).unwrap();
     let fixture = fixture.restart();
-    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(4));
+    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(5));
 }
 
 #[test]

@@ -219,6 +219,24 @@ fn a_document_that_takes_a_dropped_content_again_makes_the_site_begin_anew_and_n
     assert_eq!(fixture.indexes.all().unwrap().len(), 1);
 }
 
+#[test]
+fn what_a_sync_tells_after_its_segment_was_put_together_anew_goes_to_the_new_one() {
+    let fixture = Fixture::fast();
+    let mut site = Site::new("a", 300);
+    site.sync(&fixture.indexes);
+    let first = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
+    for day in 1..=40 {
+        site.live_a_day(day);
+        site.sync(&fixture.indexes);
+    }
+    let now = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
+    assert!(now.0 > first.0 && fixture.store.index(first).unwrap().is_none());
+    let skipped = vec![v1::SkippedCount { reason: 2, entries: 9 }];
+    let summary = v1::SyncSummary { skipped, ..v1::SyncSummary::default() };
+    fixture.indexes.put_summary(first, &summary).unwrap();
+    assert_eq!(fixture.restart().indexes.summary(now).unwrap(), summary);
+}
+
 /// A state with a registry, two sites, a scan and a push that was cut off.
 fn lived_in() -> (Fixture, [Site; 2]) {
     let fixture = Fixture::fast();
