@@ -257,7 +257,7 @@ impl Coordinator {
     pub fn launch(&self, spec: ScanSpec) -> Result<ScanId, Error> {
         self.check_sites(&spec)?;
         let id = ScanId(random_number());
-        let row = self.begun((&spec).into(), "");
+        let row = self.begun((&spec).into(), "")?;
         self.scans.record(id, &row)?;
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(id)
@@ -287,21 +287,22 @@ impl Coordinator {
         let spec = ScanSpec::from_wire(&wanted, limits)?;
         self.check_sites(&spec)?;
         self.scans.check_launch(&spec)?;
-        let row = self.begun(wanted, by);
+        let row = self.begun(wanted, by)?;
         self.scans.record(id, &row)?;
         tracing::info!(scan = %id, by, "a scan is launched");
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(())
     }
 
-    fn begun(&self, spec: v1::ScanSpec, by: &str) -> ScanRow {
-        ScanRow {
+    fn begun(&self, spec: v1::ScanSpec, by: &str) -> Result<ScanRow, Error> {
+        Ok(ScanRow {
             spec: Some(spec),
             step: ScanStep::Syncing.into(),
             started: seconds((self.scans.clock)()),
             launched_by: by.to_owned(),
+            number: self.store.next_number()?,
             ..ScanRow::default()
-        }
+        })
     }
 
     fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {

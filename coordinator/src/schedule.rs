@@ -140,10 +140,10 @@ impl Coordinator {
         earlier.retain(|(id, other)| {
             *id != scan
                 && other.step() == ScanStep::Published
-                && other.started <= row.started
+                && other.number < row.number
                 && other.spec.as_ref().is_some_and(|spec| spec.origin == origin)
         });
-        Ok(earlier.into_iter().max_by_key(|(id, other)| (other.started, *id)).map(|(id, _)| id))
+        Ok(earlier.into_iter().max_by_key(|(_, other)| other.number).map(|(id, _)| id))
     }
 }
 

@@ -185,6 +185,9 @@ pub(crate) struct ScanRow {
     /// The digest of the report, once there is one.
     #[prost(string, tag = "10")]
     pub(crate) digest: String,
+    /// Grows with every scan: which of two that began in the same second was later.
+    #[prost(uint64, tag = "11")]
+    pub(crate) number: u64,
 }
 
 /// The steps of a scan, each begun only when the one before it is durable.

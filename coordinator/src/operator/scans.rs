@@ -49,7 +49,7 @@ impl OperatorService {
     /// All scans that somebody may see, newest first.
     pub(super) fn all_scans(&self, operator: &Operator) -> Result<Vec<v1::ScanState>, Error> {
         let mut rows = self.coordinator.store.scans()?;
-        rows.sort_by_key(|(id, row)| std::cmp::Reverse((row.started, *id)));
+        rows.sort_by_key(|(id, row)| std::cmp::Reverse((row.number, *id)));
         let states = rows.into_iter().map(|(id, row)| self.coordinator.scans.state_of(id, row));
         Ok(states.filter(|state| state.spec.as_ref().is_some_and(|spec| self.sees(operator, spec))).collect())
     }

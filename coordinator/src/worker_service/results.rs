@@ -26,7 +26,7 @@ pub(super) fn tell(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &Row
     let Some(id) = scan.map(ScanId) else {
         let mut all = scans.store.scans()?;
         all.retain(|(_, row)| took_part(row, site));
-        all.sort_by_key(|(id, row)| std::cmp::Reverse((row.started, *id)));
+        all.sort_by_key(|(id, row)| std::cmp::Reverse((row.number, *id)));
         return all.iter().try_for_each(|(id, row)| {
             send(json!({
                 "type": "scan",
