@@ -364,3 +364,6 @@ impl Coordinator {
 fn is_under_way(row: &ScanRow) -> bool {
     matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,7 @@ pub(crate) async fn run(coordinator: Arc<Coordinator>, limits: AnalysisLimits, k
 
 impl Coordinator {
     /// Launches every schedule's scan that is due, and answers how long nothing else will be.
-    fn launch_due(&self, limits: &AnalysisLimits) -> Result<Duration, Error> {
+    pub(crate) fn launch_due(&self, limits: &AnalysisLimits) -> Result<Duration, Error> {
         let now = seconds((self.scans.clock)());
         let mut wait = LOOK_INTERVAL;
         for schedule in self.store.schedules()? {

@@ -53,9 +53,10 @@ pub(crate) fn check(address: &str) -> Result<(), Error> {
 pub(crate) fn tell(address: &str, notice: &Notice) {
     let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build();
     let agent = ureq::Agent::new_with_config(config);
+    let body = serde_json::to_string(notice).expect("words and numbers can be written");
     for wait in std::iter::once(Duration::ZERO).chain(WAITS) {
         std::thread::sleep(wait);
-        match agent.post(address).send_json(notice) {
+        match agent.post(address).content_type("application/json").send(body.as_str()) {
             Ok(_) => return,
             // Whoever refuses it will refuse it again.
             Err(ureq::Error::StatusCode(code)) if (400..500).contains(&code) && code != 408 && code != 429 => {

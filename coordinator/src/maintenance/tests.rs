@@ -608,7 +608,7 @@ fn what_was_kept_long_enough_goes_and_what_is_in_use_stays() {
     assert_eq!(fixture.store.scans().unwrap().len(), 2);
     // The fixture's clock stands still: everything was sealed at `now`, and one of them is analysed later.
     let retention = super::Retention { scans_seconds: None, methods_seconds: Some(50) };
-    assert_eq!(keeping(&fixture, &scans).expire(retention, now + 50).unwrap(), super::Expired::default());
+    assert_eq!(keeping(&fixture, &scans).expire(retention, now + 50).unwrap(), super::forget::Expired::default());
     fixture.store.put_used(&sites[0].key(), now + 30).unwrap();
     assert_eq!(keeping(&fixture, &scans).expire(retention, now + 60).unwrap().indexes, 1);
     assert!(fixture.indexes.sealed(&sites[0].key()).unwrap().is_some());
