@@ -35,7 +35,7 @@ pub(crate) struct ScanCommandArgs {
 #[derive(Subcommand, Debug)]
 enum ScanCommand {
     /// Launch a scan: shows what each site will read and send, and asks
-    Launch(launch::LaunchArgs),
+    Launch(Box<launch::LaunchArgs>),
     /// List scans, newest first
     #[command(after_help = "Example:\n  cognate scan list --format json")]
     List(FormatArgs),

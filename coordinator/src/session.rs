@@ -130,7 +130,22 @@ pub(crate) enum Event {
     /// It has ended.
     Ended { target: usize, outcome: Outcome },
     /// The site fingerprints differently from another: nothing of its was taken in.
-    Differs { a: String, a_says: String, b: String, b_says: String },
+    Differs(Difference),
+}
+
+/// Two sites that fingerprint differently, and what each works under.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    pub(crate) a: String,
+    pub(crate) a_says: String,
+    pub(crate) b: String,
+    pub(crate) b_says: String,
+}
+
+impl From<Difference> for Error {
+    fn from(Difference { a, a_says, b, b_says }: Difference) -> Error {
+        Error::Mismatch { a, a_says, b, b_says }
+    }
 }
 
 /// How an assignment ended.
@@ -393,11 +408,9 @@ impl Sessions {
             self.metrics.pushes_denied.inc();
             return Err(Error::Denied("nobody asked this site for such a push".to_owned()));
         }
-        if let Err(event) = agree(assigned, method_id) {
-            let Event::Differs { a, a_says, b, b_says } = event else { unreachable!("nothing else comes of it") };
-            let error = Error::Mismatch { a: a.clone(), a_says: a_says.clone(), b: b.clone(), b_says: b_says.clone() };
-            let _ = assigned.events.send(Event::Differs { a, a_says, b, b_says });
-            return Err(error);
+        if let Err(difference) = agree(assigned, method_id) {
+            let _ = assigned.events.send(Event::Differs(difference.clone()));
+            return Err(difference.into());
         }
         Ok(Purpose {
             assignment: open.assignment,
@@ -443,13 +456,13 @@ impl Sessions {
 }
 
 /// Whether the site opens its index under the method id of those before it; the first one says which.
-fn agree(assigned: &Assigned, method_id: MethodId) -> Result<(), Event> {
+fn agree(assigned: &Assigned, method_id: MethodId) -> Result<(), Difference> {
     let mut agreed = lock(&assigned.agreement);
     match &*agreed {
         None => *agreed = Some((assigned.site.clone(), method_id)),
         Some((_, id)) if *id == method_id => {}
         Some((other, id)) => {
-            return Err(Event::Differs {
+            return Err(Difference {
                 a: other.to_string(),
                 a_says: format!("method {id}"),
                 b: assigned.site.to_string(),

@@ -52,9 +52,8 @@ impl Worker for WorkerService {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(DOWN_MESSAGES);
-        let hello = match first(&mut requests).await? {
-            Some(AttachRequest { message: Some(Up::Hello(hello)) }) => hello,
-            _ => return Err(Status::invalid_argument("a session begins with a greeting")),
+        let Some(AttachRequest { message: Some(Up::Hello(hello)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("a session begins with a greeting"));
         };
         let attached = self.sessions.attach(&site, &hello, down)?;
         let software = self.sessions.attached(&site).map(|site| site.software).unwrap_or_default();
@@ -67,9 +66,8 @@ impl Worker for WorkerService {
     async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
-        let open = match first(&mut requests).await? {
-            Some(PushRequest { message: Some(PushUp::Open(open)) }) => open,
-            _ => return Err(Status::invalid_argument("a push begins by opening an index")),
+        let Some(PushRequest { message: Some(PushUp::Open(open)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("a push begins by opening an index"));
         };
         let method_id =
             spec::method_id(&open.method_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
@@ -192,3 +190,6 @@ impl SessionTask {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

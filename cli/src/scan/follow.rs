@@ -26,7 +26,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How following ended.
 pub(super) enum Followed {
     /// The scan has ended.
-    Ended(ScanState),
+    Ended(Box<ScanState>),
     /// A signal with this number came.
     Stopped(u8),
 }
@@ -39,7 +39,7 @@ pub(super) async fn to_its_end(operator: &Operator, id: ScanId, stop: &Stop) -> 
             let bars = bars.get_or_insert_with(|| Bars::new(names(state)));
             bars.show(&progress(state));
             Ok(())
-        }) => ended.map(Followed::Ended),
+        }) => ended.map(|state| Followed::Ended(Box::new(state))),
         () = stop.stopped() => Ok(Followed::Stopped(stop.signal().unwrap_or(2))),
     };
     if let Some(bars) = &bars {
@@ -57,7 +57,7 @@ pub(super) async fn watch(arg: &OperatorArg, scan: &str, format: TableFormat) ->
         TableFormat::Text => match to_its_end(&operator, id, &stop).await? {
             Followed::Ended(state) => {
                 print(&show::text(&state))?;
-                state
+                *state
             }
             Followed::Stopped(number) => return Ok(Exit::Signal(number)),
         },

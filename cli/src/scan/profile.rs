@@ -30,7 +30,7 @@ enum ProfileCommand {
         /// The name
         name: String,
         #[command(flatten)]
-        spec: SpecArgs,
+        spec: Box<SpecArgs>,
     },
     /// List what is saved
     #[command(after_help = "Example:\n  cognate scan profile list")]

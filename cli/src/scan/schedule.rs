@@ -32,7 +32,7 @@ enum ScheduleCommand {
     #[command(
         after_help = "Example:\n  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb"
     )]
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// List schedules
     #[command(after_help = "Example:\n  cognate scan schedule list")]
     List(FormatArgs),

@@ -180,7 +180,7 @@ impl<'a> Syncing<'a> {
                 self.scan.progress.send_modify(|progress| progress.repositories[target].ended = Some(shown));
                 self.targets[target].state = State::Ended(ended);
             }
-            Event::Differs { a, a_says, b, b_says } => return Err(Error::Mismatch { a, a_says, b, b_says }),
+            Event::Differs(difference) => return Err(difference.into()),
         }
         Ok(())
     }
