@@ -143,7 +143,6 @@ async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
     let mut wait = EXHAUSTED_WAIT;
     let mut number = 0;
     loop {
-        let permit = Arc::clone(&door.handshakes).acquire_owned().await.expect("it is never closed");
         let accepted = tokio::select! {
             accepted = tcp.accept() => accepted,
             () = through.closed() => return,
@@ -152,8 +151,12 @@ async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
             Ok((stream, from)) => {
                 wait = EXHAUSTED_WAIT;
                 number += 1;
-                let entering = enter(Arc::clone(&door), stream, from, number, permit, through.clone());
-                tokio::spawn(entering);
+                match Arc::clone(&door.connections).try_acquire_owned() {
+                    Ok(place) => {
+                        tokio::spawn(enter(Arc::clone(&door), stream, from, number, place, through.clone()));
+                    }
+                    Err(_) => door.refuse(from, Refusal::Connections, &format!("{CONNECTIONS_MAX} in all")),
+                }
             }
             Err(error) if is_exhausted(&error) => {
                 tracing::warn!(%error, ?wait, "no connection can be accepted for now");
@@ -178,21 +181,24 @@ async fn enter(
     stream: TcpStream,
     from: SocketAddr,
     number: u64,
-    handshaking: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
     through: Through,
 ) {
-    let entered = match tokio::time::timeout(HANDSHAKE_TIMEOUT, door.admit(stream, number)).await {
+    // Somebody who connects and says nothing takes no turn from those who do.
+    let speaks = tokio::time::timeout(HANDSHAKE_TIMEOUT, stream.peek(&mut [0])).await;
+    if !matches!(speaks, Ok(Ok(1))) {
+        return door.refuse(from, Refusal::HandshakeTimeout, "nothing was said");
+    }
+    let turn = Arc::clone(&door.handshakes).acquire_owned().await;
+    let entered = match tokio::time::timeout(HANDSHAKE_TIMEOUT, door.admit(stream, number, place)).await {
         Ok(entered) => entered,
         Err(_) => Err((Refusal::HandshakeTimeout, String::new())),
     };
-    drop(handshaking);
+    drop(turn);
     match entered {
         // Nobody listens any more at a shutdown.
         Ok(peer) => drop(through.send(Ok(peer)).await),
-        Err((refusal, detail)) => {
-            door.refusals.count(refusal);
-            tracing::info!(%from, reason = refusal.label(), detail, "a connection was refused");
-        }
+        Err((refusal, detail)) => door.refuse(from, refusal, &detail),
     }
 }
 
@@ -201,9 +207,8 @@ impl Door {
         self: &Arc<Self>,
         stream: TcpStream,
         number: u64,
+        place: OwnedSemaphorePermit,
     ) -> Result<Peer<TlsStream<TcpStream>>, (Refusal, String)> {
-        let place = Arc::clone(&self.connections).try_acquire_owned();
-        let place = place.map_err(|_| (Refusal::Connections, format!("{CONNECTIONS_MAX} in all")))?;
         set_up_tcp(&stream).map_err(|error| (Refusal::Handshake, error.to_string()))?;
         let stream = TlsAcceptor::from(self.tls.current()).accept(stream).await.map_err(|error| why(&error))?;
         let session = stream.get_ref().1;
@@ -236,6 +241,11 @@ impl Door {
             held.await;
         };
         Ok(Peer::known(stream, info, end))
+    }
+
+    fn refuse(&self, from: SocketAddr, refusal: Refusal, detail: &str) {
+        self.refusals.count(refusal);
+        tracing::info!(%from, reason = refusal.label(), detail, "a connection was refused");
     }
 
     /// Counts a member's connection until the future is dropped; it resolves when others have taken its place.

@@ -12,7 +12,7 @@ use cognate_proto::v1::enrolment_client::EnrolmentClient;
 use data_encoding::HEXLOWER;
 use zeroize::Zeroizing;
 
-use super::client::{block_on, now, refusal};
+use super::client::{block_on, is_passing, now, refusal};
 use super::file::OperatorFile;
 use crate::exit::{Exit, coded, usage};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
         return Err(usage(format!("`{}` is there already: name another file, or move it away", args.output.display())));
     }
     let pending = pending_path(&args.output);
-    let key = pending_key(&pending, &invitation)?;
+    let (key, is_new) = pending_key(&pending, &invitation)?;
     let dial = Dial::new(&invitation.addresses, &Trust::CaKey(invitation.ca_key), None)
         .map_err(|error| usage(error.to_string()))?;
     let request = EnrollRequest {
@@ -60,6 +60,10 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     let answer = block_on(async {
         let answer = EnrolmentClient::new(dial.channel()).enroll(request).await;
         answer.map_err(|status| {
+            if is_new && !is_passing(&status) {
+                // Nobody knows this key.
+                let _ = std::fs::remove_file(&pending);
+            }
             if invitation.expires < now() {
                 return coded(Exit::Authentication, "the invitation has expired: ask for a new one");
             }
@@ -92,17 +96,17 @@ fn pending_path(output: &Path) -> PathBuf {
 }
 
 /// The key that this invitation is enrolled with: the same one after an attempt whose answer was lost, since an invitation
-/// is for one key only.
-fn pending_key(path: &Path, invitation: &Invitation) -> anyhow::Result<PrivateKey> {
+/// is for one key only. Also, whether it was made just now.
+fn pending_key(path: &Path, invitation: &Invitation) -> anyhow::Result<(PrivateKey, bool)> {
     let label = format!("{} ", HEXLOWER.encode(&invitation.token_id));
     if let Ok(text) = read_private(path)
         && let Some(kept) = text.strip_prefix(&label)
         && let Ok(der) = HEXLOWER.decode(kept.trim().as_bytes())
     {
-        return Ok(PrivateKey::from_pkcs8(&Zeroizing::new(der))?);
+        return Ok((PrivateKey::from_pkcs8(&Zeroizing::new(der))?, false));
     }
     let key = PrivateKey::generate()?;
     let text = Zeroizing::new(format!("{label}{}\n", HEXLOWER.encode(key.pkcs8())));
     write_private(path, text.as_bytes()).map_err(|error| coded(Exit::InputOutput, error.to_string()))?;
-    Ok(key)
+    Ok((key, true))
 }

@@ -35,7 +35,7 @@ pub enum Refusal {
     #[error("this member was revoked: ask the administrator of the federation for a new invitation")]
     Revoked,
     /// The member may not do this.
-    #[error("this is not among what this member may do")]
+    #[error("the role of this member does not allow it: ask an administrator of the federation")]
     Role,
     /// There is no such method.
     #[error("there is no such method")]

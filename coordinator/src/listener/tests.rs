@@ -219,6 +219,18 @@ async fn one_connection_too_many_ends_the_oldest_of_the_same_site() {
     assert_ne!(result.map_err(|status| status.code()).err(), Some(Code::Unavailable));
 }
 
+#[tokio::test]
+async fn those_who_say_nothing_keep_nobody_out() {
+    let harness = Harness::start().await;
+    let paris = harness.credential(&site("paris"));
+    let mut silent = Vec::new();
+    for _ in 0..2 * HANDSHAKES_MAX {
+        silent.push(TcpStream::connect(harness.address).await.unwrap());
+    }
+    let entering = tokio::time::timeout(HANDSHAKE_TIMEOUT / 2, harness.dial(Some(&paris)).connect()).await;
+    entering.expect("there is a turn for those who speak").unwrap();
+}
+
 /// A connection on which nothing is said.
 async fn raw(harness: &Harness, credential: &Credential) -> tokio_rustls::client::TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
@@ -240,6 +252,8 @@ async fn raw(harness: &Harness, credential: &Credential) -> tokio_rustls::client
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     stream.flush().await.unwrap();
     soon(stream.read_u8()).await.unwrap();
+    // Nothing by which a session could be resumed later, past the registry.
+    assert_eq!(stream.get_ref().1.tls13_tickets_received(), 0);
     stream
 }
 
