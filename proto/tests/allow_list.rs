@@ -72,7 +72,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ),
     ("RevokeRequest.name", "the name of a site or a person", "64 bytes, letters and digits"),
     ("ScanSpec.min_containment", "a decimal number from 0 to 1", "32 bytes"),
-    ("ScanSpec.origin", "the name of the profile or schedule that a scan comes from", "64 bytes, letters and digits"),
+    ("ScanSpec.origin", "the profile or schedule that a scan comes from", "1 KiB"),
     ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),
     ("ScanState.failure", "why a scan failed, one line for people", "1 KiB"),
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),

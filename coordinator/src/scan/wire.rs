@@ -27,6 +27,9 @@ pub struct AnalysisLimits {
     pub threads: NonZeroUsize,
 }
 
+/// The longest decimal number from 0 to 1 that is taken.
+const CONTAINMENT_BYTES_MAX: usize = 32;
+
 impl ScanSpec {
     /// Checks what somebody asks for.
     ///
@@ -39,6 +42,9 @@ impl ScanSpec {
         let repositories = repositories(&spec.repositories)?;
         let method = spec.method.as_ref().ok_or_else(|| refused("method", &"it is missing"))?;
         let method = Method::try_from(method).map_err(|error| refused("method", &error))?;
+        if spec.min_containment.len() > CONTAINMENT_BYTES_MAX {
+            return Err(refused("min_containment", &"it is longer than a number from 0 to 1 has to be"));
+        }
         let thresholds = Thresholds {
             min_shared_bytes: spec.min_shared_bytes,
             min_containment: spec.min_containment.parse().map_err(|error| refused("min_containment", &error))?,
