@@ -77,10 +77,20 @@ pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
         WorkerCommand::Ledger(args) => args.config(),
         WorkerCommand::Key(args) => args.config(),
     };
-    if config.print_config {
-        return setup::print(config);
+    let result = if config.print_config { setup::print(config) } else { carry_out(&args.command) };
+    match result {
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(Exit::Complete),
+        other => other,
     }
-    match &args.command {
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn carry_out(command: &WorkerCommand) -> anyhow::Result<Exit> {
+    match command {
         WorkerCommand::Enroll(args) => enroll::run(args),
         WorkerCommand::Run(args) => run::run(args),
         WorkerCommand::Sync(args) => sync::run(args),

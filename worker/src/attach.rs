@@ -16,12 +16,13 @@ use cognate_proto::name::one_line;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{Assignment, AttachRequest, Hello, KeepAlive, Resend, SiteState, SyncEnded, SyncProgress};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use self::checked::{checked, checked_resend};
+use crate::backoff::{BackOff, Next, next, random};
 use crate::error::{SiteError, SyncError};
 use crate::outgoing::{Outgoing, Uplink};
 use crate::push::Link;
@@ -112,6 +113,7 @@ pub(crate) async fn session(
         on_welcome: welcomed,
         welcomed: false,
         credit: Arc::new(AtomicU64::new(WINDOW_BYTES)),
+        ending: Arc::new(AtomicBool::new(false)),
         cancels: HashMap::new(),
         tasks: JoinSet::new(),
         heard: Instant::now(),
@@ -154,6 +156,8 @@ struct Session<'a> {
     welcomed: bool,
     /// How many bytes of a push may be under way, by the coordinator's latest word.
     credit: Arc<AtomicU64>,
+    /// The session ends: what is stopped now is to be gone on with in the next.
+    ending: Arc<AtomicBool>,
     /// What can be cancelled: assignments that have not ended.
     cancels: HashMap<u64, Arc<AtomicBool>>,
     tasks: JoinSet<(u64, Option<SiteError>)>,
@@ -281,6 +285,7 @@ impl Session<'_> {
                 cancelled,
             },
             up: self.up.clone(),
+            ending: Arc::clone(&self.ending),
         }
     }
 
@@ -298,6 +303,7 @@ impl Session<'_> {
     }
 
     async fn finish(mut self) {
+        self.ending.store(true, Ordering::Relaxed);
         self.cancels.values().for_each(|cancelled| cancelled.store(true, Ordering::Relaxed));
         let all = async { while self.tasks.join_next().await.is_some() {} };
         // One that hangs in the file system cannot be stopped; it sends nothing more, and its turn is not given away.
@@ -318,6 +324,7 @@ struct Task {
     site: Arc<Site>,
     link: Link,
     up: Outgoing<AttachRequest>,
+    ending: Arc<AtomicBool>,
 }
 
 impl Task {
@@ -325,12 +332,16 @@ impl Task {
         let key = self.key;
         let number = assignment.assignment;
         let estimate_only = assignment.estimate_only;
-        let up = self.up.clone();
+        let (up, ending) = (self.up.clone(), Arc::clone(&self.ending));
         let result = match checked(&self.site, assignment) {
             Err(error) => Err(error),
             Ok(job) if estimate_only => self.estimate(job).await,
             Ok(job) => self.carry_out(Arc::new(job), Arc::default()).await.map(|finished| finished.summary),
         };
+        if ending.load(Ordering::Relaxed) && matches!(result, Err(SyncError::Cancelled | SyncError::Push(_))) {
+            // It has not failed: the coordinator asks for it again in the next session.
+            return (key, None);
+        }
         let (failure, summary, fatal) = match result {
             Ok(summary) => (String::new(), Some(summary), None),
             Err(error) => {
@@ -369,39 +380,64 @@ impl Task {
         estimating.await.unwrap_or(Err(SyncError::Crashed))
     }
 
-    /// Runs a sync on a thread that may block, once it is its turn, and tells how far it is while it runs.
+    /// Runs a sync once it is its turn, and tells how far it is while it runs. What may pass is tried again for as long as
+    /// the session lasts.
     async fn carry_out(self, job: Arc<Job>, counters: Arc<Counters>) -> Result<Finished, SyncError> {
-        let Task { site, link, up, .. } = self;
-        let cancelled = Arc::clone(&link.cancelled);
-        let turn = until(&cancelled, Arc::clone(&site.turn).acquire_owned()).await?;
-        let turn = turn.expect("the semaphore is never closed");
-        until(&cancelled, site.pace.open()).await?;
-        let number = job.assignment;
-        let place = site.board.begin(&job, &counters);
+        let cancelled = Arc::clone(&self.link.cancelled);
+        let turn = until(&cancelled, Arc::clone(&self.site.turn).acquire_owned()).await?;
+        let turn = Arc::new(turn.expect("the semaphore is never closed"));
+        let mut back_off = BackOff::default();
+        loop {
+            until(&cancelled, self.site.pace.open()).await?;
+            let place = self.site.board.begin(&job, &counters);
+            let result = self.attempt(&job, &counters, &turn).await;
+            let told = result.as_ref().map_err(ToString::to_string);
+            self.site.board.end(place, &job, told.as_ref().map(|finished| *finished).map_err(String::as_str));
+            let least = match &result {
+                Err(SyncError::Push(status)) => match next(status) {
+                    Next::Again => Duration::ZERO,
+                    Next::NotBefore(least) => least,
+                    _ => return result,
+                },
+                _ => return result,
+            };
+            let wait = back_off.next(random()).max(least);
+            let error = told.err().unwrap_or_default();
+            tracing::warn!(error, repository = %job.repository, wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), "a sync is tried again");
+            until(&cancelled, tokio::time::sleep(wait)).await?;
+        }
+    }
+
+    /// Runs a sync on a thread that may block.
+    async fn attempt(
+        &self,
+        job: &Arc<Job>,
+        counters: &Arc<Counters>,
+        turn: &Arc<OwnedSemaphorePermit>,
+    ) -> Result<Finished, SyncError> {
         let mut sync = {
-            let (site, job, counters) = (Arc::clone(&site), Arc::clone(&job), Arc::clone(&counters));
+            let (site, job, counters) = (Arc::clone(&self.site), Arc::clone(job), Arc::clone(counters));
+            let (link, turn) = (self.link.clone(), Arc::clone(turn));
             tokio::task::spawn_blocking(move || {
                 // Held until the thread has really ended, whoever waits for it.
                 let _turn = turn;
                 site.sync(&job, &link, &counters)
             })
         };
-        let remote = site.config.presence.is_some();
+        let remote = self.site.config.presence.is_some();
         let mut interval = tokio::time::interval(if remote { PROGRESS_INTERVAL_REMOTE } else { PROGRESS_INTERVAL });
         // The coordinator did not ask for a sync of the site's own, and hears of it by the push alone.
-        let tell = |counters: &Counters| match number {
+        let tell = || match job.assignment {
             0 => Ok(()),
-            number => up.mention(Up::Progress(progress(number, counters))),
+            number => self.up.mention(Up::Progress(progress(number, counters))),
         };
         let result = loop {
             tokio::select! {
                 ended = &mut sync => break ended.unwrap_or(Err(SyncError::Crashed)),
-                _ = interval.tick() => tell(&counters)?,
+                _ = interval.tick() => tell()?,
             }
         };
-        tell(&counters)?;
-        let told = result.as_ref().map_err(ToString::to_string);
-        site.board.end(place, &job, told.as_ref().map(|finished| *finished).map_err(String::as_str));
+        tell()?;
         result
     }
 }

@@ -105,6 +105,13 @@ pub(crate) fn at_least(next: Next) -> Duration {
     }
 }
 
+/// A number from 0 up to 1.
+pub(crate) fn random() -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a spread in time")]
+    let number = crate::sync::fresh_epoch() as f64 / u64::MAX as f64;
+    number
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use tonic::transport::Channel;
 
 use crate::attach::checked::own_job;
 use crate::attach::{Memory, SessionEnd, Wish, session};
-use crate::backoff::{BackOff, Next, at_least, next, next_dial};
+use crate::backoff::{BackOff, Next, at_least, next, next_dial, random};
 use crate::board::{Done, Status};
 use crate::control;
 use crate::enrolment::{Identity, RenewalError};
@@ -408,11 +408,4 @@ async fn renew<D: Dialer>(dialer: &Mutex<D>, uplink: &Uplink) -> Result<Option<(
     let Some(identity) = dialer.identity() else { return Ok(None) };
     identity.finish_renewal(key, answer)?;
     Ok(told(identity))
-}
-
-/// A number from 0 up to 1.
-fn random() -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a spread in time")]
-    let number = crate::sync::fresh_epoch() as f64 / u64::MAX as f64;
-    number
 }

@@ -30,7 +30,7 @@ pub enum SiteError {
         cure: String,
     },
     /// Another process has the state open.
-    #[error("the state folder `{}` is in use by another process{}", path.display(), pid.as_ref().map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    #[error("`{}` is held by another process{}: stop it, or use another state folder", path.display(), held_by(pid))]
     Locked {
         /// The lock, or the folder that it stands for.
         path: PathBuf,
@@ -65,6 +65,10 @@ pub enum SiteError {
     /// What leaves cannot be written down.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+fn held_by(pid: &Option<u32>) -> String {
+    pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
 }
 
 /// What a status says, in one line, also where the other side gave no words.

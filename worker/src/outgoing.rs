@@ -291,11 +291,12 @@ impl Permit<'_, AttachRequest> {
 }
 
 impl Outgoing<AttachRequest> {
-    /// Says something on the control stream, once there is room. Without a stream there is nobody to tell.
+    /// Says something on the control stream, once there is room. Without a stream, or on one that has not moved for so
+    /// long, there is nobody to tell.
     pub(crate) async fn tell(&self, message: AttachUp) -> Result<(), LedgerError> {
-        match self.reserve().await {
-            Some(permit) => permit.attach(message),
-            None => Ok(()),
+        match tokio::time::timeout(ANSWER_MAX, self.reserve()).await {
+            Ok(Some(permit)) => permit.attach(message),
+            Ok(None) | Err(_) => Ok(()),
         }
     }
 

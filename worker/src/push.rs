@@ -33,6 +33,7 @@ const OPENING_MAX: Duration = Duration::from_secs(600);
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The connection that a push goes over, and how it is told to hurry or to stop.
+#[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) uplink: Uplink,

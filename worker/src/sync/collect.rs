@@ -31,6 +31,8 @@ pub(super) struct Collector<'a> {
     job: &'a Job,
     cache: Option<&'a Cache>,
     counters: &'a Counters,
+    /// Entries that earlier attempts came across.
+    entries_before: u64,
     skipped: &'a Skipped,
     outbox: Outbox,
     push: Push,
@@ -79,6 +81,7 @@ impl<'a> Collector<'a> {
             job: work.job,
             cache: work.cache,
             counters: work.counters,
+            entries_before: work.counters.entries_seen.load(Ordering::Relaxed),
             skipped,
             outbox,
             push,
@@ -192,7 +195,8 @@ impl<'a> Collector<'a> {
         let documents = cache.documents_at_last_sync(&self.job.repository);
         let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
         let left_out: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
-        if documents > 0 && counters.entries_seen.load(Ordering::Relaxed) == 0 && left_out == 0 {
+        let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before;
+        if documents > 0 && entries == 0 && left_out == 0 {
             return Err(SyncError::RootGuard { path: self.job.path.clone(), documents });
         }
         Ok(())
