@@ -77,6 +77,8 @@ pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
         WorkerCommand::Ledger(args) => args.config(),
         WorkerCommand::Key(args) => args.config(),
     };
+    // What is written of a site is nobody else's business on this machine.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let result = if config.print_config { setup::print(config) } else { carry_out(&args.command) };
     match result {
         // Whoever read the output has seen enough.

@@ -320,3 +320,116 @@ pub(crate) enum RenewalError {
     #[error(transparent)]
     Site(#[from] SiteError),
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer};
+
+    use super::*;
+
+    struct Ca {
+        parameters: CertificateParams,
+        key: PrivateKey,
+        der: Vec<u8>,
+    }
+
+    impl Ca {
+        fn new() -> Ca {
+            let key = PrivateKey::generate().unwrap();
+            let mut parameters = CertificateParams::default();
+            parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+            let der = parameters.self_signed(key.pair()).unwrap().der().to_vec();
+            Ca { parameters, key, der }
+        }
+
+        fn certify(&self, key: &PrivateKey) -> Vec<u8> {
+            let issuer = Issuer::from_params(&self.parameters, self.key.pair());
+            CertificateParams::default().signed_by(key.pair(), &issuer).unwrap().der().to_vec()
+        }
+
+        fn answer(&self, key: &PrivateKey) -> RenewResponse {
+            RenewResponse { certificate: self.certify(key), ca_certificate: self.der.clone() }
+        }
+    }
+
+    /// A state folder with an identity.
+    fn enrolled(ca: &Ca) -> (tempfile::TempDir, Identity) {
+        let folder = tempfile::tempdir().unwrap();
+        let key = PrivateKey::generate().unwrap();
+        let certificate = ca.certify(&key);
+        Credential::new(ca.der.clone(), certificate, key).unwrap().store(&current(folder.path())).unwrap();
+        std::fs::write(folder.path().join("addresses"), "hub:7443\n").unwrap();
+        let identity = Identity::open(folder.path()).unwrap();
+        (folder, identity)
+    }
+
+    #[test]
+    fn a_renewal_asks_with_the_same_key_until_it_is_answered_and_keeps_the_old_one_until_the_new_one_worked() {
+        let ca = Ca::new();
+        let (folder, mut identity) = enrolled(&ca);
+        let old = identity.key();
+        // The answer to the first is lost, also over a restart.
+        let (first, _) = identity.begin_renewal().unwrap();
+        let (second, _) = Identity::open(folder.path()).unwrap().begin_renewal().unwrap();
+        assert_eq!(first.key_hash(), second.key_hash());
+        assert_ne!(first.key_hash(), old);
+        let answer = ca.answer(&second);
+        let new = second.key_hash();
+        identity.finish_renewal(second, answer).unwrap();
+        assert_eq!(Identity::open(folder.path()).unwrap().key(), new);
+        assert_eq!(Credential::load(&previous(folder.path())).unwrap().key.key_hash(), old);
+        identity.keep();
+        assert!(!identity.go_back());
+        assert_ne!(identity.begin_renewal().unwrap().0.key_hash(), new);
+    }
+
+    #[test]
+    fn a_new_certificate_that_is_not_accepted_gives_way_to_the_one_before_it() {
+        let ca = Ca::new();
+        let (folder, mut identity) = enrolled(&ca);
+        let old = identity.key();
+        let (key, _) = identity.begin_renewal().unwrap();
+        let answer = ca.answer(&key);
+        identity.finish_renewal(key, answer).unwrap();
+        assert_ne!(identity.key(), old);
+        assert!(identity.go_back());
+        assert_eq!(identity.key(), old);
+        assert_eq!(Identity::open(folder.path()).unwrap().key(), old);
+        assert!(!identity.go_back());
+    }
+
+    #[test]
+    fn a_stop_at_any_point_of_a_renewal_leaves_a_key_and_certificate_that_belong_together() {
+        let ca = Ca::new();
+        let (folder, identity) = enrolled(&ca);
+        let (key, _) = identity.begin_renewal().unwrap();
+        let answer = ca.answer(&key);
+        // Stopped between the certificate's two files and the end.
+        identity.credential.store(&previous(folder.path())).unwrap();
+        assert_eq!(Identity::open(folder.path()).unwrap().key(), identity.key());
+        let new = key.key_hash();
+        let renewed = Credential::new(ca.der.clone(), answer.certificate, key).unwrap();
+        renewed.store(&current(folder.path())).unwrap();
+        let opened = Identity::open(folder.path()).unwrap();
+        assert_eq!(opened.key(), new);
+        // The key that is certified now is no next one.
+        assert_ne!(opened.begin_renewal().unwrap().0.key_hash(), new);
+    }
+
+    #[test]
+    fn what_is_certified_for_another_key_is_not_taken() {
+        let ca = Ca::new();
+        let (folder, mut identity) = enrolled(&ca);
+        let old = identity.key();
+        let (key, _) = identity.begin_renewal().unwrap();
+        let other = ca.answer(&PrivateKey::generate().unwrap());
+        assert!(identity.finish_renewal(key, other).is_err());
+        assert_eq!(Identity::open(folder.path()).unwrap().key(), old);
+    }
+
+    #[test]
+    fn without_an_identity_a_site_is_not_enrolled() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(Identity::open(folder.path()), Err(EnrolmentError::NotEnrolled)));
+    }
+}

@@ -25,7 +25,7 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entry {}: {}", self.number, self.reason)
+        write!(f, "entry {} {}", self.number, self.reason)
     }
 }
 
@@ -50,7 +50,11 @@ impl Entries {
         let mut magic = vec![0; MAGIC.len()];
         let whole = filled(&mut file, &mut magic)?;
         if !whole || magic != MAGIC {
-            return Ok(Err(Damage { number: 1, reason: "this is no ledger of Cognate's".into(), at_end: false }));
+            return Ok(Err(Damage {
+                number: 1,
+                reason: "cannot be told from anything: the file does not begin as a ledger does".into(),
+                at_end: false,
+            }));
         }
         let mut entries =
             Entries { file: BufReader::with_capacity(1 << 16, file), head: Head::BEGINNING, totals: Totals::default() };
