@@ -41,7 +41,7 @@ pub(super) struct EnrollArgs {
 
 pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
-    let invitation: Invitation = args.token.parse().map_err(|error| coded(Exit::Authentication, format!("{error}")))?;
+    let invitation = read_invitation(&args.token)?;
     let state = StateFolder::open(&setup.state_dir).map_err(site_error)?;
     let ledger = Ledger::open(state.path(), clock).map_err(|error| site_error(error.into()))?;
     let runtime = setup::runtime()?;
