@@ -147,6 +147,7 @@ pub(crate) struct Loaded<T> {
     /// The values in force.
     pub(crate) values: T,
     figment: Figment,
+    path: PathBuf,
 }
 
 /// Reads a configuration: what the program assumes, below the file, below the environment.
@@ -168,10 +169,29 @@ where
         .merge(Toml::file_exact(path))
         .merge(Env::prefixed("COGNATE_").ignore(&others).split("__"));
     let values = figment.extract().map_err(|error| usage(refusal(path, &error)))?;
-    Ok(Loaded { values, figment })
+    Ok(Loaded { values, figment, path: path.to_owned() })
 }
 
 impl<T: Serialize> Loaded<T> {
+    /// Where a value comes from, for people: a file, the environment, or nowhere.
+    pub(crate) fn origin(&self, key: &str) -> String {
+        match self.source(key).as_str() {
+            "environment" => "the environment".to_owned(),
+            "default" => format!("`{}`", self.path.display()),
+            file => format!("`{file}`"),
+        }
+    }
+
+    fn source(&self, key: &str) -> String {
+        self.figment.find_metadata(key).map_or("default".to_owned(), |metadata| {
+            match metadata.source.as_ref().and_then(|source| source.file_path()) {
+                Some(path) => path.display().to_string(),
+                None if metadata.name.contains("environment") => "environment".to_owned(),
+                None => "default".to_owned(),
+            }
+        })
+    }
+
     /// Every value in force with its origin, one a line.
     pub(crate) fn print(&self) -> anyhow::Result<String> {
         let table: toml::Table = toml::Table::try_from(&self.values)?;
@@ -187,13 +207,7 @@ impl<T: Serialize> Loaded<T> {
                 self.print_table(&key, inner, lines);
                 continue;
             }
-            let origin = self.figment.find_metadata(&key).map_or("default".to_owned(), |metadata| {
-                match metadata.source.as_ref().and_then(|source| source.file_path()) {
-                    Some(path) => path.display().to_string(),
-                    None if metadata.name.contains("environment") => "environment".to_owned(),
-                    None => "default".to_owned(),
-                }
-            });
+            let origin = self.source(&key);
             lines.push_str(&format!("{key} = {value}  # {origin}\n"));
         }
     }

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use super::ConfigArgs;
 use crate::args::threads;
-use crate::config::{CoordinatorFile, load};
+use crate::config::{CoordinatorFile, Loaded, load};
 use crate::exit::{CodedError, Exit, coded, usage};
 use crate::operator::init::names;
 use crate::stop::Stop;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         print(&loaded.print()?);
         return Ok(Exit::Complete);
     }
-    let settings = Settings::of(&loaded.values)?;
+    let settings = Settings::of(&loaded)?;
     settings.log_level.into_iter().for_each(trace::set_level);
     let _lock = lock(&settings.state_dir)?;
     let runtime =
@@ -90,8 +90,9 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         disk_reserve_bytes: settings.disk_reserve_bytes,
         site_quota_bytes: settings.site_quota_bytes,
     };
-    let coordinator = Arc::new(Coordinator::open(&config).map_err(refused)?);
+    // Before anything is made in a folder that no federation was begun in.
     let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
+    let coordinator = Arc::new(Coordinator::open(&config).map_err(refused)?);
     let tls = Arc::new(Tls::new(authority, &settings.names).map_err(refused)?);
     let listener = Listener::bind(&settings.listen, Arc::clone(&tls), coordinator.refusals()).await.map_err(refused)?;
     let http = HttpListener::bind(&settings.http_listen).await.map_err(refused)?;
@@ -189,7 +190,7 @@ impl Keeper {
     fn reload(&mut self) {
         let mut read = || -> anyhow::Result<()> {
             let loaded = load::<CoordinatorFile>(&self.config)?;
-            let settings = Settings::of(&loaded.values)?;
+            let settings = Settings::of(&loaded)?;
             self.tls.renew(&settings.names)?;
             settings.log_level.into_iter().for_each(trace::set_level);
             self.names = settings.names;
@@ -206,13 +207,15 @@ impl Keeper {
 }
 
 impl Settings {
-    fn of(file: &CoordinatorFile) -> anyhow::Result<Settings> {
+    fn of(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<Settings> {
+        let file = &loaded.values;
+        let wrong = |key: &str, problem: String| usage(format!("{}, key `{key}`: {problem}", loaded.origin(key)));
         let size = |key: &str, text: &str| {
             let size = bytesize::ByteSize::from_str(text).map(|size| size.as_u64());
-            size.map_err(|_| usage(format!("key `{key}`: a size is a number, with a unit or without: 500, 4KB, 64MiB")))
+            size.map_err(|_| wrong(key, format!("`{text}` is not a size: 500, 4KB, 64MiB")))
         };
         let duration = |key: &str, text: &str| {
-            humantime::parse_duration(text).map_err(|error| usage(format!("key `{key}`: {error}: type 10s, 5m, 2h")))
+            humantime::parse_duration(text).map_err(|_| wrong(key, format!("`{text}` is not a time: 10s, 5m, 2h")))
         };
         let optional_duration = |key: &str, text: &str| match text {
             "" => Ok(None),
@@ -220,14 +223,13 @@ impl Settings {
         };
         let log_level = match file.log_level.as_str() {
             "" => None,
-            level => Some(
-                <trace::LogLevel as clap::ValueEnum>::from_str(level, true)
-                    .map_err(|_| usage("key `log_level`: it is off, error, warn, info, debug or trace"))?,
-            ),
+            level => Some(<trace::LogLevel as clap::ValueEnum>::from_str(level, true).map_err(|_| {
+                wrong("log_level", format!("`{level}` is not off, error, warn, info, debug or trace"))
+            })?),
         };
         let memory_budget_bytes = size("memory_budget", &file.memory_budget)?;
         if memory_budget_bytes < 32 << 20 {
-            return Err(usage("key `memory_budget`: it must be at least 32MiB"));
+            return Err(wrong("memory_budget", "it must be at least 32MiB".to_owned()));
         }
         Ok(Settings {
             state_dir: file.state_dir.clone(),
@@ -252,11 +254,12 @@ impl Settings {
 
 /// Makes sure that no second coordinator works on the state.
 fn lock(state_dir: &Path) -> anyhow::Result<File> {
-    let context = || format!("the state folder `{}` cannot be used", state_dir.display());
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).with_context(context)?;
+    let unusable = |error: std::io::Error| {
+        coded(Exit::InputOutput, format!("the state folder `{}` cannot be used: {error}", state_dir.display()))
+    };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(unusable)?;
     let path = state_dir.join("lock");
-    let file =
-        File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).with_context(context)?;
+    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(coded(
@@ -267,7 +270,7 @@ fn lock(state_dir: &Path) -> anyhow::Result<File> {
                 path.display()
             ),
         )),
-        Err(TryLockError::Error(error)) => Err(error).with_context(context),
+        Err(TryLockError::Error(error)) => Err(unusable(error)),
     }
 }
 

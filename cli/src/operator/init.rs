@@ -37,7 +37,8 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     }
     let addresses = addresses(&names(&values)?, port(&values)?);
     let path = values.state_dir.join(OPERATOR_FILE);
-    if path.try_exists()? && !args.new_administrator {
+    let unusable = |error| coded(Exit::InputOutput, format!("`{}` cannot be looked for: {error}", path.display()));
+    if path.try_exists().map_err(unusable)? && !args.new_administrator {
         return Err(coded(
             Exit::Failed,
             format!(

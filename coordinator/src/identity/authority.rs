@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use cognate_proto::identity::{
-    CertificateInfo, Credential, KeyHash, MemberUri, Membership, PrivateKey, pem, read_private, write_private,
+    CertificateInfo, Credential, CredentialError, KeyHash, MemberUri, Membership, PrivateKey, pem, read_private,
+    write_private,
 };
 use cognate_proto::limits::SIGNING_REQUEST_BYTES_MAX;
 use rcgen::{
@@ -74,7 +75,15 @@ impl Authority {
     /// When it is not there, cannot be read, or others can read its key.
     pub fn open(folder: &Path, clock: fn() -> SystemTime) -> Result<Authority, Error> {
         let [key_path, certificate_path] = [KEY_FILE, CERTIFICATE_FILE].map(|file| folder.join(file));
-        let text = read_private(&key_path).map_err(|error| Error::Identity(error.to_string()))?;
+        let text = match read_private(&key_path) {
+            Err(CredentialError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                let folder = folder.display();
+                return Err(Error::Identity(format!(
+                    "no federation was begun in `{folder}` (there is no `{KEY_FILE}`): `cognate coordinator init` begins one"
+                )));
+            }
+            read => read.map_err(|error| Error::Identity(error.to_string()))?,
+        };
         let damaged = |path: &Path, detail: String| Error::Corrupt { path: path.to_owned(), detail };
         let key = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
             .map_err(|error| error.to_string())
