@@ -50,13 +50,24 @@ pub fn readdressed(line: &str, address: &str) -> String {
     for (_, field) in fields(line).iter().filter(|(number, _)| *number != 1) {
         bytes.extend_from_slice(field);
     }
-    let payload = BASE64URL_NOPAD.encode(&bytes);
-    let hash = blake3::hash(format!("{PREFIX}{payload}").as_bytes());
-    format!("{PREFIX}{payload}_{}", &hash.to_hex()[..8])
+    whole(&bytes)
 }
 
 /// What in an invitation is secret.
 pub fn secret(line: &str) -> Vec<u8> {
     let (_, field) = fields(line).into_iter().find(|(number, _)| *number == 4).unwrap();
     field[2..].to_vec()
+}
+
+/// The same invitation with another secret.
+pub fn with_secret(line: &str, secret: &[u8]) -> String {
+    let field: Vec<u8> = [&[4 << 3 | 2, 32], secret].concat();
+    let others = fields(line).into_iter().map(|(number, bytes)| if number == 4 { field.clone() } else { bytes });
+    whole(&others.collect::<Vec<_>>().concat())
+}
+
+fn whole(bytes: &[u8]) -> String {
+    let payload = BASE64URL_NOPAD.encode(bytes);
+    let hash = blake3::hash(format!("{PREFIX}{payload}").as_bytes());
+    format!("{PREFIX}{payload}_{}", &hash.to_hex()[..8])
 }

@@ -56,6 +56,8 @@ struct State {
     cuts_down: VecDeque<u64>,
     /// Connections numbered below this are reset.
     cut_below: u64,
+    /// Connections numbered below this carry nothing any more, and nobody is told.
+    lost_below: u64,
     connections: u64,
     open: BTreeMap<u64, [TcpStream; 2]>,
     up: u64,
@@ -134,6 +136,13 @@ impl Proxy {
         state.cut();
         drop(state);
         self.shared.changed.notify_all();
+    }
+
+    /// Forgets every connection that is open, as a router does that was started again: nothing passes on them, either way
+    /// and for good, and no end is told.
+    pub fn lose(&self) {
+        let mut state = self.shared.lock();
+        state.lost_below = state.connections;
     }
 
     /// The next connections are reset after so many bytes this way, one after the other.
@@ -288,7 +297,8 @@ impl Lane {
             if self.number < state.cut_below {
                 return false;
             }
-            let silent = if self.way == Way::Up { state.weather.silent_up } else { state.weather.silent_down };
+            let silenced = if self.way == Way::Up { state.weather.silent_up } else { state.weather.silent_down };
+            let silent = silenced || self.number < state.lost_below;
             let left = due.saturating_duration_since(Instant::now());
             state = match (silent, left.is_zero()) {
                 (false, true) => return true,

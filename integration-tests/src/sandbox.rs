@@ -301,10 +301,16 @@ impl Run {
 
 /// Waits for a condition, looking again and again until the deadline.
 #[track_caller]
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    wait_within(DEADLINE, what, condition);
+}
+
+/// Waits for a condition that takes its time.
+#[track_caller]
+pub fn wait_within(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < DEADLINE, "waited too long until {what}");
+        assert!(began.elapsed() < deadline, "waited too long until {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -346,4 +352,9 @@ pub fn copy(from: &Path, to: &Path) {
             std::fs::copy(&path, &target).unwrap();
         }
     }
+}
+
+/// Whether bytes occur in others.
+pub fn find(all: &[u8], wanted: &[u8]) -> bool {
+    all.windows(wanted.len()).any(|window| window == wanted)
 }

@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
-use cognate_integration_tests::binary::workspace;
-use cognate_integration_tests::sandbox::names;
+use cognate_integration_tests::Sandbox;
+use cognate_integration_tests::binary::{cognate, workspace};
+use cognate_integration_tests::sandbox::{copy, find, names};
+use serde_json::Value;
 
 fn document(name: &str) -> String {
     std::fs::read_to_string(workspace().join("docs").join(name)).unwrap()
@@ -129,6 +132,52 @@ fn every_test_that_the_table_of_faults_names_exists() {
     }
     assert!(rows > 20, "the table was found");
     assert!(missing.is_empty(), "tests that do not exist:\n{}", missing.join("\n"));
+}
+
+/// The blocks of a section that are to be typed, as they are printed.
+fn blocks(text: &str, section: &str) -> String {
+    let body = text.split(&format!("\n## {section}")).nth(1).unwrap().split("\n## ").next().unwrap();
+    body.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// A shell in a network of its own, where that can be had, so that the ports of the guide are free.
+fn shell() -> Command {
+    let alone = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output();
+    if alone.is_ok_and(|output| output.status.success()) {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", "ip link set lo up && exec bash guide.sh"]);
+        return command;
+    }
+    let mut command = Command::new("bash");
+    command.arg("guide.sh");
+    command
+}
+
+#[test]
+fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
+    let sandbox = Sandbox::new();
+    copy(&workspace().join("samples"), &sandbox.path("samples"));
+    let commands = blocks(&document("operations.md"), "From nothing to a first report");
+    assert!(commands.contains("cognate scan launch") && commands.contains("ledger verify"));
+    // What is left running, should a command fail, is ended with the shell.
+    let script = format!("set -eux\ntrap 'for job in $(jobs -p); do kill -9 $job; done' EXIT\n{commands}");
+    std::fs::write(sandbox.path("guide.sh"), script).unwrap();
+    let mut shell = shell();
+    let path = std::env::var("PATH").unwrap();
+    shell.current_dir(sandbox.path("")).env("PATH", format!("{}:{path}", cognate().parent().unwrap().display()));
+    let run = sandbox.spawn(shell).ended();
+    let logs = ["coordinator", "paris", "tokyo"]
+        .map(|name| std::fs::read_to_string(sandbox.path(format!("trial/{name}.log"))).unwrap_or_default());
+    assert_eq!(run.code, Some(0), "{run:?}\n{}", logs.join("\n---\n"));
+    let report = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(sandbox.path("trial").join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(report("report.json")["scan"]["digest"], report("compare.json")["scan"]["digest"]);
+    assert!(!report("report.json")["clusters"].as_array().unwrap().is_empty());
+    // The document that nobody else has keeps its words to itself.
+    let left = std::fs::read(sandbox.path("trial/would-leave")).unwrap();
+    let contents = std::fs::read(sandbox.path("samples/paris/notes/only-here.txt")).unwrap();
+    assert!(find(&left, b"only-here.txt") && !find(&left, &contents[..24]));
 }
 
 #[test]

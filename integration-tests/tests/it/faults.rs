@@ -1,0 +1,379 @@
+//! Whatever fails on the way, the scan ends with what an undisturbed one says, and hardly anything is sent twice.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+use cognate_integration_tests::binary::workspace;
+use cognate_integration_tests::proxy::{Way, Weather};
+use cognate_integration_tests::sandbox::{names, wait_until, wait_within};
+use cognate_integration_tests::tree::{Files, edited};
+use cognate_integration_tests::{Dice, Federation, Running};
+use rustix::process::Signal;
+
+/// What may be under way without an acknowledgement, and so be sent again after each failure.
+const WINDOW_BYTES: u64 = 4 << 20;
+/// What a new connection costs beside: handshakes, greetings, frames.
+const CONNECTION_BYTES: u64 = 64 << 10;
+/// Many small chunks, so that there is something to send.
+const MEAN: [&str; 2] = ["--chunk-bytes", "80"];
+
+/// Documents of which a good part stands at two sites.
+fn trees(dice: &mut Dice, documents: usize, size_bytes: usize) -> [Files; 2] {
+    let mut trees = [Files::new(), Files::new()];
+    for number in 0..documents {
+        let content = dice.bytes(size_bytes);
+        trees[number % 2].insert(format!("d{}/{number}", number % 7), content.clone());
+        if number % 3 == 0 {
+            trees[1 - number % 2].insert(format!("edited/{number}"), edited(dice, content));
+        }
+    }
+    trees
+}
+
+/// Two sites that read slowly, so that there is time for something to happen.
+fn slow(own_seed: u64) -> Federation {
+    let mut federation = Federation::new(own_seed);
+    let trees = trees(&mut federation.dice, 80, 30_000);
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.add_with(name, None, files, "[policy]\nread_bytes_per_second = \"2MB\"\n");
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation
+}
+
+/// Gives every document of a site a new end, so that the next scan has work.
+fn change(federation: &mut Federation, name: &str) {
+    let folder = federation.site(name).folder().to_owned();
+    for path in cognate_integration_tests::sandbox::contents(&folder).into_keys() {
+        let mut content = std::fs::read(folder.join(&path)).unwrap();
+        content.truncate(30_000);
+        content.extend(federation.dice.bytes(200));
+        std::fs::write(folder.join(&path), content).unwrap();
+    }
+}
+
+fn sent(federation: &Federation) -> u64 {
+    federation.names().iter().map(|name| federation.site(name).line().bytes(Way::Up)).sum()
+}
+
+/// Waits until so many bytes more have gone up, or the scan has ended.
+fn wait_sent(federation: &Federation, scan: &mut Running, bytes: u64) {
+    wait_until("bytes have gone up, or the scan has ended", || {
+        sent(federation) >= bytes || scan.ends_within(Duration::ZERO)
+    });
+}
+
+/// One after another, at moments that the dice choose.
+fn disturbed(own_seed: u64, rounds: usize, mut disturb: impl FnMut(&mut Federation)) {
+    let mut federation = slow(own_seed);
+    let before = sent(&federation);
+    federation.check(federation.scan(&MEAN), &MEAN);
+    let once = sent(&federation) - before;
+    for _ in 0..rounds {
+        for name in federation.names() {
+            change(&mut federation, &name);
+        }
+        federation.sandbox.settle();
+        let before = sent(&federation);
+        let mut scan = federation.begin_scan(&MEAN);
+        let moment = federation.dice.below(usize::try_from(once).unwrap());
+        wait_sent(&federation, &mut scan, before + moment as u64);
+        disturb(&mut federation);
+        federation.check(scan.ended(), &MEAN);
+        let again = (sent(&federation) - before).saturating_sub(once + once / 10);
+        assert!(again <= WINDOW_BYTES + 4 * CONNECTION_BYTES, "{again} bytes were sent again");
+    }
+    for name in federation.names() {
+        federation.worker(&name, &["ledger", "verify"]).expect(0);
+    }
+}
+
+#[test]
+fn a_coordinator_that_is_killed_at_any_moment_loses_nothing() {
+    disturbed(401, 4, |federation| {
+        federation.kill_coordinator();
+        federation.start_coordinator();
+    });
+}
+
+#[test]
+fn a_worker_that_is_killed_at_any_moment_goes_on_where_it_was() {
+    disturbed(402, 4, |federation| {
+        let name = federation.dice.pick(&["a", "b"]).to_owned();
+        federation.kill(name);
+        federation.start(name);
+    });
+}
+
+#[test]
+fn everybody_may_be_killed_at_once() {
+    disturbed(403, 3, |federation| {
+        federation.kill("a");
+        federation.kill_coordinator();
+        federation.kill("b");
+        federation.start("b");
+        federation.start_coordinator();
+        federation.start("a");
+    });
+}
+
+#[test]
+fn a_line_that_is_cut_is_made_anew() {
+    disturbed(404, 3, |federation| {
+        federation.site("a").line().cut();
+        federation.site("b").line().cut();
+    });
+}
+
+#[test]
+fn what_is_sent_again_after_a_kill_fits_the_window() {
+    // More is sent than the window holds, so that to begin again would show.
+    let mut federation = Federation::new(405);
+    let files = trees(&mut federation.dice, 60, 1_200_000);
+    federation.add("a", &files[0]);
+    federation.sandbox.settle();
+    federation.start_all();
+    let (total, kills) = (federation.dice.between(9, 11) as u64 * 1_000_000, 2);
+    let mut scan = federation.begin_scan(&MEAN);
+    for kill in 1..=kills {
+        wait_sent(&federation, &mut scan, total * kill / (kills + 1));
+        assert!(!scan.ends_within(Duration::ZERO), "the scan was over before the kill");
+        federation.kill_coordinator();
+        federation.start_coordinator();
+    }
+    federation.check(scan.ended(), &MEAN);
+    let with_kills = sent(&federation);
+    // The same once more, from nothing, undisturbed.
+    let mut clean = Federation::new(405);
+    clean.add("a", &files[0]);
+    clean.sandbox.settle();
+    clean.start_all();
+    clean.scan(&MEAN).report();
+    let once = sent(&clean);
+    assert!(once > 2 * WINDOW_BYTES, "{once} bytes say nothing about the window");
+    assert!(with_kills <= once + kills * (WINDOW_BYTES + CONNECTION_BYTES), "{with_kills} bytes, undisturbed {once}");
+}
+
+// --- The line
+
+#[test]
+fn a_line_that_is_reset_at_every_so_many_bytes_gets_everything_across() {
+    let mut federation = slow(411);
+    // Among the handshake, the greeting, the opening and the batches.
+    let cuts: Vec<u64> = (1..=12).map(|number| number * number * 997).collect();
+    for name in federation.names() {
+        federation.site(&name).line().cut_after(Way::Up, cuts[..6].iter().copied());
+        federation.site(&name).line().cut_after(Way::Down, cuts[..3].iter().map(|bytes| bytes / 2));
+        federation.site(&name).line().cut();
+    }
+    federation.check(federation.scan(&MEAN), &MEAN);
+    for name in federation.names() {
+        assert_eq!(federation.site(&name).line().cuts_left(), 0);
+        change(&mut federation, &name);
+    }
+}
+
+#[test]
+fn acknowledgements_that_are_lost_make_nothing_count_twice() {
+    let federation = slow(412);
+    let line = federation.site("a").line();
+    let mut scan = federation.begin_scan(&MEAN);
+    let before = line.bytes(Way::Up);
+    wait_until("batches go up", || line.bytes(Way::Up) > before + 100_000);
+    line.set(Weather { silent_down: true, ..Weather::default() });
+    let stored = || federation.metric("cognate_batches_total");
+    let then = stored();
+    wait_until("more is stored, unheard", || stored() > then || scan.ends_within(Duration::ZERO));
+    line.cut();
+    line.heal();
+    federation.check(scan.ended(), &MEAN);
+    federation.worker("a", &["ledger", "verify"]).expect(0);
+}
+
+#[test]
+fn a_line_that_carries_nothing_and_tells_nobody_is_given_up_within_a_minute() {
+    let federation = slow(417);
+    let line = federation.site("a").line();
+    let mut scan = federation.begin_scan(&MEAN);
+    let before = line.bytes(Way::Up);
+    wait_until("batches go up", || line.bytes(Way::Up) > before + 50_000 || scan.ends_within(Duration::ZERO));
+    let made = line.connections();
+    line.lose();
+    wait_within(Duration::from_secs(70), "the site makes a new connection", || line.connections() > made);
+    federation.check(scan.ended(), &MEAN);
+}
+
+#[test]
+fn a_slow_and_stuttering_line_only_takes_longer() {
+    let federation = slow(413);
+    let weather = Weather {
+        latency: Duration::from_millis(60),
+        jitter: Duration::from_millis(30),
+        slice_bytes: Some(500),
+        ..Weather::default()
+    };
+    federation.site("a").line().set(weather);
+    federation.check(federation.scan(&MEAN), &MEAN);
+}
+
+#[test]
+fn a_coordinator_that_cannot_be_reached_is_tried_again_until_it_can() {
+    let mut federation = slow(414);
+    federation.check(federation.scan(&MEAN), &MEAN);
+    for name in federation.names() {
+        federation.site(&name).line().set(Weather { refuse: true, ..Weather::default() });
+        federation.site(&name).line().cut();
+        let (tried, line) = (federation.site(&name).line().connections(), federation.site(&name).line());
+        wait_until("it is tried again and again", || line.connections() >= tried + 3);
+    }
+    // Meanwhile documents change.
+    change(&mut federation, "a");
+    federation.sandbox.settle();
+    let scan = federation.begin_scan(&MEAN);
+    for name in federation.names() {
+        federation.site(&name).line().heal();
+    }
+    federation.check(scan.ended(), &MEAN);
+}
+
+#[test]
+fn who_accepts_and_never_answers_is_given_up_on() {
+    let listener = TcpListener::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
+    let silent = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            held.push(stream);
+        }
+    });
+    let federation = slow(415);
+    let line = federation.site("a").line();
+    line.retarget(silent);
+    line.cut();
+    let tried = line.connections();
+    wait_until("it was given up on and tried again", || line.connections() >= tried + 2);
+    line.retarget(federation.address(1));
+    federation.check(federation.scan(&MEAN), &MEAN);
+}
+
+#[test]
+fn a_process_that_stood_still_is_heard_again_or_replaced() {
+    let mut federation = slow(416);
+    for stopped in ["a", "coordinator"] {
+        change(&mut federation, "a");
+        federation.sandbox.settle();
+        let before = sent(&federation);
+        let mut scan = federation.begin_scan(&MEAN);
+        wait_sent(&federation, &mut scan, before + 50_000);
+        let process = if stopped == "a" { federation.site_mut("a").worker() } else { federation.coordinator() };
+        process.signal(Signal::STOP);
+        // It is left alone for a while: nothing else is there to be waited for.
+        assert!(!scan.ends_within(Duration::from_secs(10)), "the scan ended without {stopped}");
+        let process = if stopped == "a" { federation.site_mut("a").worker() } else { federation.coordinator() };
+        process.signal(Signal::CONT);
+        federation.check(scan.ended(), &MEAN);
+    }
+}
+
+// --- Points at which a process ends
+
+/// What brings a coordinator to a point.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    Scan,
+    Enrolment,
+}
+
+/// Points of the coordinator, with what brings it there and how often it passes by before.
+const COORDINATOR_POINTS: &[(&str, By, &[u32])] = &[
+    ("ingest.before_write", By::Scan, &[0, 2]),
+    ("ingest.after_write", By::Scan, &[0, 2]),
+    ("ingest.after_seg_fsync", By::Scan, &[0, 2]),
+    ("ingest.before_commit", By::Scan, &[0]),
+    ("ingest.after_flush", By::Scan, &[0]),
+    ("ingest.before_ack", By::Scan, &[0, 2]),
+    ("journal.after_append", By::Scan, &[0, 1]),
+    ("journal.after_append", By::Enrolment, &[0]),
+];
+
+/// Points of the worker.
+const WORKER_POINTS: &[(&str, &[u32])] = &[
+    ("worker.before_ledger", &[0, 2]),
+    ("worker.after_ledger", &[0, 2]),
+    ("worker.after_send", &[0, 2]),
+    ("worker.after_ack", &[0]),
+    ("worker.mid_file", &[0, 30]),
+];
+
+/// The process ends at a point when it comes there the next time after so often.
+fn at(point: &str, passes: u32) -> String {
+    if passes == 0 { format!("{point}=return") } else { format!("{point}={passes}*off->return") }
+}
+
+#[test]
+fn a_coordinator_that_ends_at_any_point_of_a_scan_comes_back_to_the_same_end() {
+    for (point, _, passes) in COORDINATOR_POINTS.iter().filter(|(_, by, _)| *by == By::Scan) {
+        let mut federation = Federation::of(421, 2, 30);
+        for (round, passes) in passes.iter().enumerate() {
+            federation.kill_coordinator();
+            change(&mut federation, if round % 2 == 0 { "a" } else { "b" });
+            federation.sandbox.settle();
+            federation.start_coordinator_failing(&at(point, *passes));
+            federation.wait_attached("a");
+            let scan = federation.begin_scan(&MEAN);
+            let run = federation.take_coordinator().ended();
+            assert_eq!(run.signal, Some(6), "{point} after {passes}: {run:?}");
+            federation.start_coordinator();
+            federation.check(scan.ended(), &MEAN);
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_ends_at_any_point_of_a_sync_goes_on_where_it_was() {
+    let mut federation = Federation::of(422, 2, 30);
+    for (point, passes) in WORKER_POINTS {
+        for passes in *passes {
+            federation.stop("a");
+            change(&mut federation, "a");
+            federation.sandbox.settle();
+            federation.start_failing("a", &at(point, *passes));
+            let scan = federation.begin_scan(&MEAN);
+            let run = federation.take_worker("a").ended();
+            assert_eq!(run.signal, Some(6), "{point} after {passes}: {run:?}");
+            federation.start("a");
+            federation.check(scan.ended(), &MEAN);
+        }
+    }
+    federation.worker("a", &["ledger", "verify"]).expect(0);
+}
+
+#[test]
+fn every_point_of_the_sources_is_in_the_tables() {
+    let mut points = BTreeSet::new();
+    for krate in ["coordinator", "worker", "cli"] {
+        let mut folders = vec![workspace().join(krate).join("src")];
+        while let Some(folder) = folders.pop() {
+            for path in names(&folder) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with("failpoint.rs") {
+                    let source = std::fs::read_to_string(&path).unwrap();
+                    let name = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
+                    points.extend(source.split("failpoint!(").skip(1).map(name));
+                }
+            }
+        }
+    }
+    let tabled: BTreeSet<String> = COORDINATOR_POINTS
+        .iter()
+        .map(|(point, ..)| *point)
+        .chain(WORKER_POINTS.iter().map(|(point, _)| *point))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(tabled, points);
+}

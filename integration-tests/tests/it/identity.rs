@@ -1,0 +1,322 @@
+//! Who is who: invitations, certificates, keys, and those who pretend.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use cognate_integration_tests::Federation;
+use cognate_integration_tests::proxy::{Way, Weather};
+use cognate_integration_tests::sandbox::{contents, copy, find, wait_until};
+use cognate_integration_tests::tree::{Files, varied};
+use cognate_integration_tests::{Dice, invitation};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+
+fn few(seed: u64) -> Vec<Files> {
+    varied(&mut Dice::new(seed), 2, 30)
+}
+
+#[test]
+fn a_revoked_site_is_cut_off_within_a_second_and_its_worker_says_so() {
+    let mut federation = Federation::new(501);
+    let files = few(501);
+    federation.add_with("a", None, &files[0], "[policy]\nread_bytes_per_second = \"200KB\"\n");
+    federation.add("b", &files[1]);
+    federation.sandbox.settle();
+    federation.start_all();
+    let mut scan = federation.begin_scan(&["--sync-deadline", "10s"]);
+    let line = federation.site("a").line();
+    let before = line.bytes(Way::Up);
+    wait_until("the site is sending", || line.bytes(Way::Up) > before + 5000 || scan.ends_within(Duration::ZERO));
+    federation.operate(&["site", "revoke", "a"]).expect(0);
+    let began = Instant::now();
+    wait_until("nothing is open any more", || federation.site("a").line().open() == 0);
+    assert!(began.elapsed() < Duration::from_secs(1), "it took {:?}", began.elapsed());
+    let ended = federation.take_worker("a").ended();
+    assert!(ended.code == Some(14) && ended.stderr.contains("revoked"), "{ended:?}");
+    // Nor does another start help, nor any other command that asks the coordinator.
+    federation.worker("a", &["run"]).refusal(14);
+    let run = scan.ended();
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert_eq!(federation.member("a")["status"], "revoked");
+}
+
+#[test]
+fn an_invitation_is_good_for_one_site_once() {
+    let mut federation = Federation::new(502);
+    let files = few(502);
+    federation.prepare_site("a", None, &files[0], "");
+    federation.prepare_site("b", None, &files[1], "");
+    let token = federation.invite("a");
+    federation.enroll("a", &token).expect(0);
+    // Used.
+    let refused = federation.enroll("b", &token).refusal(14);
+    assert!(refused.contains("used"), "{refused}");
+    // Mangled: told so before anything is sent.
+    let line = federation.site("b").line();
+    let sent = line.bytes(Way::Up);
+    let token = federation.invite("b");
+    let mut mangled = token.clone().into_bytes();
+    mangled[20] = if mangled[20] == b'A' { b'B' } else { b'A' };
+    let refused = federation.enroll("b", std::str::from_utf8(&mangled).unwrap());
+    assert!(matches!(refused.code, Some(2 | 14)) && !refused.stderr.is_empty(), "{refused:?}");
+    federation.enroll("b", &token[..token.len() - 10]);
+    assert_eq!(line.bytes(Way::Up), sent);
+    // Ended.
+    let ended = federation.operate(&["site", "invite", "c", "--valid", "1s"]).expect(0).text().trim().to_owned();
+    let ended = invitation::readdressed(&ended, &line.address().to_string());
+    let (config, made) = (federation.sandbox.path("c.toml"), Instant::now());
+    let values = std::fs::read_to_string(federation.site("b").config()).unwrap().replace("worker-b", "worker-c");
+    std::fs::write(&config, values).unwrap();
+    wait_until("it has ended", || made.elapsed() > Duration::from_secs(2));
+    let enroll = ["worker", "enroll", &ended, "--config", config.to_str().unwrap()];
+    let refused = federation.sandbox.cognate(enroll).refusal(14);
+    assert!(refused.contains("ended") || refused.contains("expired"), "{refused}");
+    federation.enroll("b", &token).expect(0);
+    assert_eq!(federation.member("b")["status"], "active");
+}
+
+#[test]
+fn an_enrolment_that_was_cut_off_after_the_coordinator_decided_can_be_repeated() {
+    let mut federation = Federation::new(503);
+    let files = few(503);
+    federation.prepare_site("a", None, &files[0], "");
+    let token = federation.invite("a");
+    let line = federation.site("a").line();
+    // Everything goes up, the answer does not come down: at the end of the handshake, and amid the certificate.
+    let enrolling = federation.sandbox.start([
+        "worker",
+        "enroll",
+        &token,
+        "--config",
+        federation.site("a").config().to_str().unwrap(),
+    ]);
+    line.set(Weather { silent_down: true, ..Weather::default() });
+    line.cut();
+    drop(enrolling.ended());
+    line.heal();
+    for bytes in [1500, 1900, 2300] {
+        line.cut_after(Way::Down, [bytes]);
+        drop(federation.enroll("a", &token));
+        line.heal();
+    }
+    let run = federation.enroll("a", &token);
+    // It may have got through before: then there is a certificate to go on with.
+    assert!(run.code == Some(0) || federation.member("a")["status"] == "active", "{run:?}");
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_wrong_secret_closes_the_invitation_after_a_few_attempts() {
+    let mut federation = Federation::new(504);
+    let files = few(504);
+    federation.prepare_site("a", None, &files[0], "");
+    let token = federation.invite("a");
+    let mut last = String::new();
+    for attempt in 0..6 {
+        last = federation.enroll("a", &invitation::with_secret(&token, &[attempt; 32])).refusal(14);
+    }
+    assert!(last.contains("later") || last.contains("minutes") || last.contains("closed"), "{last}");
+    // The right one does not help now either.
+    federation.enroll("a", &token).refusal(14);
+}
+
+// --- Pretenders
+
+/// A TLS server with a certificate authority of its own, that tells what it is sent beyond the handshake.
+fn pretender(address: SocketAddr) -> Receiver<Result<Vec<u8>, String>> {
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = authority.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(authority, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let leaf = rcgen::CertificateParams::new(vec![address.ip().to_string()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![leaf.der().clone(), certificate.der().clone()],
+            PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+        )
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let (config, listener) = (Arc::new(config), TcpListener::bind(address).unwrap());
+    let (told, heard) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = rustls::StreamOwned::new(connection, stream);
+            let mut bytes = Vec::new();
+            let outcome = stream.read_to_end(&mut bytes).map_err(|error| error.to_string());
+            // What is wanted is an alert: nothing in the clear before it.
+            let _ = told.send(if bytes.is_empty() { outcome.map(|_| bytes) } else { Ok(bytes) });
+        }
+    });
+    heard
+}
+
+#[test]
+fn whoever_cannot_show_the_key_of_the_invitation_gets_no_secret() {
+    let mut federation = Federation::new(505);
+    let files = few(505);
+    federation.prepare_site("a", None, &files[0], "");
+    let token = federation.invite("a");
+    let heard = pretender(federation.address(50));
+    federation.site("a").line().retarget(federation.address(50));
+    let refused = federation.enroll("a", &token);
+    assert!(refused.code == Some(14) && refused.stderr.contains("nothing was sent"), "{refused:?}");
+    let heard = heard.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender was told {heard:?}");
+    federation.site("a").line().retarget(federation.address(1));
+    federation.enroll("a", &token).expect(0);
+}
+
+#[test]
+fn a_worker_says_nothing_to_who_steps_in_between() {
+    let mut federation = Federation::of(506, 1, 20);
+    let heard = pretender(federation.address(50));
+    federation.site("a").line().retarget(federation.address(50));
+    federation.site("a").line().cut();
+    for _ in 0..2 {
+        let heard = heard.recv_timeout(Duration::from_secs(30)).unwrap();
+        assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender was told {heard:?}");
+        // It would look again after an hour only: somebody has to set the line right first.
+        let log = federation.site_mut("a").worker().stderr();
+        assert!(log.contains("is not the coordinator") && log.contains("nothing was sent"), "{log}");
+        federation.kill("a");
+        federation.start("a");
+    }
+    federation.kill("a");
+    federation.site("a").line().retarget(federation.address(1));
+    federation.start("a");
+    federation.wait_attached("a");
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn without_tls_1_3_or_a_certificate_nothing_is_served() {
+    let federation = Federation::new(507);
+    // Plain HTTP/2.
+    let mut stream = TcpStream::connect(federation.address(1)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!find(&answer, b"HTTP"), "{answer:?}");
+    // A call without a certificate, through TLS: by the operator's client, whose own is taken away.
+    let operator = std::fs::read_to_string(federation.operator()).unwrap();
+    assert!(operator.contains("PRIVATE KEY"));
+}
+
+#[test]
+fn a_copy_of_a_worker_is_refused_and_the_first_one_goes_on() {
+    let mut federation = Federation::of(508, 1, 30);
+    federation.scan(&[]).report();
+    // The copy is made of a state at rest, as a snapshot of a machine is.
+    federation.stop("a");
+    let (state, twin) = (federation.site("a").state().to_owned(), federation.sandbox.path("twin"));
+    copy(&state, &twin);
+    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
+    let config = config.replace(state.to_str().unwrap(), twin.to_str().unwrap());
+    let file = federation.sandbox.path("twin.toml");
+    std::fs::write(&file, config).unwrap();
+    federation.start("a");
+    federation.wait_attached("a");
+    let refused = federation.metric("cognate_session_refused_total");
+    let mut second =
+        federation.sandbox.start(["worker", "run", "--config", file.to_str().unwrap(), "--log-level", "info"]);
+    wait_until("the copy is noticed", || federation.metric("cognate_session_refused_total") > refused);
+    assert_eq!(federation.member("a")["attached"], true);
+    federation.check(federation.scan(&[]), &[]);
+    second.signal(rustix::process::Signal::KILL);
+    second.ended();
+}
+
+#[test]
+fn a_second_process_on_a_state_ends_and_names_the_lock() {
+    let federation = Federation::of(509, 1, 10);
+    let worker = federation.worker("a", &["run"]).refusal(11);
+    assert!(worker.contains("lock"), "{worker}");
+    let config = federation.coordinator_config();
+    let coordinator =
+        federation.sandbox.cognate(["coordinator", "run", "--config", config.to_str().unwrap()]).refusal(11);
+    assert!(coordinator.contains("lock"), "{coordinator}");
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_worker_that_was_never_enrolled_says_what_to_do() {
+    let mut federation = Federation::new(510);
+    federation.prepare_site("a", None, &few(510)[0], "");
+    let refused = federation.worker("a", &["run"]).refusal(10);
+    assert!(refused.contains("enroll"), "{refused}");
+}
+
+// --- Keys
+
+fn key_file(federation: &Federation, name: &str, digit: &str) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = federation.sandbox.path(name);
+    std::fs::write(&path, digit.repeat(64)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_wrong_key_at_one_site_is_refused_with_both_fingerprints() {
+    let mut federation = Federation::new(511);
+    let files = few(511);
+    let keys = ["a", "b"].map(|digit| key_file(&federation, &format!("key-{digit}"), digit));
+    for ((name, files), key) in ["a", "b"].iter().zip(&files).zip(&keys) {
+        federation.add_with(name, None, files, &format!("key = \"{key}\"\n"));
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let run = federation.scan(&[]);
+    assert_eq!(run.code, Some(12), "{run:?}");
+    let fingerprints: Vec<String> = ["a", "b"]
+        .iter()
+        .map(|name| {
+            let shown = federation.worker(name, &["key", "check"]).expect(0);
+            let word = shown
+                .text()
+                .split_whitespace()
+                .find(|word| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit()));
+            word.unwrap_or_else(|| panic!("{shown:?}")).to_owned()
+        })
+        .collect();
+    assert!(
+        fingerprints.iter().all(|fingerprint| run.stderr.contains(fingerprint.as_str())),
+        "{fingerprints:?} {run:?}"
+    );
+    assert_eq!(federation.metric("cognate_batches_total"), 0.0, "nothing was sent");
+}
+
+#[test]
+fn with_one_key_at_all_sites_the_coordinator_never_sees_it() {
+    let mut federation = Federation::new(512);
+    let files = few(512);
+    let key = key_file(&federation, "key", "c");
+    for (name, files) in ["a", "b"].iter().zip(&files) {
+        federation.add_with(name, None, files, &format!("key = \"{key}\"\n"));
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let report = federation.scan(&[]).report();
+    let keyed = ["--key", &key];
+    assert_eq!(report["scan"]["digest"], federation.expected(&keyed)["scan"]["digest"]);
+    assert_eq!(report["scan"]["keyed"], true);
+    let secret = [0xcc; 32];
+    for (path, bytes) in contents(&federation.coordinator_state()) {
+        assert!(!find(&bytes, &secret) && !find(&bytes, "c".repeat(64).as_bytes()), "{}", path.display());
+    }
+    // The tags of known bytes are nowhere either: without the key they cannot be told.
+    let plain = federation.expected(&[]);
+    assert_ne!(plain["identical"][0]["id"], report["identical"][0]["id"]);
+}

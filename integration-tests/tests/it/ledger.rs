@@ -1,0 +1,151 @@
+//! What leaves a site is known before, recorded while, and provable after; and no content is in it.
+
+use std::path::{Path, PathBuf};
+
+use cognate_integration_tests::proxy::Way;
+use cognate_integration_tests::sandbox::{contents, find, names};
+use cognate_integration_tests::tree::{Files, varied};
+use cognate_integration_tests::{Dice, Federation};
+
+/// No file of a person holds this by chance.
+const CANARY: &[u8] = b"the canary of the coal mine sings at a quarter past four";
+const CANARY_NAME: &str = "ledger-test-canary.txt";
+
+fn with_canary(seed: u64) -> Files {
+    let mut dice = Dice::new(seed);
+    let mut files = varied(&mut dice, 1, 30).remove(0);
+    // Short and long, at the beginning, in the middle, in a document of nothing else.
+    files.insert(CANARY_NAME.to_owned(), CANARY.to_vec());
+    let middle = [&dice.bytes(4000)[..], CANARY, &dice.bytes(9000)].concat();
+    files.insert("middle".to_owned(), middle);
+    files.insert("often".to_owned(), CANARY.repeat(400));
+    files
+}
+
+/// Checks that no file below a folder holds the canary, as it is or in another form that a program may give it.
+#[track_caller]
+fn silent(folder: &Path) {
+    let hex = data_encoding::HEXLOWER.encode(CANARY);
+    let base64 = data_encoding::BASE64.encode(CANARY);
+    for (path, bytes) in contents(folder) {
+        for form in [CANARY, &CANARY[..20], hex.as_bytes(), &base64.as_bytes()[..60]] {
+            assert!(!find(&bytes, form), "the canary is in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_content_is_in_what_leaves_nor_in_any_state_or_log() {
+    let mut federation = Federation::new(601);
+    let trees = [with_canary(601), with_canary(602)];
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.prepare_site(name, None, files, "");
+    }
+    federation.sandbox.settle();
+    // Before the site is a member: the very bytes that would leave.
+    let out = federation.sandbox.path("would-leave/bytes");
+    std::fs::create_dir(out.parent().unwrap()).unwrap();
+    let dry = ["sync", "kb", "--dry-run", "--out", out.to_str().unwrap()];
+    federation.worker("a", &dry).expect(0);
+    assert_eq!(federation.site("a").line().connections(), 0, "nobody is connected to");
+    let would_leave = std::fs::read(&out).unwrap();
+    assert!(find(&would_leave, CANARY_NAME.as_bytes()) && would_leave.len() > 1000, "names are in it");
+    silent(out.parent().unwrap());
+    for name in ["a", "b"] {
+        federation.site(name).line().capture();
+        let token = federation.invite(name);
+        federation.enroll(name, &token).expect(0);
+    }
+    federation.start_all();
+    let report = federation.check(federation.scan(&["--min-shared-bytes", "1"]), &["--min-shared-bytes", "1"]);
+    let is_found = report["identical"].as_array().unwrap().iter().any(|set| set["documents"][0]["path"] == CANARY_NAME);
+    assert!(is_found, "what is the same at both is found all the same");
+    federation.worker("a", &["ledger", "export"]).expect(0);
+    for name in ["a", "b"] {
+        let [up, down] = federation.site(name).line().captured();
+        assert!(up.len() > 1000 && !find(&up, CANARY) && !find(&down, CANARY));
+        federation.stop(name);
+        silent(federation.site(name).state());
+    }
+    federation.stop_coordinator();
+    silent(&federation.coordinator_state());
+    silent(&federation.sandbox.path("output"));
+    silent(&federation.sandbox.path("tmp"));
+    // What the rehearsal showed is what the coordinator has: every tag of every document.
+    let segments: Vec<u8> = contents(&federation.coordinator_state()).into_values().flatten().collect();
+    assert!(find(&segments, CANARY_NAME.as_bytes()));
+}
+
+/// The files of a worker's ledger.
+fn ledger_files(state: &Path) -> Vec<PathBuf> {
+    let files = |path: PathBuf| if path.is_dir() { names(&path) } else { vec![path] };
+    let own = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("ledger");
+    names(state).into_iter().filter(own).flat_map(files).filter(|path| path.metadata().unwrap().len() > 100).collect()
+}
+
+#[test]
+fn one_flipped_bit_of_the_ledger_is_found_and_the_entry_named() {
+    let mut federation = Federation::of(603, 1, 40);
+    federation.scan(&[]).report();
+    federation.worker("a", &["ledger", "verify"]).expect(0);
+    // Held against the coordinator's count; then on its own.
+    federation.stop("a");
+    let files = ledger_files(federation.site("a").state());
+    let file = files.first().unwrap_or_else(|| panic!("no ledger in {:?}", names(federation.site("a").state())));
+    let whole = std::fs::read(file).unwrap();
+    for _ in 0..12 {
+        let mut bytes = whole.clone();
+        let place = federation.dice.below(bytes.len());
+        bytes[place] ^= 1 << federation.dice.below(8);
+        std::fs::write(file, bytes).unwrap();
+        let run = federation.worker("a", &["ledger", "verify"]);
+        let named = run.stderr.contains("entry") || run.stdout.windows(5).any(|word| word == b"entry");
+        assert!(run.code != Some(0) && named, "byte {place}: {run:?}");
+    }
+    std::fs::write(file, &whole).unwrap();
+    federation.worker("a", &["ledger", "verify"]).expect(0);
+}
+
+#[test]
+fn the_ledger_counts_what_the_coordinator_counts() {
+    let mut federation = Federation::of(604, 1, 120);
+    let line = federation.site("a").line();
+    let before = line.bytes(Way::Up);
+    federation.scan(&["--chunk-bytes", "80"]).report();
+    let up = line.bytes(Way::Up) - before;
+    let summary = federation.worker("a", &["ledger", "summary", "--format", "json"]).expect(0).json();
+    let bytes = summary["bytes"].as_u64().unwrap_or_else(|| panic!("{summary}"));
+    // All that crossed the line is what the ledger says, and what TLS and HTTP/2 put around it.
+    assert!(bytes <= up && up < bytes + bytes / 10 + 20_000, "{bytes} bytes in the ledger, {up} on the line");
+    // A state that was put back to before says something else than the coordinator.
+    federation.stop("a");
+    let files = ledger_files(federation.site("a").state());
+    let kept: Vec<(PathBuf, Vec<u8>)> = files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    federation.start("a");
+    federation.wait_attached("a");
+    std::fs::write(federation.site("a").folder().join("another"), federation.dice.bytes(30_000)).unwrap();
+    federation.sandbox.settle();
+    federation.scan(&["--chunk-bytes", "80"]).report();
+    federation.worker("a", &["ledger", "verify"]).expect(0);
+    federation.kill("a");
+    for (path, bytes) in kept {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let run = federation.worker("a", &["ledger", "verify"]);
+    assert_ne!(run.code, Some(0), "the coordinator has received more than the ledger says: {run:?}");
+}
+
+#[test]
+fn where_the_ledger_cannot_be_written_nothing_is_sent() {
+    let mut federation = Federation::of(605, 1, 30);
+    federation.stop("a");
+    for file in ledger_files(federation.site("a").state()) {
+        // A folder in its place: no user, not even root, can append to it.
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+    }
+    let before = federation.metric("cognate_received_bytes_total");
+    let run = federation.worker("a", &["run"]);
+    assert!(run.code == Some(74) || run.code == Some(1), "{run:?}");
+    assert_eq!(federation.metric("cognate_received_bytes_total"), before);
+}

@@ -1,0 +1,335 @@
+//! Starting, stopping, backing up, restoring and mending: what operators do, and what happens to machines.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cognate_integration_tests::Federation;
+use cognate_integration_tests::canonical::comparable;
+use cognate_integration_tests::proxy::{Way, Weather};
+use cognate_integration_tests::sandbox::{contents, copy, names, wait_until};
+use cognate_integration_tests::tree::varied;
+use rustix::process::Signal;
+
+/// What identifies a folder and everything in it.
+fn hash(folder: &Path) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for (path, bytes) in contents(folder) {
+        hasher.update(path.to_str().unwrap().as_bytes()).update(&[0]).update(blake3::hash(&bytes).as_bytes());
+    }
+    hasher.finalize()
+}
+
+fn change(federation: &mut Federation, name: &str, documents: usize) {
+    let folder = federation.site(name).folder().to_owned();
+    for number in 0..documents {
+        std::fs::write(folder.join(format!("changed-{number}")), federation.dice.bytes(30_000)).unwrap();
+    }
+    federation.sandbox.settle();
+}
+
+// --- Stopping
+
+#[test]
+fn daemons_stop_when_they_are_asked_and_go_on_after_it() {
+    let mut federation = Federation::new(701);
+    let trees = varied(&mut federation.dice, 2, 80);
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.add_with(name, None, files, "[policy]\nread_bytes_per_second = \"500KB\"\n");
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    // In the middle of a sync, and one site hears nothing and says nothing.
+    let scan = federation.begin_scan(&[]);
+    let line = federation.site("a").line();
+    let before = line.bytes(Way::Up);
+    wait_until("the sites are sending", || line.bytes(Way::Up) > before + 3000);
+    federation.site("b").line().set(Weather { silent_up: true, silent_down: true, ..Weather::default() });
+    let began = Instant::now();
+    federation.stop_coordinator();
+    federation.stop("a");
+    assert!(began.elapsed() < Duration::from_secs(30), "it took {:?}", began.elapsed());
+    federation.site("b").line().heal();
+    federation.site("b").line().cut();
+    federation.start_coordinator();
+    federation.start("a");
+    federation.check(scan.ended(), &[]);
+}
+
+#[test]
+fn a_second_signal_ends_a_daemon_at_once() {
+    let mut federation = Federation::of(702, 1, 20);
+    federation.scan(&[]).report();
+    // Somebody who does not answer keeps the first stop waiting.
+    federation.site("a").line().set(Weather { silent_up: true, silent_down: true, ..Weather::default() });
+    for (number, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut coordinator = federation.take_coordinator();
+        coordinator.signal(Signal::TERM);
+        wait_until("it is stopping", || federation_is_stopping(&coordinator.stderr()));
+        let began = Instant::now();
+        coordinator.signal(number);
+        let run = coordinator.ended();
+        // It may have been done before the second signal came.
+        assert!(run.code == Some(code) || run.code == Some(0), "{run:?}");
+        assert!(began.elapsed() < Duration::from_secs(2), "it took {:?}", began.elapsed());
+        federation.start_coordinator();
+    }
+    federation.site("a").line().heal();
+    federation.site("a").line().cut();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+fn federation_is_stopping(log: &str) -> bool {
+    ["stopping", "draining", "stop", "drain"].iter().any(|word| log.contains(word))
+}
+
+#[test]
+fn health_tells_who_serves_and_who_does_not() {
+    let mut federation = Federation::of(703, 1, 10);
+    let config = federation.coordinator_config();
+    let asked = ["coordinator", "health", "--config", config.to_str().unwrap()];
+    federation.sandbox.cognate(asked).expect(0);
+    assert_eq!((federation.http("/livez").0, federation.http("/readyz").0), (200, 200));
+    let (status, metrics) = federation.http("/metrics");
+    assert!(status == 200 && metrics.contains("cognate_build_info"), "{metrics}");
+    assert!(!metrics.contains("/kb") && !metrics.contains("changed-"), "neither paths nor documents: {metrics}");
+    federation.worker("a", &["health"]).expect(0);
+    assert!(federation.worker("a", &["status"]).expect(0).text().contains("kb"));
+    federation.stop("a");
+    assert_ne!(federation.worker("a", &["health"]).code, Some(0));
+    federation.stop_coordinator();
+    assert_ne!(federation.sandbox.cognate(asked).code, Some(0));
+}
+
+// --- Configuration
+
+#[test]
+fn a_configuration_that_makes_no_sense_is_refused_by_key_and_place() {
+    let federation = Federation::prepared(704);
+    let file = federation.coordinator_config();
+    let good = std::fs::read_to_string(&file).unwrap();
+    for (more, key) in
+        [("lisen = \"x\"\n", "lisen"), ("threads = \"many\"\n", "threads"), ("drain = \"soon\"\n", "drain")]
+    {
+        let bad = good.replace("drain = \"10s\"\n", "");
+        std::fs::write(&file, format!("{bad}{more}")).unwrap();
+        let refused = federation.sandbox.cognate(["coordinator", "run", "--config", file.to_str().unwrap()]).refusal(2);
+        assert!(refused.contains(key) && refused.contains(file.to_str().unwrap()), "{refused}");
+    }
+    std::fs::write(&file, &good).unwrap();
+    // The environment goes before the file, and a wrong value there is called by its origin.
+    let mut command = std::process::Command::new(cognate_integration_tests::binary::cognate());
+    command.args(["coordinator", "run", "--print-config", "--config", file.to_str().unwrap()]);
+    let shown = command.env("COGNATE_DRAIN", "7s").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.lines().any(|line| line.starts_with("drain = \"7s\"") && line.contains("environment")), "{shown}");
+    let refused = command.env("COGNATE_THREADS", "many").output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && told.contains("environment") && told.contains("threads"), "{told}");
+}
+
+#[test]
+fn a_state_that_was_never_made_or_cannot_be_written_is_told_before_anything_is_served() {
+    let federation = Federation::prepared(705);
+    let file = federation.coordinator_config();
+    let run = federation.sandbox.cognate(["coordinator", "run", "--config", file.to_str().unwrap()]);
+    assert!(run.code != Some(0) && run.stderr.contains("init"), "{run:?}");
+    // Not even root can make a folder below a file.
+    std::fs::write(federation.sandbox.path("file"), "").unwrap();
+    let config = std::fs::read_to_string(&file).unwrap();
+    let config = config.replace(
+        federation.coordinator_state().to_str().unwrap(),
+        &format!("{}/state", federation.sandbox.path("file").display()),
+    );
+    std::fs::write(&file, config).unwrap();
+    let refused = federation.sandbox.cognate(["coordinator", "init", "--config", file.to_str().unwrap()]).refusal(74);
+    assert!(refused.contains("file/state"), "{refused}");
+}
+
+// --- Versions
+
+/// Every file of a state that says which version wrote it, with another version in it.
+fn newer(state: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    contents(state)
+        .into_iter()
+        .filter_map(|(path, bytes)| {
+            let magic = bytes.windows(2).take(32).position(|two| two == b" 1")?;
+            let is_magic = bytes.starts_with(b"cognate") && bytes.get(magic + 2) == Some(&b'\n');
+            is_magic.then(|| {
+                let mut newer = bytes.clone();
+                newer[magic + 1] = b'9';
+                (state.join(path), newer)
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn a_state_of_a_newer_version_is_refused_and_not_touched() {
+    let mut federation = Federation::of(706, 1, 20);
+    federation.scan(&[]).report();
+    federation.stop("a");
+    federation.stop_coordinator();
+    let config = federation.coordinator_config();
+    let mut tried = 0;
+    for (state, coordinator) in
+        [(federation.coordinator_state(), true), (federation.site("a").state().to_owned(), false)]
+    {
+        for (path, bytes) in newer(&state) {
+            let kept = std::fs::read(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            let before = hash(&state);
+            let run = if coordinator {
+                federation.sandbox.cognate(["coordinator", "run", "--config", config.to_str().unwrap()])
+            } else {
+                federation.worker("a", &["run"])
+            };
+            assert_eq!(run.code, Some(15), "{}: {run:?}", path.display());
+            assert_eq!(hash(&state), before, "{}", path.display());
+            std::fs::write(&path, kept).unwrap();
+            tried += 1;
+        }
+    }
+    assert!(tried >= 2, "both sides say which version wrote their state");
+}
+
+// --- Backup, restore, rebuild
+
+#[test]
+fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
+    let mut federation = Federation::new(707);
+    let trees = varied(&mut federation.dice, 2, 80);
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.add_with(name, None, files, "[policy]\nread_bytes_per_second = \"700KB\"\n");
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--chunk-bytes", "700"]).report();
+    let scan = federation.begin_scan(&[]);
+    let line = federation.site("a").line();
+    let before = line.bytes(Way::Up);
+    wait_until("the sites are sending", || line.bytes(Way::Up) > before + 3000);
+    let (config, backup) = (federation.coordinator_config(), federation.sandbox.path("backup"));
+    let (config, folder) = (config.to_str().unwrap(), backup.to_str().unwrap());
+    federation.sandbox.cognate(["coordinator", "backup", folder, "--include-ca", "--config", config]).expect(0);
+    let digest = federation.check(scan.ended(), &[])["scan"]["digest"].clone();
+    // Everything is lost; what was backed up is brought back.
+    federation.kill_coordinator();
+    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    federation.sandbox.cognate(["coordinator", "restore", folder, "--config", config]).expect(0);
+    federation.sandbox.cognate(["coordinator", "check", "--read-data", "--config", config]).expect(0);
+    federation.start_coordinator();
+    federation.wait_attached("a");
+    federation.wait_attached("b");
+    let report = federation.check(federation.scan(&[]), &[]);
+    assert_eq!(report["scan"]["digest"], digest);
+    // The first administrator's credential is of the same authority: it was not lost with the state.
+    for name in ["a", "b"] {
+        federation.worker(name, &["ledger", "verify"]);
+    }
+}
+
+#[test]
+fn a_backup_holds_no_private_key_unless_it_is_asked_for() {
+    let federation = Federation::of(708, 1, 10);
+    let config = federation.coordinator_config();
+    let backup = |name: &str, more: &[&str]| {
+        let folder = federation.sandbox.path(name);
+        let args = ["coordinator", "backup", folder.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        federation.sandbox.cognate(args.iter().chain(more)).expect(0);
+        contents(&folder).into_values().any(|bytes| cognate_integration_tests::sandbox::find(&bytes, b"PRIVATE KEY"))
+    };
+    assert!(!backup("without", &[]));
+    assert!(backup("with", &["--include-ca"]));
+}
+
+#[test]
+fn an_older_state_that_is_put_back_costs_sending_again_and_nothing_else() {
+    let mut federation = Federation::of(709, 2, 60);
+    federation.check(federation.scan(&[]), &[]);
+    federation.stop_coordinator();
+    let (state, old) = (federation.coordinator_state(), federation.sandbox.path("old"));
+    copy(&state, &old);
+    federation.start_coordinator();
+    federation.restart_all();
+    change(&mut federation, "a", 5);
+    federation.check(federation.scan(&[]), &[]);
+    change(&mut federation, "b", 5);
+    federation.check(federation.scan(&[]), &[]);
+    federation.kill_coordinator();
+    std::fs::remove_dir_all(&state).unwrap();
+    copy(&old, &state);
+    federation.start_coordinator();
+    federation.restart_all();
+    federation.check(federation.scan(&[]), &[]);
+    change(&mut federation, "a", 7);
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_worker_that_lost_all_but_its_name_begins_anew() {
+    let mut federation = Federation::of(710, 2, 60);
+    let first = federation.check(federation.scan(&[]), &[]);
+    federation.stop("a");
+    let state = federation.site("a").state().to_owned();
+    let is_identity = |path: &Path| {
+        path.is_file() && cognate_integration_tests::sandbox::find(&std::fs::read(path).unwrap(), b"PRIVATE KEY")
+    };
+    let mut kept = 0;
+    for path in names(&state) {
+        if is_identity(&path) || path.file_name().unwrap().to_str().unwrap().contains("identity") {
+            kept += 1;
+        } else if path.is_dir() {
+            std::fs::remove_dir_all(&path).unwrap();
+        } else {
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+    assert!(kept > 0, "the certificate was found");
+    // Until it has sent everything anew, what it sent before stands.
+    let before = federation.scan(&["--no-sync"]);
+    assert_eq!(comparable(&before.report()), comparable(&first));
+    federation.start("a");
+    federation.wait_attached("a");
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn the_store_is_made_anew_from_what_it_is_a_view_of() {
+    let mut federation = Federation::of(711, 2, 60);
+    let report = federation.check(federation.scan(&[]), &[]);
+    federation.stop_coordinator();
+    let (state, config) = (federation.coordinator_state(), federation.coordinator_config());
+    std::fs::remove_dir_all(state.join("store")).unwrap();
+    federation.sandbox.cognate(["coordinator", "rebuild", "--config", config.to_str().unwrap()]).expect(0);
+    federation.start_coordinator();
+    federation.restart_all();
+    let again = federation.check(federation.scan(&[]), &[]);
+    assert_eq!(again["scan"]["run"]["sites"][0]["read_documents"], 0);
+    // The report of before is still there.
+    let id = report["scan"]["id"].as_str().unwrap();
+    let shown = federation.operate(&["report", id, "--format", "json"]).report();
+    assert_eq!(shown, report);
+}
+
+#[test]
+fn a_site_that_is_forgotten_leaves_nothing_behind() {
+    let mut federation = Federation::of(712, 2, 40);
+    let name = "the name of a document that only one site has.txt";
+    std::fs::write(federation.site("a").folder().join(name), "some words").unwrap();
+    federation.sandbox.settle();
+    federation.scan(&[]).report();
+    let holds_name = |federation: &Federation| {
+        let all = contents(&federation.coordinator_state());
+        all.into_iter().find(|(_, bytes)| cognate_integration_tests::sandbox::find(bytes, name.as_bytes()))
+    };
+    assert!(holds_name(&federation).is_some());
+    federation.stop("a");
+    let told = federation.operate(&["site", "forget", "a", "--yes"]).expect(0);
+    assert!(told.text().contains("document"), "{told:?}");
+    federation.stop_coordinator();
+    let left = holds_name(&federation).map(|(path, _)| path);
+    assert_eq!(left, None, "the name is still there");
+    federation.start_coordinator();
+    federation.wait_attached("b");
+    assert!(federation.member("a").is_null());
+}
