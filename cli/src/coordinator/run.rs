@@ -221,12 +221,13 @@ impl Settings {
             "" => Ok(None),
             text => duration(key, text).map(Some),
         };
-        let log_level = match file.log_level.as_str() {
-            "" => None,
-            level => Some(<trace::LogLevel as clap::ValueEnum>::from_str(level, true).map_err(|_| {
-                wrong("log_level", format!("`{level}` is not off, error, warn, info, debug or trace"))
-            })?),
-        };
+        let log_level =
+            match file.log_level.as_str() {
+                "" => None,
+                level => Some(<trace::LogLevel as clap::ValueEnum>::from_str(level, true).map_err(|_| {
+                    wrong("log_level", format!("`{level}` is not off, error, warn, info, debug or trace"))
+                })?),
+            };
         let memory_budget_bytes = size("memory_budget", &file.memory_budget)?;
         if memory_budget_bytes < 32 << 20 {
             return Err(wrong("memory_budget", "it must be at least 32MiB".to_owned()));
