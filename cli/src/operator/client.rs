@@ -102,20 +102,31 @@ impl Operator {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let until = Instant::now() + patience;
-        let mut wait = WAIT;
-        loop {
-            let status = match call(self.client()).await {
-                Ok(response) => return Ok(response.into_inner()),
-                Err(status) => status,
-            };
-            if !is_passing(&status) || Instant::now() + wait > until {
-                return Err(refusal(&status));
-            }
-            tracing::debug!(%status, ?wait, "trying again");
-            tokio::time::sleep(wait).await;
-            wait = wait.mul_f64(WAIT_GROWS).min(WAIT_MAX);
+        patiently(patience, || call(self.client())).await.map_err(|status| refusal(&status))
+    }
+}
+
+/// Makes a call, and makes it again while the coordinator does not answer, until `patience` is over.
+///
+/// # Errors
+/// What was answered last.
+pub(crate) async fn patiently<T, F>(patience: Duration, call: impl Fn() -> F) -> Result<T, Status>
+where
+    F: Future<Output = Result<Response<T>, Status>>,
+{
+    let until = Instant::now() + patience;
+    let mut wait = WAIT;
+    loop {
+        let status = match call().await {
+            Ok(response) => return Ok(response.into_inner()),
+            Err(status) => status,
+        };
+        if !is_passing(&status) || Instant::now() + wait > until {
+            return Err(status);
         }
+        tracing::debug!(%status, ?wait, "trying again");
+        tokio::time::sleep(wait).await;
+        wait = wait.mul_f64(WAIT_GROWS).min(WAIT_MAX);
     }
 }
 
@@ -186,7 +197,116 @@ async fn renew(file: &mut OperatorFile, channel: Channel) -> anyhow::Result<()> 
     }
     let key = PrivateKey::generate()?;
     let request = RenewRequest { signing_request: key.signing_request()? };
-    let answer = tokio::time::timeout(PATIENCE, EnrolmentClient::new(channel).renew(request)).await;
-    let answer = answer.context("no answer")?.map_err(|status| refusal(&status))?.into_inner();
+    let renewing = patiently(PATIENCE, || {
+        let (mut client, request) = (EnrolmentClient::new(channel.clone()), request.clone());
+        async move { client.renew(request).await }
+    });
+    let answer =
+        tokio::time::timeout(PATIENCE, renewing).await.context("no answer")?.map_err(|status| refusal(&status))?;
     file.replace(Credential::new(answer.ca_certificate, answer.certificate, key)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use cognate_coordinator::{
+        AnalysisLimits, Authority, Coordinator, CoordinatorConfig, KeepFor, Listener, OperatorSettings, Tls,
+    };
+    use cognate_proto::v1::{ListMembersRequest, MemberKind};
+
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "TLS at the other end reads this clock as well")]
+    fn today() -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn weeks_ago() -> SystemTime {
+        today() - Duration::from_secs(25 * 24 * 3600)
+    }
+
+    fn months_ago() -> SystemTime {
+        today() - Duration::from_secs(40 * 24 * 3600)
+    }
+
+    /// A federation that was begun at this time, and its first administrator's file.
+    fn begun(state: &Path, clock: fn() -> SystemTime) -> PathBuf {
+        let path = state.join("operator.toml");
+        let write = |_: &str, credential: &Credential| {
+            OperatorFile::write(&path, &["127.0.0.1:0".to_owned()], credential)
+                .map_err(|error| std::io::Error::other(error.to_string()))
+        };
+        cognate_coordinator::init(state, clock, false, write).unwrap();
+        path
+    }
+
+    /// Serves the federation; it says its port in its state.
+    async fn serve(state: &Path) {
+        let config = CoordinatorConfig {
+            state_dir: state.to_owned(),
+            durable: true,
+            clock: today,
+            disk_reserve_bytes: 0,
+            site_quota_bytes: None,
+        };
+        // The threads of a store that was just closed may hold it a moment longer.
+        let coordinator = loop {
+            match Coordinator::open(&config) {
+                Err(cognate_coordinator::Error::Locked { .. }) => tokio::task::yield_now().await,
+                opened => break Arc::new(opened.unwrap()),
+            }
+        };
+        let authority = Arc::new(Authority::open(state, today).unwrap());
+        let tls = Arc::new(Tls::new(authority, &["127.0.0.1".to_owned()]).unwrap());
+        let listener = Listener::bind("127.0.0.1:0", tls, coordinator.refusals()).await.unwrap();
+        std::fs::write(state.join("serving.toml"), format!("listen = \"{}\"\n", listener.local_addr().unwrap()))
+            .unwrap();
+        let settings = OperatorSettings {
+            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+            addresses: vec!["127.0.0.1:1".to_owned()],
+            keep: KeepFor::default(),
+        };
+        tokio::spawn(async move {
+            coordinator.serve_federation(settings, listener.incoming(), std::future::pending(), PATIENCE).await
+        });
+    }
+
+    async fn members(operator: &Operator) -> anyhow::Result<usize> {
+        let request = ListMembersRequest { kind: MemberKind::Operator.into() };
+        Ok(operator.call(|mut client| async move { client.list_members(request).await }).await?.members.len())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_certificate_is_renewed_by_whichever_command_comes_after_two_thirds_of_its_life() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = begun(folder.path(), weeks_ago);
+        serve(folder.path()).await;
+        let arg = OperatorArg { operator: Some(path.clone()) };
+        let before = OperatorFile::read(&path).unwrap().credential;
+        // Two at the same time: one of them renews, both come through.
+        let (a, b) = tokio::join!(Operator::open(&arg), Operator::open(&arg));
+        assert_eq!((members(&a.unwrap()).await.unwrap(), members(&b.unwrap()).await.unwrap()), (1, 1));
+        let after = OperatorFile::read(&path).unwrap();
+        assert_ne!(after.credential.key.key_hash(), before.key.key_hash());
+        assert!(after.credential.info().unwrap().not_after > before.info().unwrap().not_after);
+        // The next command has nothing to renew.
+        assert_eq!(members(&Operator::open(&arg).await.unwrap()).await.unwrap(), 1);
+        assert_eq!(OperatorFile::read(&path).unwrap().credential.certificate, after.credential.certificate);
+    }
+
+    #[tokio::test]
+    async fn who_comes_too_late_or_without_a_file_is_told_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = begun(folder.path(), months_ago);
+        std::fs::write(folder.path().join("serving.toml"), "listen = \"127.0.0.1:1\"\n").unwrap();
+        let error = Operator::open(&OperatorArg { operator: Some(path) }).await.unwrap_err();
+        assert!(error.to_string().contains("--new-administrator"), "{error}");
+        assert_eq!(crate::exit::of(&error), Exit::Authentication);
+        let error = Operator::open(&OperatorArg { operator: None }).await.unwrap_err();
+        assert!(error.to_string().contains("COGNATE_OPERATOR"), "{error}");
+        assert_eq!(crate::exit::of(&error), Exit::Usage);
+    }
 }

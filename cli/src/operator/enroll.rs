@@ -12,7 +12,7 @@ use cognate_proto::v1::enrolment_client::EnrolmentClient;
 use data_encoding::HEXLOWER;
 use zeroize::Zeroizing;
 
-use super::client::{block_on, is_passing, now, refusal};
+use super::client::{PATIENCE, block_on, is_passing, now, patiently, refusal};
 use super::file::OperatorFile;
 use crate::exit::{Exit, coded, usage};
 
@@ -58,8 +58,13 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
         software: concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned(),
     };
     let answer = block_on(async {
-        let answer = EnrolmentClient::new(dial.channel()).enroll(request).await;
-        answer.map_err(|status| {
+        let channel = dial.channel();
+        // An answer that was lost is given again: the key is the same.
+        let answer = patiently(PATIENCE, || {
+            let (mut client, request) = (EnrolmentClient::new(channel.clone()), request.clone());
+            async move { client.enroll(request).await }
+        });
+        answer.await.map_err(|status| {
             if is_new && !is_passing(&status) {
                 // Nobody knows this key.
                 let _ = std::fs::remove_file(&pending);
@@ -70,7 +75,6 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
             refusal(&status)
         })
     })?;
-    let answer = answer.into_inner();
     let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;
     OperatorFile::write(&args.output, &invitation.addresses, &credential)?;
     // Only now is the key in a place of its own.
