@@ -15,9 +15,9 @@ mod runs;
 mod space;
 mod writer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use cognate_fingerprint::{Key, Method};
@@ -55,13 +55,24 @@ pub(crate) struct Indexes {
     config: IndexesConfig,
     /// Sealed indexes that are in memory because they were just written: a scan need not read them again.
     loaded: Mutex<HashMap<IndexId, Arc<Index>>>,
-    busy: Mutex<HashSet<SlotKey>>,
+    busy: Mutex<HashMap<SlotKey, Busy>>,
+    /// Told when something is not busy any more.
+    released: Condvar,
     /// What syncs told beside indexes that were being written at that moment: the next to write takes it along.
     told: Mutex<HashMap<SlotKey, SyncSummary>>,
     /// Indexes that were put together anew under another number.
     compacted: Mutex<HashMap<IndexId, IndexId>>,
     /// Held while a slot gets another index, and while what no slot refers to is removed.
     switching: Mutex<()>,
+}
+
+/// Why an index is busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Busy {
+    /// A site pushes it.
+    Writing,
+    /// It is put together anew, or something is noted in it: whoever wants to push waits.
+    Tidying,
 }
 
 /// A sealed index, as a scan sees it.
@@ -81,6 +92,7 @@ impl Indexes {
             config,
             loaded: Mutex::default(),
             busy: Mutex::default(),
+            released: Condvar::new(),
             told: Mutex::default(),
             compacted: Mutex::default(),
             switching: Mutex::default(),
@@ -149,11 +161,11 @@ impl Indexes {
         let lease = {
             // Under one lock, so that whoever writes now either is told in time or has let go.
             let mut busy = lock(&self.busy);
-            if busy.contains(&key) {
+            if busy.contains_key(&key) {
                 lock(&self.told).insert(key, summary);
                 return Ok(());
             }
-            busy.insert(key.clone());
+            busy.insert(key.clone(), Busy::Tidying);
             Lease { indexes: Arc::clone(self), key }
         };
         let id = self.present(id);
@@ -215,12 +227,30 @@ impl Indexes {
         IndexWriter::open(lease, id, row)
     }
 
-    /// Takes the right to write an index.
+    /// Takes the right to write an index, after this side has done with it. Blocks for as long as that takes.
     fn lease(self: &Arc<Indexes>, key: SlotKey) -> Result<Lease, Error> {
-        if !lock(&self.busy).insert(key.clone()) {
-            return Err(Error::Busy(format!("{}/{} is being pushed already", key.site, key.repository)));
+        let mut busy = lock(&self.busy);
+        loop {
+            match busy.get(&key) {
+                None => break,
+                Some(Busy::Writing) => {
+                    return Err(Error::Busy(format!("{}/{} is being pushed already", key.site, key.repository)));
+                }
+                Some(Busy::Tidying) => busy = self.released.wait(busy).expect("no critical section panics"),
+            }
         }
+        busy.insert(key.clone(), Busy::Writing);
         Ok(Lease { indexes: Arc::clone(self), key })
+    }
+
+    /// The same for what can be put off.
+    fn lease_to_tidy(self: &Arc<Indexes>, key: &SlotKey) -> Option<Lease> {
+        let mut busy = lock(&self.busy);
+        if busy.contains_key(key) {
+            return None;
+        }
+        busy.insert(key.clone(), Busy::Tidying);
+        Some(Lease { indexes: Arc::clone(self), key: key.clone() })
     }
 
     /// Which index a push under this epoch goes to: the one that is there, or a new one beside it.
@@ -311,6 +341,7 @@ struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         lock(&self.indexes.busy).remove(&self.key);
+        self.indexes.released.notify_all();
     }
 }
 

@@ -28,7 +28,7 @@ impl Indexes {
             let removable = match self.store.index(id)? {
                 None => true,
                 Some(row) => {
-                    let written = row.key().is_some_and(|key| busy.contains(&key));
+                    let written = row.key().is_some_and(|key| busy.contains_key(&key));
                     !written && row.runs.iter().all(|run| run.number != number) && !in_use.holds(&row)
                 }
             };
@@ -78,7 +78,7 @@ impl Indexes {
                 scanned.extend(scan.frozen.into_iter().map(|frozen| (frozen.site, frozen.repository)));
             }
         }
-        Ok(InUse { scanned, busy: lock(&self.busy).clone() })
+        Ok(InUse { scanned, busy: lock(&self.busy).keys().cloned().collect() })
     }
 
     fn run_files(&self) -> Result<Vec<(IndexId, u64, PathBuf)>, Error> {

@@ -44,10 +44,7 @@ impl Indexes {
         if !row.is_worn() {
             return Ok(false);
         }
-        let lease = match self.lease(key.clone()) {
-            Err(Error::Busy(_)) => return Ok(false),
-            lease => lease?,
-        };
+        let Some(lease) = self.lease_to_tidy(key) else { return Ok(false) };
         self.store.check_alive()?;
         let row = self.row(old)?;
         if row.committed_sequence != row.sealed_sequence {
@@ -74,9 +71,9 @@ impl Indexes {
         drop(lease);
         let (before_bytes, after_bytes) = (row.segment_bytes, compacted.segment_bytes);
         tracing::info!(site = %key.site, repository = %key.repository, before_bytes, after_bytes, "a segment was put together anew");
-        if let Some(told) = lock(&self.told).remove(key) {
-            self.put_summary(id, &told)?;
-        }
+        // Taken out in a statement of its own: the lock must not be held while it is put elsewhere.
+        let told = lock(&self.told).remove(key);
+        told.map_or(Ok(()), |told| self.put_summary(id, &told))?;
         Ok(true)
     }
 

@@ -51,7 +51,7 @@ impl Indexes {
     /// Removes the indexes of one repository under one method, unless they are being written or a scan over the repository
     /// has not ended. Answers how many there were.
     pub(crate) fn drop_slot(self: &Arc<Indexes>, key: &SlotKey) -> Result<u64, Error> {
-        let Ok(lease) = self.lease(key.clone()) else { return Ok(0) };
+        let Some(lease) = self.lease_to_tidy(key) else { return Ok(0) };
         let slot = self.store.slot(key)?;
         let switching = lock(&self.switching);
         self.store.remove_slot(key)?;

@@ -74,8 +74,13 @@ impl Site {
         SlotKey { site, repository, method_id: MethodId([1; 16]) }
     }
 
-    /// Brings the index level with the tree, a batch for every few documents.
     pub(super) fn sync(&mut self, indexes: &std::sync::Arc<Indexes>) {
+        self.push(indexes);
+        indexes.tidy(&self.key());
+    }
+
+    /// Brings the index level with the tree, a batch for every few documents.
+    fn push(&mut self, indexes: &std::sync::Arc<Indexes>) {
         let mut writer = indexes.writer(self.key(), self.epoch, &method()).unwrap();
         if (writer.committed_sequence(), writer.root()) != (self.sequence, self.root) {
             drop(writer);
@@ -109,7 +114,6 @@ impl Site {
             }
         }
         writer.seal(self.sequence, &self.root.to_bytes()).unwrap();
-        indexes.tidy(&self.key());
     }
 
     /// Begins the index anew, as a worker does whose coordinator has lost something.
@@ -117,7 +121,7 @@ impl Site {
         let tree = std::mem::take(&mut self.tree);
         let name = self.name.to_string();
         *self = Site { tree, epoch: self.epoch + 1, restarts: self.restarts + 1, ..Site::new(&name, 0) };
-        self.sync(indexes);
+        self.push(indexes);
     }
 
     /// Changes, adds and removes documents.
@@ -234,6 +238,41 @@ fn what_a_sync_tells_after_its_segment_was_put_together_anew_goes_to_the_new_one
     let skipped = vec![v1::SkippedCount { reason: 2, entries: 9 }];
     let summary = v1::SyncSummary { skipped, ..v1::SyncSummary::default() };
     fixture.indexes.put_summary(first, &summary).unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.indexes.summary(now).unwrap(), summary);
+}
+
+#[test]
+fn what_a_sync_tells_while_its_segment_is_put_together_anew_is_taken_along_and_pushes_wait() {
+    let fixture = Fixture::fast();
+    let mut site = Site::new("a", 300);
+    site.sync(&fixture.indexes);
+    let id = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
+    for day in 1..=40 {
+        site.live_a_day(day);
+        site.push(&fixture.indexes);
+    }
+    assert_eq!(fixture.indexes.sealed(&site.key()).unwrap().unwrap().id, id);
+    // Told while somebody pushes: whoever takes the index next takes it along.
+    let skipped = vec![v1::SkippedCount { reason: 2, entries: 9 }];
+    let summary = v1::SyncSummary { skipped, ..v1::SyncSummary::default() };
+    let writer = fixture.indexes.writer(site.key(), 1, &method()).unwrap();
+    fixture.indexes.put_summary(id, &summary).unwrap();
+    drop(writer);
+    std::thread::scope(|scope| {
+        let tidying = scope.spawn(|| fixture.indexes.compact(&site.key()).unwrap());
+        // Before, during or after: a push is never refused because of it.
+        for _ in 0..50 {
+            match fixture.indexes.writer(site.key(), 1, &method()) {
+                Ok(writer) => assert_eq!(writer.committed_sequence(), site.sequence),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let _ = tidying.join().unwrap();
+    });
+    fixture.indexes.compact(&site.key()).unwrap();
+    let now = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
+    assert_ne!(now, id);
     assert_eq!(fixture.restart().indexes.summary(now).unwrap(), summary);
 }
 
