@@ -225,6 +225,11 @@ impl Error {
         }
     }
 
+    /// Whether a scan failed for this reason because its sites fingerprint differently.
+    pub fn is_mismatch(failure: &str) -> bool {
+        failure.contains("fingerprint differently") || failure.contains("a known text becomes different things")
+    }
+
     /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use cognate_coordinator::report::Report;
-use cognate_coordinator::{AnalysisPhase, RepositoryProgress, ScanProgress};
+use cognate_coordinator::{AnalysisPhase, Error, RepositoryProgress, ScanProgress};
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1::{self, ScanState, ScanStatus};
 
 use super::{find, show, spec};
-use crate::exit::Exit;
+use crate::exit::{Exit, coded};
 use crate::operator::client::{Operator, OperatorArg, is_passing, refusal};
 use crate::operator::members::{TableFormat, print};
 use crate::progress::Bars;
@@ -128,7 +128,10 @@ pub(super) async fn report_of(
     match state.status() {
         ScanStatus::Complete | ScanStatus::Partial => fetch(operator, id, stop).await,
         ScanStatus::Cancelled => Err(anyhow!("scan {id} was cancelled")),
-        _ => Err(anyhow!("scan {id} failed: {}", one_line(&state.failure))),
+        _ => {
+            let exit = if Error::is_mismatch(&state.failure) { Exit::KeyMismatch } else { Exit::Failed };
+            Err(coded(exit, format!("scan {id} failed: {}", one_line(&state.failure))))
+        }
     }
 }
 
