@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::store::ScanRow;
 
 const MAGIC: &[u8] = b"cognate journal 1\n";
+const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 4 + 32 + 8;
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
@@ -220,7 +221,10 @@ pub(crate) fn read(
     }
     reader.read_exact(&mut magic).map_err(state)?;
     if magic != MAGIC {
-        return Err(damaged(path, 0, "it is not a journal of this version"));
+        return Err(match version(&magic) {
+            Some(found) if found > VERSION => Error::Newer { path: path.to_owned(), found, known: VERSION },
+            _ => damaged(path, 0, "it is not a journal"),
+        });
     }
     let mut at = START;
     while at.end < length {
@@ -286,6 +290,11 @@ fn checksum(header: &[u8]) -> [u8; 8] {
     let mut sum = [0; 8];
     sum.copy_from_slice(&blake3::hash(header).as_bytes()[..8]);
     sum
+}
+
+/// Which version wrote a journal, by its first line.
+fn version(magic: &[u8]) -> Option<u32> {
+    std::str::from_utf8(magic).ok()?.strip_prefix("cognate journal ")?.trim_end().parse().ok()
 }
 
 fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {

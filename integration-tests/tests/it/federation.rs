@@ -138,8 +138,8 @@ fn a_repository_that_is_not_offered_is_refused_by_name() {
     let launch = |repositories| {
         federation.operate(&["scan", "launch", "--repositories", repositories, "--yes", "--wait", "--format", "json"])
     };
-    assert!(launch("a/none").refusal(1).contains("none"));
-    assert!(launch("nobody/kb").refusal(1).contains("nobody"));
+    assert!(launch("a/none").expect(2).stderr.contains("`a` offers no `none`"));
+    assert!(launch("nobody/kb").expect(1).stderr.contains("nobody"));
     // Without a terminal nobody can be asked.
     federation.operate(&["scan", "launch", "--repositories", "a/kb"]).refusal(2);
 }
