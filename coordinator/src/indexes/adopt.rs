@@ -88,6 +88,11 @@ impl Indexes {
             Err(error) => return Err(error),
         };
         if row.committed_sequence == 0 {
+            let length = std::fs::metadata(path).map_err(Error::state(path))?.len();
+            if length > row.segment_bytes && self.store.index(id)?.is_none() {
+                // Nobody knows whether any of it was ever acknowledged.
+                self.set_aside(path)?;
+            }
             self.store.remove_index(id)?;
             remove_if_there(path)?;
             return Ok(false);
@@ -133,6 +138,10 @@ impl Indexes {
                     break;
                 }
             }
+        }
+        if replay.index.sequence() > 0 && replay.is_compacted() && !row.sealed {
+            // It was whole when it got its name: without its seal, what was put together is not all there.
+            return Err(corrupt(&format!("a record does not match its checksum at byte {}", reader.at())));
         }
         row.segment_bytes = reader.at();
         row.live_bytes = row.segment_bytes;

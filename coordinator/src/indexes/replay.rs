@@ -14,6 +14,7 @@ use crate::segment::{BaseRecord, Kind, Record, SealRecord};
 pub(crate) struct Replay {
     path: PathBuf,
     chunk_bytes_max: u32,
+    compacted: bool,
     pub(crate) index: Index,
     /// The last seal, and after which batch it stands.
     pub(crate) seal: Option<(u64, SealRecord)>,
@@ -21,7 +22,12 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn new(path: &Path, chunk_bytes_max: u32) -> Replay {
-        Replay { path: path.to_owned(), chunk_bytes_max, index: Index::default(), seal: None }
+        Replay { path: path.to_owned(), chunk_bytes_max, compacted: false, index: Index::default(), seal: None }
+    }
+
+    /// Whether the segment was put together anew.
+    pub(crate) fn is_compacted(&self) -> bool {
+        self.compacted
     }
 
     /// Takes in the next record. Each posting is handed to `posting` with its content's ordinal.
@@ -40,6 +46,7 @@ impl Replay {
             Kind::Base => {
                 let base = BaseRecord::decode(record.body.as_slice());
                 let base = base.map_err(|_| self.wrong(record, "a record cannot be read"))?;
+                self.compacted = true;
                 self.index = Index::after(record.sequence, &base).map_err(|detail| self.wrong(record, detail))?;
             }
             Kind::Kept => {

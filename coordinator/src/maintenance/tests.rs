@@ -243,6 +243,31 @@ fn what_a_sync_tells_after_its_segment_was_put_together_anew_goes_to_the_new_one
 }
 
 #[test]
+fn a_compacted_segment_that_is_damaged_before_its_seal_is_set_aside_when_the_store_is_made_anew() {
+    let fixture = Fixture::fast();
+    let mut site = Site::new("a", 300);
+    site.sync(&fixture.indexes);
+    for day in 1..=40 {
+        site.live_a_day(day);
+        site.push(&fixture.indexes);
+    }
+    assert!(fixture.indexes.compact(&site.key()).unwrap());
+    let id = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
+    let folder = fixture.close();
+    let path = folder.path().join(format!("indexes/{}.seg", id.0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    std::fs::remove_dir_all(folder.path().join("store")).unwrap();
+    let fixture = Fixture::at(folder, false);
+    assert!(path.with_extension("damaged").exists() && fixture.indexes.all().unwrap().is_empty());
+    site.sync(&fixture.indexes);
+    assert_eq!(site.restarts, 1);
+    assert!(fixture.indexes.sealed(&site.key()).unwrap().is_some());
+}
+
+#[test]
 fn what_a_sync_tells_while_its_segment_is_put_together_anew_is_taken_along_and_pushes_wait() {
     let fixture = Fixture::fast();
     let mut site = Site::new("a", 300);
