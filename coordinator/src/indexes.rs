@@ -58,7 +58,8 @@ pub(crate) struct Indexes {
     busy: Mutex<HashMap<SlotKey, Busy>>,
     /// Told when something is not busy any more.
     released: Condvar,
-    /// What syncs told beside indexes that were being written at that moment: the next to write takes it along.
+    /// What syncs told beside indexes that were being written at that moment: a seal takes it along, or else whoever ends
+    /// that.
     told: Mutex<HashMap<SlotKey, SyncSummary>>,
     /// Indexes that were put together anew under another number.
     compacted: Mutex<HashMap<IndexId, IndexId>>,
@@ -183,6 +184,11 @@ impl Indexes {
             row.segment_bytes = self.store.watched(segment.commit())?;
         }
         self.store.watched(self.store.put_index(id, &row))
+    }
+
+    fn put_told(self: &Arc<Indexes>, key: &SlotKey, told: &SyncSummary) -> Result<(), Error> {
+        let sealed = self.sealed(key)?;
+        sealed.map_or(Ok(()), |sealed| self.put_summary(sealed.id, told))
     }
 
     /// The number under which an index is now.
@@ -342,6 +348,14 @@ impl Drop for Lease {
     fn drop(&mut self) {
         lock(&self.indexes.busy).remove(&self.key);
         self.indexes.released.notify_all();
+        // Whatever was told until then, and not taken along by a seal. Taken out in a statement of its own: the lock must not
+        // be held while it is put elsewhere.
+        let told = lock(&self.indexes.told).remove(&self.key);
+        if let Some(told) = told
+            && let Err(error) = self.indexes.put_told(&self.key, &told)
+        {
+            tracing::warn!(%error, "what a sync told cannot be kept");
+        }
     }
 }
 

@@ -71,9 +71,6 @@ impl Indexes {
         drop(lease);
         let (before_bytes, after_bytes) = (row.segment_bytes, compacted.segment_bytes);
         tracing::info!(site = %key.site, repository = %key.repository, before_bytes, after_bytes, "a segment was put together anew");
-        // Taken out in a statement of its own: the lock must not be held while it is put elsewhere.
-        let told = lock(&self.told).remove(key);
-        told.map_or(Ok(()), |told| self.put_summary(id, &told))?;
         Ok(true)
     }
 

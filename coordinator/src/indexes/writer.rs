@@ -26,7 +26,6 @@ pub(crate) struct Counts {
 
 /// Takes batches in.
 pub(crate) struct IndexWriter {
-    lease: Lease,
     pub(super) id: IndexId,
     pub(super) row: IndexRow,
     index: Index,
@@ -39,6 +38,8 @@ pub(crate) struct IndexWriter {
     counts: Counts,
     /// What the site says that a known text becomes.
     canary: Vec<u8>,
+    /// Dropped last: what the segment still has in hand must be out before anybody else opens it.
+    lease: Lease,
 }
 
 impl IndexWriter {
