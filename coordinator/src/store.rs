@@ -538,7 +538,10 @@ impl Store {
                 Ok(())
             }
             What::Scan(ScanEvent { id, row }) => put(&self.scans, &id.to_be_bytes(), row),
-            What::ScanDeleted(id) => Ok(drop(self.scans.remove(id.to_be_bytes())?)),
+            What::ScanDeleted(id) => {
+                self.scans.remove(id.to_be_bytes())?;
+                Ok(())
+            }
             What::Profile(profile) => put(&self.profiles, profile.name.as_bytes(), profile),
             What::ProfileRemoved(name) => Ok(drop(self.profiles.remove(name.as_bytes())?)),
             What::Schedule(schedule) => put(&self.schedules, schedule.name.as_bytes(), schedule),

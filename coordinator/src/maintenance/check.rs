@@ -57,7 +57,7 @@ pub struct Finding {
 /// # Errors
 /// When something cannot be read at all; damage is no error but a finding.
 pub fn check(state_dir: &Path, options: CheckOptions) -> Result<Checked, Error> {
-    let mut check = Check { state_dir, options, checked: Checked::default() };
+    let mut check = Check { state_dir, options, in_use: false, checked: Checked::default() };
     let journal = check.journal()?;
     let store = check.store(journal.as_ref())?;
     let rows = match &store {
@@ -72,6 +72,8 @@ pub fn check(state_dir: &Path, options: CheckOptions) -> Result<Checked, Error> 
 struct Check<'a> {
     state_dir: &'a Path,
     options: CheckOptions,
+    /// Whether a coordinator is at work on the state.
+    in_use: bool,
     checked: Checked,
 }
 
@@ -89,7 +91,11 @@ impl Check<'_> {
             return Ok(None);
         }
         let mut places = Vec::new();
-        match journal::read(&path, |_, position| Ok(places.push(position))) {
+        let read = journal::read(&path, |_, position| {
+            places.push(position);
+            Ok(())
+        });
+        match read {
             Ok((end, length)) => {
                 self.checked.events = places.len() as u64;
                 if end.end < length {
@@ -115,7 +121,10 @@ impl Check<'_> {
         }
         let store = match Store::inspect(&path) {
             Ok(store) => store,
-            Err(Error::Locked { .. }) => return Ok(None),
+            Err(Error::Locked { .. }) => {
+                self.in_use = true;
+                return Ok(None);
+            }
             Err(Error::Corrupt { path, detail }) => {
                 self.found(&path, detail, made_anew);
                 return Ok(None);
@@ -187,9 +196,9 @@ impl Check<'_> {
         };
         let header = reader.header().clone();
         let again = sends_again(Some(&header));
-        // Without the store nobody knows where what was acknowledged ends: a last record that is not whole may be one that
-        // was just being written.
-        let committed = row.map_or(length.saturating_sub(RECORD_BYTES_MAX), |row| row.segment_bytes);
+        // Beside a coordinator at work, a last record that is not whole may be one that is just being written.
+        let being_written = if self.in_use { RECORD_BYTES_MAX } else { 0 };
+        let committed = row.map_or(length.saturating_sub(being_written), |row| row.segment_bytes);
         let mut replay = Replay::new(path, header.chunk_bytes_max);
         let mut batches = 0;
         loop {

@@ -501,6 +501,11 @@ fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cur
         );
         assert!(findings.iter().any(|finding| finding.cure.contains("`b/main`")), "{findings:?}");
     }
+    // Also where the store cannot say how much of it counts.
+    let (store, away) = (folder.path().join("store"), folder.path().join("away"));
+    std::fs::rename(&store, &away).unwrap();
+    assert!(checked(folder.path()).findings.iter().any(|finding| finding.path == path));
+    std::fs::rename(&away, &store).unwrap();
     std::fs::write(&path, intact).unwrap();
     let run = files_below(&folder.path().join("indexes")).into_iter().find(|path| path.extension().unwrap() == "run");
     let run = run.unwrap();
