@@ -67,7 +67,14 @@ pub(crate) enum SessionEnd {
 pub(crate) struct Wish {
     pub(crate) job: Job,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) done: oneshot::Sender<Result<Finished, String>>,
+    pub(crate) done: oneshot::Sender<Result<Finished, Unfulfilled>>,
+}
+
+/// Why a wish came to nothing.
+pub(crate) struct Unfulfilled {
+    pub(crate) why: String,
+    /// This site's key or parameters are others than those of the other sites.
+    pub(crate) mismatch: bool,
 }
 
 /// What a process remembers of its sessions: which assignments there have been, so that a word about one that has ended
@@ -367,7 +374,7 @@ impl Task {
         let told = up.tell(Up::Ended(SyncEnded { assignment: 0, failure: failure.clone(), summary })).await;
         let (answer, fatal) = match result {
             Ok(finished) => (Ok(finished), None),
-            Err(error) => (Err(failure), fatal(error)),
+            Err(error) => (Err(Unfulfilled { why: failure, mismatch: error.is_mismatch() }), fatal(error)),
         };
         // Whoever wished for it may not care any more.
         let _ = wish.done.send(answer);

@@ -225,10 +225,12 @@ async fn sync(repositories: &[String], daemon: &Daemon, writer: &mut OwnedWriteH
                 }),
                 other => {
                     failed += 1;
-                    let why = other.ok().and_then(Result::err).unwrap_or_else(|| "the session ended".to_owned());
+                    let unfulfilled = other.ok().and_then(Result::err);
+                    let mismatch = unfulfilled.as_ref().is_some_and(|unfulfilled| unfulfilled.mismatch);
+                    let why = unfulfilled.map_or_else(|| "the session ended".to_owned(), |unfulfilled| unfulfilled.why);
                     json!({
                         "type": "failed", "repository": repository.as_str(), "method": sync.method,
-                        "chunk_bytes": sync.chunk_bytes, "message": one_line(&why),
+                        "chunk_bytes": sync.chunk_bytes, "message": one_line(&why), "mismatch": mismatch,
                     })
                 }
             };

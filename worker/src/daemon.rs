@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use crate::attach::checked::own_job;
-use crate::attach::{Memory, SessionEnd, Wish, session};
+use crate::attach::{Memory, SessionEnd, Unfulfilled, Wish, session};
 use crate::backoff::{BackOff, Next, at_least, next, next_dial, random};
 use crate::board::{Done, Status};
 use crate::control;
@@ -179,7 +179,7 @@ pub(crate) struct OwnSync {
     pub(crate) method: String,
     pub(crate) chunk_bytes: u32,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) answer: oneshot::Receiver<Result<Finished, String>>,
+    pub(crate) answer: oneshot::Receiver<Result<Finished, Unfulfilled>>,
 }
 
 /// Runs the daemon of a site until `shutdown` resolves. Syncs under way are then stopped where they are; what was sent

@@ -156,6 +156,14 @@ pub enum SyncError {
     Cancelled,
 }
 
+impl SyncError {
+    /// Whether the coordinator says that this site's key or parameters are others than those of the other sites.
+    pub(crate) fn is_mismatch(&self) -> bool {
+        let SyncError::Push(status) = self else { return matches!(self, SyncError::MethodId { .. }) };
+        status.metadata().get("cognate-kind").is_some_and(|kind| kind == "mismatch")
+    }
+}
+
 impl From<tonic::Status> for SyncError {
     fn from(status: tonic::Status) -> SyncError {
         SyncError::Push(Box::new(status))

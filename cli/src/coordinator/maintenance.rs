@@ -146,7 +146,9 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(told)?;
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
     if state_dir.join("ca.crt").exists() && !state_dir.join("ca.key").exists() {
-        say("the key of the certificate authority was not in the backup: put `ca.key` beside `ca.crt` before it runs\n")?;
+        say(
+            "the key of the certificate authority was not in the backup: put `ca.key` beside `ca.crt` before it runs\n",
+        )?;
     }
     Ok(Exit::Complete)
 }

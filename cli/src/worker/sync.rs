@@ -19,7 +19,7 @@ use super::ConfigArgs;
 use super::setup::{self, Setup, clock, site_error};
 use super::status::ask;
 use crate::args::MethodArgs;
-use crate::exit::{Exit, coded, usage};
+use crate::exit::{self, Exit, coded, usage};
 
 mod explain;
 
@@ -66,10 +66,11 @@ pub(super) fn run(args: &SyncArgs) -> anyhow::Result<Exit> {
 fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
     let mut unreadable = 0;
     let mut synced = 0;
+    let mut mismatch = false;
     let request = Request::Sync { repositories: args.repositories.clone() };
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let number = |value: &Value, name: &str| value[name].as_u64().unwrap_or_default();
-    ask(setup, &request, |row| {
+    let asked = ask(setup, &request, |row| {
         let repository = text(&row, "repository");
         let method = format!("{} {}", text(&row, "method"), number(&row, "chunk_bytes"));
         match row["type"].as_str() {
@@ -87,6 +88,7 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
                 )
             }
             Some("failed") => {
+                mismatch |= row["mismatch"] == true;
                 eprintln!("cognate: {repository} ({method}): {}", text(&row, "message"));
                 Ok(())
             }
@@ -98,7 +100,11 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
             }
             _ => Ok(()),
         }
-    })?;
+    });
+    match asked {
+        Err(error) if mismatch => return Err(coded(Exit::KeyMismatch, exit::line(&error))),
+        other => other?,
+    }
     Ok(if unreadable > 0 {
         Exit::Incomplete
     } else if synced > 0 {
