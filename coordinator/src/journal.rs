@@ -338,7 +338,10 @@ mod tests {
 
     fn events(path: &Path) -> Result<Vec<Event>, Error> {
         let mut events = vec![];
-        Journal::open(path, false, |event, _| Ok(events.push(event)))?;
+        Journal::open(path, false, |event, _| {
+            events.push(event);
+            Ok(())
+        })?;
         Ok(events)
     }
 

@@ -252,6 +252,7 @@ fn a_compacted_segment_that_is_damaged_before_its_seal_is_set_aside_when_the_sto
         site.push(&fixture.indexes);
     }
     assert!(fixture.indexes.compact(&site.key()).unwrap());
+    fixture.indexes.collect().unwrap();
     let id = fixture.indexes.sealed(&site.key()).unwrap().unwrap().id;
     let folder = fixture.close();
     let path = folder.path().join(format!("indexes/{}.seg", id.0));
