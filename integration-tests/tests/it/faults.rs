@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use cognate_integration_tests::binary::workspace;
+use cognate_integration_tests::binary::{cognate_failpoints, workspace};
 use cognate_integration_tests::proxy::{Way, Weather};
 use cognate_integration_tests::sandbox::{names, wait_until, wait_within};
 use cognate_integration_tests::tree::{Files, edited};
@@ -224,9 +224,10 @@ fn a_coordinator_that_cannot_be_reached_is_tried_again_until_it_can() {
     let mut federation = slow(414);
     federation.check(federation.scan(&MEAN), &MEAN);
     for name in federation.names() {
-        federation.site(&name).line().set(Weather { refuse: true, ..Weather::default() });
-        federation.site(&name).line().cut();
-        let (tried, line) = (federation.site(&name).line().connections(), federation.site(&name).line());
+        let line = federation.site(&name).line();
+        line.set(Weather { refuse: true, ..Weather::default() });
+        line.cut();
+        let tried = line.connections();
         wait_until("it is tried again and again", || line.connections() >= tried + 3);
     }
     // Meanwhile documents change.
@@ -281,32 +282,44 @@ fn a_process_that_stood_still_is_heard_again_or_replaced() {
 
 // --- Points at which a process ends
 
-/// What brings a coordinator to a point.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum By {
-    Scan,
-    Enrolment,
-}
-
-/// Points of the coordinator, with what brings it there and how often it passes by before.
-const COORDINATOR_POINTS: &[(&str, By, &[u32])] = &[
-    ("ingest.before_write", By::Scan, &[0, 2]),
-    ("ingest.after_write", By::Scan, &[0, 2]),
-    ("ingest.after_seg_fsync", By::Scan, &[0, 2]),
-    ("ingest.before_commit", By::Scan, &[0]),
-    ("ingest.after_flush", By::Scan, &[0]),
-    ("ingest.before_ack", By::Scan, &[0, 2]),
-    ("journal.after_append", By::Scan, &[0, 1]),
-    ("journal.after_append", By::Enrolment, &[0]),
+/// Points that a coordinator comes by in a scan over changed documents, each with how often it passes before it ends there.
+const SCAN_POINTS: &[(&str, &[u32])] = &[
+    ("ingest.before_write", &[0, 1]),
+    ("ingest.after_write", &[0, 1]),
+    ("ingest.after_seg_fsync", &[1]),
+    ("ingest.before_commit", &[0]),
+    ("ingest.after_flush", &[0, 2]),
+    ("ingest.before_ack", &[0, 1]),
+    ("seal.before_slot", &[0, 1]),
+    ("seal.after_slot", &[0, 1]),
+    ("journal.after_append", &[0, 1]),
 ];
 
-/// Points of the worker.
+/// The same, after the documents have arrived.
+const END_POINTS: &[(&str, &[u32])] = &[
+    ("scan.after_frozen", &[0]),
+    ("scan.between_partitions", &[0]),
+    ("publish.before_rename", &[0]),
+    ("publish.after_rename", &[0]),
+    ("compact.before_rename", &[0]),
+    ("compact.before_slot", &[0]),
+    ("compact.after_slot", &[0]),
+];
+
+/// Points of the worker in a sync.
 const WORKER_POINTS: &[(&str, &[u32])] = &[
-    ("worker.before_ledger", &[0, 2]),
-    ("worker.after_ledger", &[0, 2]),
-    ("worker.after_send", &[0, 2]),
-    ("worker.after_ack", &[0]),
+    ("worker.before_ledger", &[0, 1]),
+    ("worker.after_ledger", &[1]),
+    ("worker.after_send", &[0, 1]),
+    ("worker.after_ack", &[0, 1]),
     ("worker.mid_file", &[0, 30]),
+    ("worker.cache_write", &[0]),
+];
+
+/// Points that something else leads to, with the test that goes there.
+const OTHER_POINTS: &[(&str, &str)] = &[
+    ("enroll.after_record", "a_coordinator_that_ends_while_it_enrols_a_site_gives_it_the_same_certificate"),
+    ("renew.after_write", "a_stop_at_any_point_of_a_renewal_leaves_a_key_and_certificate_that_belong_together"),
 ];
 
 /// The process ends at a point when it comes there the next time after so often.
@@ -314,28 +327,62 @@ fn at(point: &str, passes: u32) -> String {
     if passes == 0 { format!("{point}=return") } else { format!("{point}={passes}*off->return") }
 }
 
-#[test]
-fn a_coordinator_that_ends_at_any_point_of_a_scan_comes_back_to_the_same_end() {
-    for (point, _, passes) in COORDINATOR_POINTS.iter().filter(|(_, by, _)| *by == By::Scan) {
-        let mut federation = Federation::of(421, 2, 30);
-        for (round, passes) in passes.iter().enumerate() {
-            federation.kill_coordinator();
-            change(&mut federation, if round % 2 == 0 { "a" } else { "b" });
-            federation.sandbox.settle();
-            federation.start_coordinator_failing(&at(point, *passes));
-            federation.wait_attached("a");
-            let scan = federation.begin_scan(&MEAN);
-            let run = federation.take_coordinator().ended();
-            assert_eq!(run.signal, Some(6), "{point} after {passes}: {run:?}");
-            federation.start_coordinator();
-            federation.check(scan.ended(), &MEAN);
+/// Two sites with enough to send that it takes several batches.
+fn quick(own_seed: u64) -> Federation {
+    // Built now, and not while somebody waits for it.
+    cognate_failpoints();
+    let mut federation = Federation::new(own_seed);
+    let trees = trees(&mut federation.dice, 80, 30_000);
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.add(name, files);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.check(federation.scan(&MEAN), &MEAN);
+    federation
+}
+
+fn coordinator_ends_at(own_seed: u64, points: &[(&str, &[u32])]) {
+    let mut federation = quick(own_seed);
+    let rounds = points.iter().flat_map(|(point, all)| all.iter().map(move |passes| at(point, *passes)));
+    for (round, points) in rounds.enumerate() {
+        for name in federation.names() {
+            federation.kill(&name);
+        }
+        federation.kill_coordinator();
+        // Several points come up only where a good part has changed.
+        change(&mut federation, if round % 2 == 0 { "a" } else { "b" });
+        federation.sandbox.settle();
+        federation.start_coordinator_failing(&points);
+        for name in federation.names() {
+            federation.start(&name);
+        }
+        let scan = federation.begin_scan(&MEAN);
+        let run = federation.take_coordinator().ended();
+        assert_eq!(run.signal, Some(6), "{points}: {run:?}");
+        federation.start_coordinator();
+        federation.check(scan.ended(), &MEAN);
+        let config = federation.coordinator_config();
+        let check = ["coordinator", "check", "--read-data", "--config", config.to_str().unwrap()];
+        if round % 4 == 0 {
+            federation.sandbox.cognate(check).expect(0);
         }
     }
 }
 
 #[test]
+fn a_coordinator_that_ends_at_any_point_of_receiving_comes_back_to_the_same_end() {
+    coordinator_ends_at(421, SCAN_POINTS);
+}
+
+#[test]
+fn a_coordinator_that_ends_at_any_point_of_an_analysis_comes_back_to_the_same_end() {
+    coordinator_ends_at(423, END_POINTS);
+}
+
+#[test]
 fn a_worker_that_ends_at_any_point_of_a_sync_goes_on_where_it_was() {
-    let mut federation = Federation::of(422, 2, 30);
+    let mut federation = quick(422);
     for (point, passes) in WORKER_POINTS {
         for passes in *passes {
             federation.stop("a");
@@ -353,26 +400,47 @@ fn a_worker_that_ends_at_any_point_of_a_sync_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_coordinator_that_ends_while_it_enrols_a_site_gives_it_the_same_certificate() {
+    cognate_failpoints();
+    let mut federation = Federation::new(424);
+    let files = trees(&mut federation.dice, 10, 3000);
+    for ((point, name), files) in [("enroll.after_record", "a"), ("journal.after_append", "b")].iter().zip(&files) {
+        federation.prepare_site(name, None, files, "");
+        let token = federation.invite(name);
+        federation.kill_coordinator();
+        federation.start_coordinator_failing(&at(point, 0));
+        let run = federation.enroll(name, &token);
+        assert_ne!(run.code, Some(0), "{run:?}");
+        assert_eq!(federation.take_coordinator().ended().signal, Some(6), "{point}");
+        federation.start_coordinator();
+        // The invitation is used up, and yet its answer can be had again by who has the key.
+        federation.enroll(name, &token).expect(0);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
 fn every_point_of_the_sources_is_in_the_tables() {
     let mut points = BTreeSet::new();
-    for krate in ["coordinator", "worker", "cli"] {
-        let mut folders = vec![workspace().join(krate).join("src")];
-        while let Some(folder) = folders.pop() {
-            for path in names(&folder) {
-                if path.is_dir() {
-                    folders.push(path);
-                } else if !path.ends_with("failpoint.rs") {
-                    let source = std::fs::read_to_string(&path).unwrap();
-                    let name = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
-                    points.extend(source.split("failpoint!(").skip(1).map(name));
-                }
+    let mut folders: Vec<_> = ["coordinator", "worker", "cli"].map(|krate| workspace().join(krate).join("src")).into();
+    while let Some(folder) = folders.pop() {
+        for path in names(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("failpoint.rs") {
+                let source = std::fs::read_to_string(&path).unwrap();
+                let name = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
+                points.extend(source.split("failpoint!(").skip(1).map(name));
             }
         }
     }
-    let tabled: BTreeSet<String> = COORDINATOR_POINTS
+    let tables = [SCAN_POINTS, END_POINTS, WORKER_POINTS].concat();
+    let tabled: BTreeSet<String> = tables
         .iter()
-        .map(|(point, ..)| *point)
-        .chain(WORKER_POINTS.iter().map(|(point, _)| *point))
+        .map(|(point, _)| *point)
+        .chain(OTHER_POINTS.iter().map(|(point, _)| *point))
         .map(str::to_owned)
         .collect();
     assert_eq!(tabled, points);
