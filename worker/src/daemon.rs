@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -27,8 +28,6 @@ use crate::sync::{Counters, Finished, Site};
 
 /// How often the schedule and the certificate are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
-/// A session that lasted this long was one; what ends sooner counts as a failed attempt.
-const LASTING: Duration = Duration::from_secs(60);
 /// How long after a failed renewal it is tried again.
 const RENEWAL_RETRY: Duration = Duration::from_secs(600);
 /// How many wishes may wait for a session.
@@ -266,12 +265,13 @@ async fn serve<D: Dialer>(
     let memory = Memory::default();
     let mut back_off = BackOff::default();
     loop {
-        let began = Instant::now();
-        let ended = one_session(daemon, dialer, &memory, wishes, &stopped).await;
+        let taken_in = AtomicBool::new(false);
+        let ended = one_session(daemon, dialer, &memory, wishes, &stopped, &taken_in).await;
         daemon.uplink.send_replace(None);
         // Whoever waits for a sync waited for this session, not for the next one.
         while wishes.try_recv().is_ok() {}
-        if began.elapsed() >= LASTING {
+        // A coordinator that takes the site in and then breaks the rules is waited for longer each time.
+        if taken_in.into_inner() && !matches!(ended, Err(SiteError::Violation(_))) {
             back_off.reset();
         }
         let (wait, why) = match ended {
@@ -323,6 +323,7 @@ async fn one_session<D: Dialer>(
     memory: &Memory,
     wishes: &mut mpsc::Receiver<Wish>,
     stopped: &watch::Receiver<bool>,
+    taken_in: &AtomicBool,
 ) -> Result<SessionEnd, SiteError> {
     let (dialling, destination) = {
         let dialer = lock(dialer);
@@ -335,6 +336,7 @@ async fn one_session<D: Dialer>(
     };
     let uplink = Uplink::new(channel, Arc::clone(&daemon.ledger), &destination);
     let welcomed = || {
+        taken_in.store(true, Ordering::Relaxed);
         lock(dialer).accepted();
         daemon.uplink.send_replace(Some(uplink.clone()));
     };
