@@ -543,9 +543,15 @@ impl Store {
                 Ok(())
             }
             What::Profile(profile) => put(&self.profiles, profile.name.as_bytes(), profile),
-            What::ProfileRemoved(name) => Ok(drop(self.profiles.remove(name.as_bytes())?)),
+            What::ProfileRemoved(name) => {
+                self.profiles.remove(name.as_bytes())?;
+                Ok(())
+            }
             What::Schedule(schedule) => put(&self.schedules, schedule.name.as_bytes(), schedule),
-            What::ScheduleRemoved(name) => Ok(drop(self.schedules.remove(name.as_bytes())?)),
+            What::ScheduleRemoved(name) => {
+                self.schedules.remove(name.as_bytes())?;
+                Ok(())
+            }
         }
     }
 

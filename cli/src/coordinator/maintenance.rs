@@ -87,7 +87,7 @@ fn state_dir(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
 /// The same, where there must be a state.
 fn state_that_is_there(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
     let state_dir = state_dir(args)?;
-    if state_dir.join("journal").exists() || state_dir.join("store").exists() {
+    if state_dir.join("journal").try_exists()? || state_dir.join("store").try_exists()? {
         return Ok(state_dir);
     }
     let message = format!(
@@ -145,7 +145,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let state_dir = state_dir(&args.config)?;
     let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(told)?;
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
-    if state_dir.join("ca.crt").exists() && !state_dir.join("ca.key").exists() {
+    if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
             "the key of the certificate authority was not in the backup: put `ca.key` beside `ca.crt` before it runs\n",
         )?;

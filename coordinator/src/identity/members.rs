@@ -308,19 +308,6 @@ impl Members {
         Ok(())
     }
 
-    /// Strikes a member from the registry. What it sent is another's to erase.
-    ///
-    /// # Errors
-    /// When there is no such member, nobody would be left to administer, or the journal cannot be written.
-    pub(crate) fn forget(&self, kind: MemberKind, name: &str, by: &str) -> Result<(), Error> {
-        let _changing = self.lock();
-        self.store.member(kind, name)?.ok_or_else(|| unknown(kind, name))?;
-        self.check_somebody_is_left(kind, name)?;
-        self.record(by, What::Forgotten(MemberName { kind: kind.into(), name: name.to_owned() }))?;
-        self.changed();
-        Ok(())
-    }
-
     fn check_somebody_is_left(&self, kind: MemberKind, name: &str) -> Result<(), Error> {
         if kind != MemberKind::Operator {
             return Ok(());

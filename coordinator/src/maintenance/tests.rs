@@ -262,7 +262,7 @@ fn a_compacted_segment_that_is_damaged_before_its_seal_is_set_aside_when_the_sto
     std::fs::write(&path, bytes).unwrap();
     std::fs::remove_dir_all(folder.path().join("store")).unwrap();
     let fixture = Fixture::at(folder, false);
-    assert!(path.with_extension("damaged").exists() && fixture.indexes.all().unwrap().is_empty());
+    assert!(path.with_extension("damaged").try_exists().unwrap() && fixture.indexes.all().unwrap().is_empty());
     site.sync(&fixture.indexes);
     assert_eq!(site.restarts, 1);
     assert!(fixture.indexes.sealed(&site.key()).unwrap().is_some());
@@ -544,7 +544,7 @@ fn a_backup_made_while_sites_push_is_whole_and_a_restored_older_state_makes_site
     assert!(writer.batch(2, &digest, &body).unwrap().is_ok());
     let saved = super::backup(state, &to, &options).unwrap();
     assert!(saved.damaged.is_empty() && saved.files == 6, "{saved:?}");
-    assert!(!to.join("identity/ca.key").exists() && to.join("identity/ca.crt").exists());
+    assert!(!to.join("identity/ca.key").try_exists().unwrap() && to.join("identity/ca.crt").try_exists().unwrap());
     assert!(super::backup(state, &to, &options).is_err());
     drop(writer);
     let expected = (registry(&fixture), rows(&fixture));
@@ -599,7 +599,7 @@ fn a_backup_that_was_changed_is_refused_before_anything_is_written() {
         assert!(super::restore(&to, &restored, clock).is_err());
         std::fs::rename(path.with_extension("away"), &path).unwrap();
     }
-    assert!(!restored.exists());
+    assert!(!restored.try_exists().unwrap());
     super::restore(&to, &restored, clock).unwrap();
 }
 
