@@ -13,17 +13,17 @@
 use std::num::NonZeroUsize;
 
 use crate::budget::Budget;
-use crate::cluster::{Cluster, Members, Parts, build_clusters, connect};
-use crate::component::{Components, Partitions, find_components};
+use crate::cluster::{Cluster, Link, LinkRule, Members};
+use crate::component::{Partitions, find_components};
 use crate::error::Error;
 use crate::input::{Home, Input, Options, check};
-use crate::join::{JoinRow, Joined, Lists, Pair, Wanted, join};
+use crate::lists::{JoinRow, Lists};
 use crate::overlap::OverlapLevel;
-use crate::prefix::{PrefixTables, Rarity, find_prefixes};
+use crate::part::{Found, Part};
+use crate::prefix::{PrefixTables, find_prefixes};
 use crate::shards::Shards;
-use crate::spill::{Buckets, Spill, Writer};
+use crate::spill::{Buckets, SpillFolder, Writer};
 use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
-use crate::threshold::{Containment, Thresholds};
 use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
@@ -76,9 +76,63 @@ pub fn analyse(
     options: &Options<'_>,
     watch: &Watch<'_>,
 ) -> Result<Analysis, Error> {
+    run(shards, input, options, watch, (Wish { told: None, clusters: true }, LinkRule::PUBLISHED))
+}
+
+/// As [`analyse`], and tells every link once: the clusters keep only some of the links where those are very many.
+///
+/// Links are told some thousand at a time, in no order, from whichever thread found them. [`crate::SortedLinks`] puts
+/// them in order.
+///
+/// # Errors
+///
+/// As [`analyse`], and whatever `told` returns.
+pub fn analyse_telling(
+    shards: &dyn Shards,
+    input: &Input<'_>,
+    options: &Options<'_>,
+    watch: &Watch<'_>,
+    told: &Told<'_>,
+) -> Result<Analysis, Error> {
+    run(shards, input, options, watch, (Wish { told: Some(told), clusters: true }, LinkRule::PUBLISHED))
+}
+
+/// As [`analyse_telling`], and keeps nothing of the links: no clusters are built.
+///
+/// # Errors
+///
+/// As [`analyse_telling`].
+pub fn find_links(
+    shards: &dyn Shards,
+    input: &Input<'_>,
+    options: &Options<'_>,
+    watch: &Watch<'_>,
+    told: &Told<'_>,
+) -> Result<Stats, Error> {
+    Ok(run(shards, input, options, watch, (Wish { told: Some(told), clusters: false }, LinkRule::PUBLISHED))?.stats)
+}
+
+/// Who is told about links.
+pub type Told<'a> = dyn Fn(&[Link]) -> Result<(), Error> + Sync + 'a;
+
+/// What the caller wants to have.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    pub(crate) told: Option<&'a Told<'a>>,
+    pub(crate) clusters: bool,
+}
+
+/// Runs an analysis; `rule` is [`LinkRule::PUBLISHED`] outside of tests.
+pub(crate) fn run(
+    shards: &dyn Shards,
+    input: &Input<'_>,
+    options: &Options<'_>,
+    watch: &Watch<'_>,
+    (wish, rule): (Wish<'_>, LinkRule),
+) -> Result<Analysis, Error> {
     check(input)?;
-    let spill = Spill::new(options.spill_dir);
-    let engine = Engine { input, options, watch, budget: Budget::new(options), spill: &spill };
+    let spill = SpillFolder::new(options.spill_dir);
+    let engine = Engine { input, options, watch, budget: Budget::new(options), spill: &spill, wish, rule };
     let rows = Buckets::new(&spill, &engine.budget.tag_rows(shards, input));
     let tags = find_shared_tags(shards, input, &rows, options.threads, watch)?;
     let partitions = engine.find_partitions(&rows, &tags)?;
@@ -90,7 +144,7 @@ pub fn analyse(
             tags: tags.tags,
             shared_tags: u64::from(tags.numbers.count),
             candidates: found.candidates,
-            links: found.clusters.iter().map(|cluster| cluster.links.len() as u64).sum(),
+            links: found.links,
             spilled_bytes: spill.written_bytes(),
             partitions: partitions.count() as u64,
             oversized_partitions: partitions.oversized,
@@ -106,14 +160,9 @@ struct Engine<'a, 's> {
     options: &'a Options<'a>,
     watch: &'a Watch<'a>,
     budget: Budget,
-    spill: &'s Spill<'s>,
-}
-
-/// What the join of a partition found.
-#[derive(Default)]
-struct Found {
-    clusters: Vec<Cluster>,
-    candidates: u64,
+    spill: &'s SpillFolder,
+    wish: Wish<'a>,
+    rule: LinkRule,
 }
 
 impl<'s> Engine<'_, 's> {
@@ -147,7 +196,7 @@ impl<'s> Engine<'_, 's> {
                         continue;
                     };
                     let row = JoinRow {
-                        rarity: Rarity::new(row.holders, numbers.of(row.tag)),
+                        tag: numbers.of(row.tag),
                         member: partitions.place(row.content),
                         length_bytes: row.length_bytes,
                         count: row.count,
@@ -168,11 +217,15 @@ impl<'s> Engine<'_, 's> {
         let tracker = Tracker::new(self.watch, Phase::Join, partitions.count());
         let homes = self.input.across.map(|labels| Home::of_all(self.input.holders, labels));
         let join = |found: &mut Found, partition, threads| {
+            let members = Members { contents: partitions.members(partition), payload_bytes: self.input.payload_bytes };
             let part = Part {
                 thresholds: &self.options.thresholds,
-                members: Members { contents: partitions.members(partition), payload_bytes: self.input.payload_bytes },
-                lists: Lists::new(collect_rows(parts, partition, partitions)?, partitions.members(partition).len()),
+                members,
+                lists: Lists::new(collect_rows(parts, partition, partitions)?, members.count()),
                 homes: homes.as_deref(),
+                wish: self.wish,
+                rule: self.rule,
+                links_max: self.budget.links_in_memory(threads),
                 threads,
                 tracker: &tracker,
             };
@@ -190,6 +243,7 @@ impl<'s> Engine<'_, 's> {
         })?;
         for mut other in others {
             found.candidates += other.candidates;
+            found.links += other.links;
             found.clusters.append(&mut other.clusters);
         }
         found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
@@ -210,63 +264,4 @@ fn collect_rows(
     })?;
     parts.clear(partition)?;
     Ok(rows)
-}
-
-/// A partition in memory.
-struct Part<'a> {
-    thresholds: &'a Thresholds,
-    members: Members<'a>,
-    lists: Lists,
-    /// Homes of all contents, when links must go across.
-    homes: Option<&'a [Home]>,
-    threads: NonZeroUsize,
-    tracker: &'a Tracker<'a>,
-}
-
-impl Part<'_> {
-    fn join(&self, found: &mut Found) -> Result<(), Error> {
-        let admits = |a, b| self.is_across(a, b);
-        let Joined { pairs: links, candidates } = self.pairs(self.thresholds, &admits)?;
-        let clusters = connect(&links, self.members.contents.len());
-        let near = self.near_pairs(&links, &clusters)?;
-        found.candidates += candidates;
-        found.clusters.append(&mut build_clusters(&Parts {
-            members: self.members,
-            lists: &self.lists,
-            links: &links,
-            clusters: &clusters,
-            near: &near,
-        }));
-        Ok(())
-    }
-
-    fn pairs(&self, thresholds: &Thresholds, admits: &(dyn Fn(u32, u32) -> bool + Sync)) -> Result<Joined, Error> {
-        let least_bytes = |member| thresholds.least_shared_bytes(self.members.payload_bytes(member));
-        let wanted = Wanted { least_bytes: &least_bytes, admits };
-        join(&self.lists, &wanted, self.threads, self.tracker)
-    }
-
-    fn is_across(&self, a: u32, b: u32) -> bool {
-        self.homes.is_none_or(|homes| {
-            let home = |member| homes[self.members.content(member).at()];
-            home(a).is_across(home(b))
-        })
-    }
-
-    /// All pairs within a cluster that are near, for the families.
-    ///
-    /// Near contents contain four fifths of each other, so they are among the links unless the threshold is above four
-    /// fifths or links must go across. Only then are they looked for apart.
-    fn near_pairs(&self, links: &[Pair], clusters: &Components) -> Result<Vec<Pair>, Error> {
-        let min_containment = self.thresholds.min_containment;
-        let is_near = |pair: &Pair| self.members.resemblance(pair).is_near();
-        if self.homes.is_none() && min_containment.is_at_most(Containment::FOUR_FIFTHS) {
-            return Ok(links.iter().copied().filter(is_near).collect());
-        }
-        let near = Thresholds { min_shared_bytes: u64::MAX, min_containment: Containment::FOUR_FIFTHS };
-        let admits = |a, b| clusters.root(a) == clusters.root(b);
-        let mut pairs = self.pairs(&near, &admits)?.pairs;
-        pairs.retain(is_near);
-        Ok(pairs)
-    }
 }

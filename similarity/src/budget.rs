@@ -9,9 +9,11 @@
 //!
 //! Holders and partitions do not live at the same time, so the shares add up to the budget.
 
+use std::num::NonZeroUsize;
+
 use crate::component::PackOptions;
 use crate::input::{Input, Options};
-use crate::join::JOIN_ROW_BYTES;
+use crate::lists::JOIN_ROW_BYTES;
 use crate::shards::Shards;
 use crate::spill::BucketsOptions;
 
@@ -21,6 +23,8 @@ const BUCKETS_MAX: u64 = 1024;
 const DIVIDED_MIN: u64 = 4096;
 /// Memory that passes 2 and 4 take for a row of a bucket that they hold whole.
 const HELD_ROW_BYTES: u64 = 24;
+/// Memory for a link while clusters are built.
+const LINK_BYTES: u64 = 16;
 /// Parts per thread, so that a slow part does not leave the others waiting.
 const PARTS_PER_THREAD: u64 = 4;
 
@@ -59,6 +63,12 @@ impl Budget {
         let rows_max = self.budget_bytes / 4 / JOIN_ROW_BYTES;
         let even_rows = rows / (self.threads as u64 * PARTS_PER_THREAD);
         PackOptions { rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES), rows_max }
+    }
+
+    /// Links that a partition may hold while as many threads join it.
+    pub(crate) fn links_in_memory(&self, threads: NonZeroUsize) -> u64 {
+        let share = (threads.get() as u64).min(self.threads as u64);
+        self.budget_bytes / 8 / LINK_BYTES * share / self.threads as u64
     }
 
     fn buckets(&self, name: &'static str, count: usize, share: u64) -> BucketsOptions {

@@ -3,16 +3,29 @@
 //! A cluster is a connected component of links, so its ends may have nothing in common. Its families say which members
 //! are truly close: each gathers the members whose resemblance with one representative is at least four fifths, whether
 //! or not that pair is a kept link, and tells the least resemblance between any two of them.
+//!
+//! Links can grow with the square of the members; a cluster does not. See [`Cluster::links`] for the rule.
 
 use std::cmp::Reverse;
+use std::num::NonZeroUsize;
 
 use crate::component::Components;
-use crate::join::{Lists, Pair};
+use crate::error::Error;
+use crate::join::{Pair, Seeker, Wanted};
+use crate::lists::Lists;
 use crate::measure::Resemblance;
 use crate::posting::ContentIndex;
+use crate::threshold::Containment;
+use crate::workers::{Tracker, share_out};
 
 /// Members up to which a family's least resemblance is taken over all its pairs: half a million at most.
 pub const FAMILY_MEMBERS_MEASURED_MAX: usize = 1000;
+
+/// Links up to which a cluster keeps all of them, whatever its members: those of 362 that are all linked.
+pub const CLUSTER_LINKS_WHOLE_MAX: u64 = 1 << 16;
+
+/// Links per member up to which a cluster keeps all of them, whatever their number.
+pub const CLUSTER_LINKS_PER_MEMBER_MAX: u64 = 64;
 
 /// Two contents and the bytes that they share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,12 +43,57 @@ pub struct Link {
 pub struct Cluster {
     /// The contents, ascending; at least two.
     pub members: Vec<ContentIndex>,
-    /// The links between them, by (a, b).
+    /// Links between them, by (a, b).
+    ///
+    /// All of them where they are at most [`CLUSTER_LINKS_WHOLE_MAX`], or at most [`CLUSTER_LINKS_PER_MEMBER_MAX`] for
+    /// each member. Else one less than there are members: the strongest that connect them all, which are those that no
+    /// path of stronger links makes superfluous. Every member's strongest link is among them. A link is the stronger,
+    /// the more its contents resemble each other; among equals, the smaller its smaller and then its larger content.
     pub links: Vec<Link>,
+    /// How many links there are, kept or not.
+    pub link_count: u64,
+    /// The least resemblance of a link, kept or not.
+    pub min_resemblance: Resemblance,
+    /// The resemblance of all links, kept or not, added up in units of 2^-32 to which each is rounded.
+    pub resemblance_sum: u128,
+    /// The first member that contains each of the others by a link, kept or not, if one does.
+    pub container: Option<ContentIndex>,
     /// The member with most links; among those the largest, then the first.
     pub representative: ContentIndex,
     /// The families of two members or more, in the order of their representatives.
     pub families: Vec<Family>,
+}
+
+impl Cluster {
+    /// How many links the cluster has beyond those in [`links`](Cluster::links).
+    pub fn links_omitted(&self) -> u64 {
+        self.link_count - self.links.len() as u64
+    }
+
+    /// Of the links kept, the strongest that connect all members, by (a, b): one less than there are members.
+    pub fn spanning_links(&self, payload_bytes: &[u64]) -> Vec<Link> {
+        let mut contents: Vec<u32> = self.members.iter().map(|member| member.0).collect();
+        contents.sort_unstable_by_key(|&content| (payload_bytes[content as usize], content));
+        let members = Members { contents: &contents, payload_bytes };
+        let key = |content: &u32| (payload_bytes[*content as usize], *content);
+        let place = |content: ContentIndex| {
+            let place = contents.binary_search_by_key(&key(&content.0), key).expect("links join members");
+            u32::try_from(place).expect("contents have 31-bit numbers")
+        };
+        let pairs = self.links.iter().map(|link| {
+            let (x, y) = (place(link.a), place(link.b));
+            Pair { smaller: x.min(y), larger: x.max(y), shared_bytes: link.shared_bytes }
+        });
+        let pairs: Vec<Pair> = pairs.collect();
+        let mut links: Vec<Link> = strongest(&members, &pairs).iter().map(|pair| members.link(pair)).collect();
+        links.sort_unstable();
+        links
+    }
+
+    /// The mean resemblance over all links.
+    pub fn mean_resemblance(&self) -> f64 {
+        self.resemblance_sum as f64 / Resemblance::FIXED_ONE as f64 / self.link_count as f64
+    }
 }
 
 /// Members of a cluster that are close to one of them.
@@ -52,6 +110,23 @@ pub struct Family {
     pub over_representative_only: bool,
 }
 
+/// Which clusters keep all their links.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRule {
+    pub(crate) whole_max: u64,
+    pub(crate) per_member_max: u64,
+}
+
+impl LinkRule {
+    /// The rule of [`Cluster::links`].
+    pub(crate) const PUBLISHED: LinkRule =
+        LinkRule { whole_max: CLUSTER_LINKS_WHOLE_MAX, per_member_max: CLUSTER_LINKS_PER_MEMBER_MAX };
+
+    pub(crate) fn keeps_all(self, members: u64, links: u64) -> bool {
+        links <= self.whole_max.max(self.per_member_max * members)
+    }
+}
+
 /// The contents of a partition, by their places in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Members<'a> {
@@ -62,10 +137,16 @@ pub(crate) struct Members<'a> {
 }
 
 impl Members<'_> {
+    pub(crate) fn count(&self) -> usize {
+        self.contents.len()
+    }
+
+    #[inline]
     pub(crate) fn content(&self, member: u32) -> ContentIndex {
         ContentIndex(self.contents[member as usize])
     }
 
+    #[inline]
     pub(crate) fn payload_bytes(&self, member: u32) -> u64 {
         self.payload_bytes[self.content(member).at()]
     }
@@ -74,146 +155,311 @@ impl Members<'_> {
         let payloads = (self.payload_bytes(pair.smaller), self.payload_bytes(pair.larger));
         Resemblance::of(pair.shared_bytes, payloads.0, payloads.1)
     }
+
+    #[inline]
+    pub(crate) fn link(&self, pair: &Pair) -> Link {
+        let (x, y) = (self.content(pair.smaller), self.content(pair.larger));
+        Link { a: x.min(y), b: x.max(y), shared_bytes: pair.shared_bytes }
+    }
 }
 
-/// The connected components of a partition's links.
-pub(crate) fn connect(links: &[Pair], members: usize) -> Components {
-    let clusters = Components::new(members);
-    links.iter().for_each(|link| clusters.unite(link.smaller, link.larger));
-    clusters
+/// What is counted of all links, kept or not, at each member.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    of: Vec<Fact>,
 }
 
-/// Everything that the clusters of a partition are made from.
+/// Of a member: its links, how many others it contains, and the resemblance of the links to larger members.
+#[derive(Clone, Copy, Debug)]
+struct Fact {
+    links: u32,
+    contained: u32,
+    resemblance_sum: u64,
+    min_resemblance: Resemblance,
+}
+
+/// Above any resemblance.
+const NO_RESEMBLANCE: Resemblance = Resemblance { shared: u64::MAX, union: 0 };
+
+impl Facts {
+    pub(crate) fn new(members: usize) -> Facts {
+        let none = Fact { links: 0, contained: 0, resemblance_sum: 0, min_resemblance: NO_RESEMBLANCE };
+        Facts { of: vec![none; members] }
+    }
+
+    /// Counts a link and tells the resemblance of its members.
+    #[inline]
+    pub(crate) fn add(&mut self, members: &Members<'_>, link: &Pair) -> Resemblance {
+        let payloads = (members.payload_bytes(link.smaller), members.payload_bytes(link.larger));
+        let resemblance = Resemblance::of(link.shared_bytes, payloads.0, payloads.1);
+        let contains =
+            |payload_bytes| u32::from(Containment::FOUR_FIFTHS.is_reached_by(link.shared_bytes, payload_bytes));
+        let larger = &mut self.of[link.larger as usize];
+        larger.links += 1;
+        larger.contained += contains(payloads.0);
+        let smaller = &mut self.of[link.smaller as usize];
+        smaller.links += 1;
+        smaller.contained += contains(payloads.1);
+        smaller.resemblance_sum += resemblance.to_fixed();
+        smaller.min_resemblance = smaller.min_resemblance.min(resemblance);
+        resemblance
+    }
+
+    /// Adds what another thread counted.
+    pub(crate) fn join(&mut self, other: &Facts) {
+        for (mine, theirs) in self.of.iter_mut().zip(&other.of) {
+            mine.links += theirs.links;
+            mine.contained += theirs.contained;
+            mine.resemblance_sum += theirs.resemblance_sum;
+            mine.min_resemblance = mine.min_resemblance.min(theirs.min_resemblance);
+        }
+    }
+
+    /// Members and links of the cluster of each root.
+    pub(crate) fn link_counts(&self, clusters: &Components) -> Vec<(u64, u64)> {
+        let mut counts = vec![(0, 0); self.of.len()];
+        for (member, fact) in (0u32..).zip(&self.of) {
+            let count: &mut (u64, u64) = &mut counts[clusters.root(member) as usize];
+            count.0 += 1;
+            count.1 += u64::from(fact.links);
+        }
+        counts.iter_mut().for_each(|count| count.1 /= 2);
+        counts
+    }
+}
+
+/// The near members of each member.
+pub(crate) enum Near {
+    /// All of them.
+    Listed(Neighbours),
+    /// To be sought; where it is given, which members may have any.
+    Sought(Option<Vec<bool>>),
+}
+
+/// Everything that the clusters of a partition are made from, their links apart.
+#[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub(crate) members: Members<'a>,
     pub(crate) lists: &'a Lists,
-    /// The kept links.
-    pub(crate) links: &'a [Pair],
-    /// What [`connect`] made of them.
+    /// The connected components of the links.
     pub(crate) clusters: &'a Components,
-    /// All pairs within clusters that are near, kept links or not.
-    pub(crate) near: &'a [Pair],
+    pub(crate) facts: &'a Facts,
+    pub(crate) near: &'a Near,
+    pub(crate) rule: LinkRule,
 }
 
-/// Builds the clusters of a partition, in no certain order.
-pub(crate) fn build_clusters(parts: &Parts<'_>) -> Vec<Cluster> {
-    let count = parts.members.contents.len();
-    let mut degrees = vec![0u32; count];
-    for link in parts.links {
-        degrees[link.smaller as usize] += 1;
-        degrees[link.larger as usize] += 1;
-    }
-    let near = Neighbours::new(parts.near, count);
-    let drafts = drafts(parts, &degrees);
-    drafts.into_iter().map(|draft| finish(parts, draft, &degrees, &near)).collect()
+/// Puts together the clusters of a partition, from the links of those that keep all and the spanning ones of the others.
+///
+/// A cluster that turns out not to keep all of `links` is thinned here.
+pub(crate) fn build_clusters(
+    parts: &Parts<'_>,
+    links: Vec<Pair>,
+    spanning: Vec<Pair>,
+    threads: NonZeroUsize,
+    tracker: &Tracker<'_>,
+) -> Result<Vec<Cluster>, Error> {
+    let drafts = draft(parts, links, spanning);
+    let start = || (Finisher::new(parts), Vec::new());
+    let ends = share_out(threads, drafts.count(), start, |(finisher, done), number| {
+        tracker.check()?;
+        done.push((number, finisher.finish(drafts.members(number), drafts.links(number))));
+        Ok(())
+    })?;
+    let mut done: Vec<_> = ends.into_iter().flat_map(|(_, done)| done).collect();
+    done.sort_unstable_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, cluster)| cluster).collect())
 }
 
-/// A cluster on the way: its members by place, and its links.
-struct Draft {
+/// Clusters on the way: their members and links, packed.
+struct Drafts {
+    member_starts: Vec<usize>,
     members: Vec<u32>,
-    links: Vec<Link>,
+    link_starts: Vec<usize>,
+    links: Vec<Pair>,
 }
 
-fn drafts(parts: &Parts<'_>, degrees: &[u32]) -> Vec<Draft> {
-    let mut numbers = vec![u32::MAX; degrees.len()];
-    let mut drafts: Vec<Draft> = Vec::new();
-    for (member, &degree) in (0u32..).zip(degrees) {
-        if degree == 0 {
-            continue;
-        }
-        // The root is the smallest member, so it comes first and opens the draft.
-        let root = parts.clusters.root(member);
-        if root == member {
-            numbers[member as usize] = u32::try_from(drafts.len()).expect("fewer than contents");
-            drafts.push(Draft { members: Vec::new(), links: Vec::new() });
-        }
-        drafts[numbers[root as usize] as usize].members.push(member);
+impl Drafts {
+    fn count(&self) -> usize {
+        self.member_starts.len() - 1
     }
-    for pair in parts.links {
-        let root = parts.clusters.root(pair.smaller);
-        let (x, y) = (parts.members.content(pair.smaller), parts.members.content(pair.larger));
-        drafts[numbers[root as usize] as usize].links.push(Link {
-            a: x.min(y),
-            b: x.max(y),
-            shared_bytes: pair.shared_bytes,
+
+    fn members(&self, number: usize) -> &[u32] {
+        &self.members[self.member_starts[number]..self.member_starts[number + 1]]
+    }
+
+    fn links(&self, number: usize) -> &[Pair] {
+        &self.links[self.link_starts[number]..self.link_starts[number + 1]]
+    }
+}
+
+fn draft(parts: &Parts<'_>, mut links: Vec<Pair>, mut spanning: Vec<Pair>) -> Drafts {
+    links.append(&mut spanning);
+    let linked = |member: &u32| parts.facts.of[*member as usize].links > 0;
+    let count = u32::try_from(parts.members.count()).expect("contents have 31-bit numbers");
+    let mut members: Vec<u32> = (0..count).filter(linked).collect();
+    let root = |member: u32| parts.clusters.root(member);
+    members.sort_by_cached_key(|&member| (root(member), member));
+    links.sort_unstable_by_key(|link| (root(link.smaller), parts.members.link(link)));
+    let (mut member_starts, mut link_starts) = (vec![0], vec![0]);
+    for cluster in members.chunk_by(|a, b| root(*a) == root(*b)) {
+        member_starts.push(member_starts[member_starts.len() - 1] + cluster.len());
+    }
+    for cluster in links.chunk_by(|a, b| root(a.smaller) == root(b.smaller)) {
+        link_starts.push(link_starts[link_starts.len() - 1] + cluster.len());
+    }
+    Drafts { member_starts, members, link_starts, links }
+}
+
+/// One thread's way of finishing clusters.
+struct Finisher<'a> {
+    parts: &'a Parts<'a>,
+    seeker: Option<Seeker<'a>>,
+    neighbours: Vec<(u32, u64)>,
+}
+
+/// For families, any pair may count; which ones do is looked at afterwards.
+const ANY_PAIR: Wanted<'static> = Wanted { least_bytes: &|_| 1, admits: &|_, _| true };
+
+impl<'a> Finisher<'a> {
+    fn new(parts: &'a Parts<'a>) -> Finisher<'a> {
+        let sought = matches!(parts.near, Near::Sought(_));
+        Finisher { parts, seeker: sought.then(|| Seeker::new(parts.lists, ANY_PAIR)), neighbours: Vec::new() }
+    }
+
+    fn finish(&mut self, members: &[u32], links: &[Pair]) -> Cluster {
+        let facts = members.iter().map(|&member| (member, &self.parts.facts.of[member as usize]));
+        let others = members.len() - 1;
+        let containers = facts.clone().filter(|(_, fact)| fact.contained as usize == others);
+        let content = |member: u32| self.parts.members.content(member);
+        let link_count = facts.clone().map(|(_, fact)| u64::from(fact.links)).sum::<u64>() / 2;
+        let kept = self.keep(members.len() as u64, link_count, links);
+        // Most links first, then the larger, then the smaller digest: the order in which members are asked to represent.
+        let mut by_rank = members.to_vec();
+        by_rank.sort_unstable_by_key(|&member| {
+            let payload_bytes = self.parts.members.payload_bytes(member);
+            (Reverse((self.parts.facts.of[member as usize].links, payload_bytes)), content(member))
         });
-    }
-    drafts
-}
-
-fn finish(parts: &Parts<'_>, mut draft: Draft, degrees: &[u32], near: &Neighbours) -> Cluster {
-    // Most links first, then the larger, then the smaller digest: the order in which members are asked to represent.
-    draft.members.sort_unstable_by_key(|&member| {
-        let payload_bytes = parts.members.payload_bytes(member);
-        let rank = (degrees[member as usize], payload_bytes);
-        (Reverse(rank), parts.members.content(member))
-    });
-    let families = find_families(parts, &draft.members, near);
-    let representative = parts.members.content(draft.members[0]);
-    draft.links.sort_unstable();
-    Cluster { members: contents(parts, &draft.members), links: draft.links, representative, families }
-}
-
-fn contents(parts: &Parts<'_>, members: &[u32]) -> Vec<ContentIndex> {
-    let mut contents: Vec<_> = members.iter().map(|&m| parts.members.content(m)).collect();
-    contents.sort_unstable();
-    contents
-}
-
-fn find_families(parts: &Parts<'_>, by_rank: &[u32], near: &Neighbours) -> Vec<Family> {
-    let mut ordered = by_rank.to_vec();
-    ordered.sort_unstable();
-    let mut taken = vec![false; ordered.len()];
-    let place = |member: u32| ordered.binary_search(&member).expect("near pairs stay in a cluster");
-    let mut families = Vec::new();
-    for &representative in by_rank {
-        if std::mem::replace(&mut taken[place(representative)], true) {
-            continue;
+        Cluster {
+            members: self.contents(members),
+            links: kept,
+            link_count,
+            min_resemblance: facts.clone().map(|(_, fact)| fact.min_resemblance).min().unwrap_or(NO_RESEMBLANCE),
+            resemblance_sum: facts.map(|(_, fact)| u128::from(fact.resemblance_sum)).sum(),
+            container: containers.map(|(member, _)| content(member)).min(),
+            representative: content(by_rank[0]),
+            families: self.find_families(members, &by_rank),
         }
-        let mut family = vec![representative];
-        for &neighbour in near.of(representative) {
-            if !std::mem::replace(&mut taken[place(neighbour)], true) {
-                family.push(neighbour);
+    }
+
+    /// The links that a cluster keeps, which are by (a, b) already where it keeps all that came.
+    fn keep(&self, members: u64, link_count: u64, links: &[Pair]) -> Vec<Link> {
+        let link = |pair: &Pair| self.parts.members.link(pair);
+        if self.parts.rule.keeps_all(members, link_count) || (links.len() as u64) < members {
+            return links.iter().map(link).collect();
+        }
+        let mut kept: Vec<Link> = strongest(&self.parts.members, links).iter().map(link).collect();
+        kept.sort_unstable();
+        kept
+    }
+
+    fn contents(&self, members: &[u32]) -> Vec<ContentIndex> {
+        let mut contents: Vec<_> = members.iter().map(|&m| self.parts.members.content(m)).collect();
+        contents.sort_unstable();
+        contents
+    }
+
+    fn find_families(&mut self, members: &[u32], by_rank: &[u32]) -> Vec<Family> {
+        let mut taken = vec![false; members.len()];
+        let place = |member: u32| members.binary_search(&member).expect("near pairs stay in a cluster");
+        let mut families = Vec::new();
+        let mut near = Vec::new();
+        for &representative in by_rank {
+            if std::mem::replace(&mut taken[place(representative)], true) {
+                continue;
+            }
+            let mut family = vec![representative];
+            self.find_near(representative, &mut near);
+            for &neighbour in &near {
+                if !std::mem::replace(&mut taken[place(neighbour)], true) {
+                    family.push(neighbour);
+                }
+            }
+            if family.len() > 1 {
+                families.push(self.measure_family(&family));
             }
         }
-        if family.len() > 1 {
-            families.push(measure_family(parts, &family));
+        families
+    }
+
+    /// The near members of a member within its cluster.
+    fn find_near(&mut self, member: u32, near: &mut Vec<u32>) {
+        near.clear();
+        let may_have = match self.parts.near {
+            Near::Listed(neighbours) => return near.extend_from_slice(neighbours.of(member)),
+            Near::Sought(may_have) => may_have,
+        };
+        let Some(seeker) = self.seeker.as_mut().filter(|_| may_have.as_ref().is_none_or(|may| may[member as usize]))
+        else {
+            return;
+        };
+        let (lists, members) = (self.parts.lists, &self.parts.members);
+        // Near contents share four fifths of their union, and so of either.
+        let least_bytes = Containment::FOUR_FIFTHS.share_of_bytes(members.payload_bytes(member)).max(1);
+        let group = lists.groups().of(member);
+        seeker.neighbours(group, least_bytes, &mut self.neighbours);
+        self.neighbours.push((group, lists.total_bytes(group)));
+        let root = self.parts.clusters.root(member);
+        for &(group, shared_bytes) in &self.neighbours {
+            let others = lists.groups().members(group).iter().copied().filter(|&other| other != member);
+            near.extend(others.filter(|&other| {
+                let pair = Pair { smaller: member, larger: other, shared_bytes };
+                members.resemblance(&pair).is_near() && self.parts.clusters.root(other) == root
+            }));
         }
     }
-    families
+
+    /// Makes a family of its members, the representative first.
+    fn measure_family(&self, family: &[u32]) -> Family {
+        let (members, lists) = (&self.parts.members, self.parts.lists);
+        let over_representative_only = family.len() > FAMILY_MEMBERS_MEASURED_MAX;
+        let measured = if over_representative_only { 1 } else { family.len() };
+        let pairs = (0..measured).flat_map(|a| family[a + 1..].iter().map(move |&b| (family[a], b)));
+        let resemblances = pairs
+            .map(|(a, b)| members.resemblance(&Pair { smaller: a, larger: b, shared_bytes: lists.shared_bytes(a, b) }));
+        Family {
+            representative: members.content(family[0]),
+            members: self.contents(family),
+            min_resemblance: resemblances.min().expect("a family has a pair"),
+            over_representative_only,
+        }
+    }
 }
 
-/// Makes a family of its members, the representative first.
-fn measure_family(parts: &Parts<'_>, family: &[u32]) -> Family {
-    let over_representative_only = family.len() > FAMILY_MEMBERS_MEASURED_MAX;
-    let measured = if over_representative_only { 1 } else { family.len() };
-    let pairs = (0..measured).flat_map(|a| family[a + 1..].iter().map(move |&b| (family[a], b)));
-    let resemblances = pairs.map(|(a, b)| {
-        parts.members.resemblance(&Pair { smaller: a, larger: b, shared_bytes: parts.lists.shared_bytes(a, b) })
-    });
-    Family {
-        representative: parts.members.content(family[0]),
-        members: contents(parts, family),
-        min_resemblance: resemblances.min().expect("a family has a pair"),
-        over_representative_only,
+/// The strongest links that connect what all of `links` connect.
+fn strongest(members: &Members<'_>, links: &[Pair]) -> Vec<Pair> {
+    let mut forest = crate::forest::Forest::new(members.count());
+    for &pair in links {
+        let resemblance = members.resemblance(&pair).to_fixed();
+        forest.add(crate::forest::StrongLink { pair, resemblance });
     }
+    forest.finish().0
 }
 
 /// The near members of each member, packed.
-struct Neighbours {
+pub(crate) struct Neighbours {
     starts: Vec<usize>,
     neighbours: Vec<u32>,
 }
 
 impl Neighbours {
-    fn new(pairs: &[Pair], members: usize) -> Neighbours {
+    pub(crate) fn new<'p>(pairs: impl Iterator<Item = &'p Pair> + Clone, members: usize) -> Neighbours {
         let mut starts = vec![0; members + 2];
-        let ends = || pairs.iter().flat_map(|p| [(p.smaller, p.larger), (p.larger, p.smaller)]);
+        let ends = || pairs.clone().flat_map(|p| [(p.smaller, p.larger), (p.larger, p.smaller)]);
         ends().for_each(|(member, _)| starts[member as usize + 2] += 1);
         for member in 0..members {
             starts[member + 2] += starts[member + 1];
         }
-        let mut neighbours = vec![0; 2 * pairs.len()];
+        let mut neighbours = vec![0; starts[members + 1]];
         for (member, neighbour) in ends() {
             let place = &mut starts[member as usize + 1];
             neighbours[*place] = neighbour;

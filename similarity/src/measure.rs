@@ -31,6 +31,19 @@ impl Resemblance {
         Containment::FOUR_FIFTHS.is_reached_by(self.shared, self.union)
     }
 
+    /// The whole in the units of [`to_fixed`](Resemblance::to_fixed).
+    pub(crate) const FIXED_ONE: u64 = 1 << 32;
+
+    /// The fraction in units of 2^-32, rounded to the nearest: sums of these do not depend on their order.
+    #[inline]
+    pub(crate) fn to_fixed(self) -> u64 {
+        if self.union < 1 << 31 {
+            return ((self.shared << 32) + self.union / 2) / self.union;
+        }
+        let rounded = ((u128::from(self.shared) << 32) + u128::from(self.union) / 2) / u128::from(self.union);
+        u64::try_from(rounded).expect("a fraction is at most the whole")
+    }
+
     /// The fraction as the nearest floating point number, for showing.
     pub fn to_f64(self) -> f64 {
         self.shared as f64 / self.union as f64

@@ -127,6 +127,14 @@ fn cluster(members: Vec<usize>, links: &[(usize, usize)], shared: &SharedBytes, 
     let mut ranked = members.clone();
     ranked.sort_by(|&x, &y| (degree(y), payloads[y]).cmp(&(degree(x), payloads[x])).then(x.cmp(&y)));
     Cluster {
+        link_count: links.len() as u64,
+        min_resemblance: least(links.iter().map(|(a, b)| resemblance(*a, *b, shared, payloads))),
+        resemblance_sum: links.iter().map(|(a, b)| fixed(resemblance(*a, *b, shared, payloads))).sum(),
+        container: members
+            .iter()
+            .copied()
+            .find(|&m| contains_all(m, &members, &links, shared, payloads))
+            .map(content_index),
         links: links
             .iter()
             .map(|&&(a, b)| Link { a: content_index(a), b: content_index(b), shared_bytes: shared[&(a, b)] })
@@ -140,6 +148,28 @@ fn cluster(members: Vec<usize>, links: &[(usize, usize)], shared: &SharedBytes, 
 fn resemblance(a: usize, b: usize, shared: &SharedBytes, payloads: &[u64]) -> Resemblance {
     let shared = shared[&(a.min(b), a.max(b))];
     Resemblance { shared, union: payloads[a] + payloads[b] - shared }
+}
+
+/// In units of 2^-32, to the nearest.
+fn fixed(resemblance: Resemblance) -> u128 {
+    ((u128::from(resemblance.shared) << 33) + u128::from(resemblance.union)) / (2 * u128::from(resemblance.union))
+}
+
+fn contains_all(
+    container: usize,
+    members: &[usize],
+    links: &[&(usize, usize)],
+    shared: &SharedBytes,
+    payloads: &[u64],
+) -> bool {
+    members.iter().filter(|&&part| part != container).all(|&part| {
+        let pair = (part.min(container), part.max(container));
+        links.contains(&&pair) && shared[&pair] * 10 >= payloads[part] * 8
+    })
+}
+
+fn least(resemblances: impl Iterator<Item = Resemblance>) -> Resemblance {
+    resemblances.reduce(|x, y| if is_less(y, x) { y } else { x }).expect("a cluster has a link")
 }
 
 fn families(ranked: Vec<usize>, shared: &SharedBytes, payloads: &[u64]) -> Vec<Family> {

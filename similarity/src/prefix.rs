@@ -69,12 +69,6 @@ impl Rarity {
     fn tag(self) -> u32 {
         self.0 as u32
     }
-
-    /// How many contents hold the tag, and its number.
-    pub(crate) fn parts(self) -> (u32, u32) {
-        let holders = u32::try_from(self.0 >> 32).expect("half of 64 bits");
-        (holders, self.tag())
-    }
 }
 
 /// The rows that pass 2 reads and writes.

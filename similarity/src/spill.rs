@@ -3,7 +3,7 @@
 //! The passes of an analysis hand rows to each other through buckets. A bucket keeps its rows in memory until all
 //! buckets of the pass together use up their share of the budget; then whichever bucket grows next and is worth a write
 //! moves to its file. A small input never touches the disk: the folder is made at the first spill. It is removed when the
-//! [`Spill`] goes, whatever the reason.
+//! [`SpillFolder`] goes, whatever the reason.
 //!
 //! A spill file is a list of blocks: number of rows (4 bytes), BLAKE3 of the rows cut to 16 bytes, the rows.
 
@@ -47,21 +47,28 @@ impl<const WORDS: usize> Row for [u32; WORDS] {
     }
 }
 
-/// The folder that an analysis spills to, made when first needed and removed when this value goes.
-pub(crate) struct Spill<'a> {
-    parent: &'a Path,
+/// The folder that rows are spilled to, made when first needed and removed when this value goes.
+#[derive(Debug)]
+pub struct SpillFolder {
+    parent: PathBuf,
     folder: OnceLock<PathBuf>,
     making: Mutex<()>,
     written_bytes: AtomicU64,
 }
 
-impl<'a> Spill<'a> {
-    pub(crate) fn new(parent: &'a Path) -> Spill<'a> {
-        Spill { parent, folder: OnceLock::new(), making: Mutex::new(()), written_bytes: AtomicU64::new(0) }
+impl SpillFolder {
+    /// A folder of our own in `parent`, which is made too where it is missing.
+    pub fn new(parent: &Path) -> SpillFolder {
+        SpillFolder {
+            parent: parent.to_owned(),
+            folder: OnceLock::new(),
+            making: Mutex::new(()),
+            written_bytes: AtomicU64::new(0),
+        }
     }
 
     /// Bytes written to spill files so far.
-    pub(crate) fn written_bytes(&self) -> u64 {
+    pub fn written_bytes(&self) -> u64 {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
@@ -70,7 +77,7 @@ impl<'a> Spill<'a> {
         if let Some(folder) = self.folder.get() {
             return Ok(folder);
         }
-        fs::create_dir_all(self.parent).map_err(Error::io("create", self.parent))?;
+        fs::create_dir_all(&self.parent).map_err(Error::io("create", &self.parent))?;
         loop {
             let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
             let folder = self.parent.join(format!("spill-{}-{number}", std::process::id()));
@@ -84,7 +91,7 @@ impl<'a> Spill<'a> {
     }
 }
 
-impl Drop for Spill<'_> {
+impl Drop for SpillFolder {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.get() {
             // Nobody is left to tell; what stays is only disk space, and its name says what it is.
@@ -111,7 +118,7 @@ pub(crate) struct BucketsOptions {
 
 /// Numbered buckets of rows.
 pub(crate) struct Buckets<'s, T> {
-    spill: &'s Spill<'s>,
+    spill: &'s SpillFolder,
     name: &'static str,
     buckets: Vec<Mutex<Bucket<T>>>,
     memory_bytes: AtomicU64,
@@ -129,7 +136,7 @@ struct Bucket<T> {
 }
 
 impl<'s, T: Row> Buckets<'s, T> {
-    pub(crate) fn new(spill: &'s Spill<'s>, options: &BucketsOptions) -> Buckets<'s, T> {
+    pub(crate) fn new(spill: &'s SpillFolder, options: &BucketsOptions) -> Buckets<'s, T> {
         let held_bytes = options.memory_bytes_max / 4 / (options.count * options.writers) as u64;
         let held_rows = usize::try_from(held_bytes).unwrap_or(usize::MAX) / T::BYTES;
         let empty = || Bucket { slices: Vec::new(), memory_bytes: 0, spilled_rows: 0 };
@@ -174,7 +181,14 @@ impl<'s, T: Row> Buckets<'s, T> {
         Ok(())
     }
 
-    fn add(&self, number: usize, rows: Vec<T>) -> Result<(), Error> {
+    /// Rows of a bucket.
+    pub(crate) fn rows(&self, number: usize) -> u64 {
+        let bucket = lock(&self.buckets[number]);
+        bucket.spilled_rows + bucket.slices.iter().map(|slice| slice.len() as u64).sum::<u64>()
+    }
+
+    /// Takes rows into a bucket.
+    pub(crate) fn add(&self, number: usize, rows: Vec<T>) -> Result<(), Error> {
         let bytes = (rows.capacity() * size_of::<T>()) as u64;
         let mut bucket = lock(&self.buckets[number]);
         bucket.slices.push(rows);
@@ -184,6 +198,26 @@ impl<'s, T: Row> Buckets<'s, T> {
         let worth_bytes = self.memory_bytes_max / (2 * self.count() as u64);
         if total > self.memory_bytes_max && bucket.memory_bytes >= worth_bytes {
             self.move_to_file(number, &mut bucket)?;
+        }
+        Ok(())
+    }
+
+    /// Copies rows into a bucket, behind those that came this way before; for writers that come with many rows at once.
+    pub(crate) fn append(&self, number: usize, mut rows: &[T]) -> Result<(), Error> {
+        while !rows.is_empty() {
+            let mut bucket = lock(&self.buckets[number]);
+            let open = bucket.slices.last_mut().filter(|slice| slice.len() < slice.capacity());
+            let room = open.as_ref().map_or(self.held_rows_max, |slice| slice.capacity() - slice.len());
+            let (now, later) = rows.split_at(rows.len().min(room));
+            rows = later;
+            if let Some(slice) = open {
+                slice.extend_from_slice(now);
+                continue;
+            }
+            drop(bucket);
+            let mut slice = Vec::with_capacity(self.held_rows_max);
+            slice.extend_from_slice(now);
+            self.add(number, slice)?;
         }
         Ok(())
     }
@@ -351,7 +385,7 @@ mod tests {
     #[test]
     fn rows_come_back_from_memory_without_touching_the_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::new(folder.path());
+        let spill = SpillFolder::new(folder.path());
         let buckets = Buckets::new(&spill, &options(1 << 20));
         fill(&buckets);
         assert_eq!(rows(&buckets).unwrap(), (0..10_000).collect::<Vec<_>>());
@@ -362,7 +396,7 @@ mod tests {
     #[test]
     fn rows_come_back_from_files_and_the_folder_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::new(folder.path());
+        let spill = SpillFolder::new(folder.path());
         let buckets = Buckets::new(&spill, &options(4096));
         fill(&buckets);
         assert!(spill.written_bytes() > 60_000);
@@ -379,7 +413,7 @@ mod tests {
     #[test]
     fn memory_stays_within_one_and_a_half_times_its_share() {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::new(folder.path());
+        let spill = SpillFolder::new(folder.path());
         let buckets = Buckets::new(&spill, &options(8192));
         let mut writer = buckets.writer();
         for n in 0..10_000u32 {
@@ -391,7 +425,7 @@ mod tests {
     #[test]
     fn damage_to_a_spill_file_is_found_and_the_file_named() {
         let folder = tempfile::tempdir().unwrap();
-        let spill = Spill::new(folder.path());
+        let spill = SpillFolder::new(folder.path());
         let buckets = Buckets::new(&spill, &options(4096));
         fill(&buckets);
         let path = buckets.path(0).unwrap();

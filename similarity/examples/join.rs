@@ -1,0 +1,285 @@
+//! The engine alone: postings in a file, links out in a file, in bounded memory.
+//!
+//! Reads records of 24 bytes (tag 16, length u32, document u32, little-endian), writes links of 16 bytes (a u32, b u32,
+//! shared bytes u64; a < b, sorted), and prints one JSON line. The file is never in memory whole: threads take parts of it
+//! to shards, which spill beyond the budget; links are sorted the same way.
+//!
+//! ```sh
+//! cargo run --release -p cognate-similarity --example join -- plain.postings --min-shared-bytes 16384 \
+//!     --min-containment 0.5 --memory-budget 1GiB --threads 2 -o plain.links
+//! ```
+
+#![expect(clippy::print_stdout, reason = "a program that reports what it found")]
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use cognate_fingerprint::Tag;
+use cognate_similarity::{
+    Containment, ContentIndex, GatherOptions, GatheredShards, Holders, Input, Link, LinksOptions, Options, Phase,
+    Posting, Progress, SortedLinks, SpillFolder, Stats, Thresholds, Watch, analyse, find_links,
+};
+
+const RECORD_BYTES: usize = 24;
+/// Read at a time by each thread.
+const READ_RECORDS: usize = 1 << 14;
+/// The program itself, its buffers and what the allocator holds back.
+const OVERHEAD_BYTES: u64 = 16 << 20;
+/// Payload, and what the engine keeps of a content beside its working memory.
+const DOCUMENT_BYTES: u64 = 56;
+
+/// Finds all pairs of documents that share enough, from a file of postings.
+#[derive(Parser, Debug)]
+#[command(after_help = "Example: join plain.postings --memory-budget 1GiB -o plain.links")]
+struct Arguments {
+    /// Records of 24 bytes: tag (16), length and document (4 bytes each, little-endian)
+    postings: PathBuf,
+    /// Shared bytes that make a link
+    #[arg(long, default_value = "16384", value_parser = size)]
+    min_shared_bytes: u64,
+    /// Share of the smaller document that makes a link
+    #[arg(long, default_value = "0.5")]
+    min_containment: Containment,
+    /// Greatest resident memory
+    #[arg(long, default_value = "1GiB", value_parser = size)]
+    memory_budget: u64,
+    /// Threads that work at the same time [default: all cores]
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+    /// Where the links go: records of 16 bytes, sorted
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Which links
+    #[arg(long, value_enum, default_value = "all")]
+    links: Links,
+    /// Where spill files go [default: the folder of the output]
+    #[arg(long)]
+    spill: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Links {
+    /// Every one.
+    All,
+    /// The strongest that connect each cluster: one less than it has members.
+    Spanning,
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+fn size(text: &str) -> Result<u64, String> {
+    text.parse::<bytesize::ByteSize>().map(|size| size.as_u64())
+}
+
+fn main() -> Result<(), AnyError> {
+    let arguments = Arguments::parse();
+    let threads = arguments.threads.map_or_else(std::thread::available_parallelism, Ok)?;
+    let beside = arguments.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let spill_dir = arguments.spill.clone().unwrap_or(beside.unwrap_or(Path::new(".")).to_owned());
+    let folder = SpillFolder::new(&spill_dir);
+    let mut clock = Clock::new();
+
+    let budget_bytes = arguments.memory_budget.saturating_sub(OVERHEAD_BYTES);
+    let records = records(&arguments.postings)?;
+    let gather = GatherOptions { postings_max: records, memory_budget_bytes: budget_bytes, threads: threads.get() };
+    let shards = GatheredShards::new(&folder, &gather);
+    let payload_bytes = gather_postings(&arguments.postings, records, &shards, threads)?;
+    clock.lap("read");
+
+    let documents = payload_bytes.len() as u64;
+    let budget_bytes = budget_bytes.saturating_sub(documents * DOCUMENT_BYTES);
+    let mut holders = Holders::new();
+    payload_bytes.iter().for_each(|_| holders.push([]));
+    let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: None };
+    let options = Options {
+        thresholds: Thresholds {
+            min_shared_bytes: arguments.min_shared_bytes,
+            min_containment: arguments.min_containment,
+        },
+        memory_budget_bytes: budget_bytes,
+        threads,
+        spill_dir: &spill_dir,
+    };
+    let sorted = SortedLinks::new(
+        &folder,
+        &LinksOptions { contents: payload_bytes.len(), memory_budget_bytes: budget_bytes, threads: threads.get() },
+    );
+    let phases = Mutex::new(&mut clock);
+    let progress = |progress: Progress| {
+        if progress.done == progress.total
+            && let Ok(mut clock) = phases.lock()
+        {
+            clock.lap(name(progress.phase));
+        }
+    };
+    let watch = Watch { progress: &progress, cancelled: &AtomicBool::new(false) };
+    let stats: Stats = match arguments.links {
+        Links::All => find_links(&shards, &input, &options, &watch, &|links| sorted.add(links))?,
+        Links::Spanning => {
+            let analysis = analyse(&shards, &input, &options, &watch)?;
+            for cluster in &analysis.clusters {
+                sorted.add(&cluster.spanning_links(&payload_bytes))?;
+            }
+            analysis.stats
+        }
+    };
+    let written = write_links(&arguments.output, &sorted)?;
+    clock.lap("write");
+
+    let spilled_bytes = stats.spilled_bytes + folder.written_bytes();
+    let with_postings = payload_bytes.iter().filter(|&&bytes| bytes > 0).count();
+    println!(
+        "{{\"postings\":{},\"documents\":{with_postings},\"links\":{},\"written_links\":{written},\"candidates\":{},\
+         \"seconds\":{},\"peak_resident_bytes\":{},\"spilled_bytes\":{spilled_bytes},\"partitions\":{},\
+         \"oversized_partitions\":{}}}",
+        stats.postings,
+        stats.links,
+        stats.candidates,
+        clock.json(),
+        peak_resident_bytes()?,
+        stats.partitions,
+        stats.oversized_partitions,
+    );
+    Ok(())
+}
+
+fn records(path: &Path) -> Result<u64, AnyError> {
+    let bytes = fs::metadata(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?.len();
+    if bytes % RECORD_BYTES as u64 != 0 {
+        return Err(format!("{} has {bytes} bytes, which is no number of records of 24", path.display()).into());
+    }
+    Ok(bytes / RECORD_BYTES as u64)
+}
+
+/// Takes the postings to their shards and gives the payload of each document.
+fn gather_postings(
+    path: &Path,
+    records: u64,
+    shards: &GatheredShards<'_>,
+    threads: NonZeroUsize,
+) -> Result<Vec<u64>, AnyError> {
+    let threads = threads.get() as u64;
+    let parts: Vec<Result<Vec<u64>, AnyError>> = std::thread::scope(|scope| {
+        let starts = (0..threads).map(|thread| (records * thread / threads, records * (thread + 1) / threads));
+        let readers: Vec<_> =
+            starts.map(|(start, end)| scope.spawn(move || gather_part(path, start, end, shards))).collect();
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let mut payload_bytes: Vec<u64> = Vec::new();
+    for part in parts {
+        let mut part = part?;
+        if part.len() > payload_bytes.len() {
+            std::mem::swap(&mut part, &mut payload_bytes);
+        }
+        payload_bytes.iter_mut().zip(part).for_each(|(sum, bytes)| *sum += bytes);
+    }
+    Ok(payload_bytes)
+}
+
+fn gather_part(path: &Path, start: u64, end: u64, shards: &GatheredShards<'_>) -> Result<Vec<u64>, AnyError> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(start * RECORD_BYTES as u64))?;
+    let mut file = file.take((end - start) * RECORD_BYTES as u64);
+    let mut writer = shards.writer();
+    let mut payload_bytes: Vec<u64> = Vec::new();
+    let mut buffer = vec![0; READ_RECORDS * RECORD_BYTES];
+    let mut left = end - start;
+    while left > 0 {
+        let count = usize::try_from(left.min(READ_RECORDS as u64))?;
+        let records = &mut buffer[..count * RECORD_BYTES];
+        file.read_exact(records)?;
+        for record in records.chunks_exact(RECORD_BYTES) {
+            let (tag, rest) = record.split_at(16);
+            let (length, document) = rest.split_at(4);
+            let length_bytes = u32::from_le_bytes(length.try_into()?);
+            let document = u32::from_le_bytes(document.try_into()?);
+            let at = document as usize;
+            if at >= payload_bytes.len() {
+                payload_bytes.resize(at + 1, 0);
+            }
+            payload_bytes[at] += u64::from(length_bytes);
+            let tag = Tag(tag.try_into()?);
+            writer.push(&Posting { tag, length_bytes, template: false, content: ContentIndex(document) })?;
+        }
+        left -= count as u64;
+    }
+    writer.finish()?;
+    Ok(payload_bytes)
+}
+
+fn write_links(path: &Path, sorted: &SortedLinks<'_>) -> Result<u64, AnyError> {
+    let named = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut file = BufWriter::with_capacity(1 << 18, File::create(path).map_err(named)?);
+    let (mut written, mut failure) = (0, None);
+    sorted.drain(|links| {
+        written += links.len() as u64;
+        if failure.is_none() {
+            failure = links.iter().try_for_each(|link| file.write_all(&record(link))).err();
+        }
+        Ok(())
+    })?;
+    match failure.or(file.flush().err()) {
+        Some(error) => Err(named(error).into()),
+        None => Ok(written),
+    }
+}
+
+fn record(link: &Link) -> [u8; 16] {
+    let mut record = [0; 16];
+    record[..4].copy_from_slice(&link.a.0.to_le_bytes());
+    record[4..8].copy_from_slice(&link.b.0.to_le_bytes());
+    record[8..].copy_from_slice(&link.shared_bytes.to_le_bytes());
+    record
+}
+
+/// How long each phase took.
+struct Clock {
+    start: Instant,
+    last: Instant,
+    laps: Vec<(&'static str, f64)>,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        Clock { start: Instant::now(), last: Instant::now(), laps: Vec::new() }
+    }
+
+    fn lap(&mut self, name: &'static str) {
+        let now = Instant::now();
+        self.laps.push((name, (now - self.last).as_secs_f64()));
+        self.last = now;
+    }
+
+    fn json(&self) -> String {
+        let total = [("total", self.start.elapsed().as_secs_f64())];
+        let fields = self.laps.iter().chain(&total).map(|(name, seconds)| format!("\"{name}\":{seconds:.3}"));
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    }
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Tags => "tags",
+        Phase::Prefixes => "prefixes",
+        Phase::Components => "components",
+        Phase::Partitions => "partitions",
+        Phase::Join => "join",
+    }
+}
+
+/// What the kernel calls the high water mark.
+fn peak_resident_bytes() -> Result<u64, AnyError> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kib * 1024)
+}

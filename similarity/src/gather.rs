@@ -1,0 +1,271 @@
+//! Postings that come in any order, gathered into shards: in memory while they fit, in spill files beyond.
+//!
+//! A posting goes to the shard that the leading bits of its tag name. A shard is sorted when it is read, which takes as
+//! much memory as its postings and as much again, and is forgotten then: gathered postings are read once. There are so
+//! many shards that the threads can sort one each within the working memory that an analysis has.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cognate_fingerprint::Tag;
+
+use crate::error::Error;
+use crate::posting::{ContentIndex, Posting};
+use crate::shards::Shards;
+use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
+
+/// Postings handed over at once.
+const SLICE_POSTINGS: usize = 1024;
+/// Fewer shards than this would leave threads without work.
+const SHARDS_MIN: u64 = 16;
+/// More would make the blocks of spill files small.
+const SHARDS_MAX: u64 = 4096;
+const TEMPLATE_BIT: u32 = 1 << 31;
+
+/// How postings are gathered.
+#[derive(Clone, Copy, Debug)]
+pub struct GatherOptions {
+    /// At least the number of postings that will come.
+    pub postings_max: u64,
+    /// The memory budget of the analysis that is to follow. Gathered postings take a quarter of it, up to three eighths
+    /// while small shards pile up; what an analysis takes while it reads them is small enough to add up to the budget.
+    pub memory_budget_bytes: u64,
+    /// Threads that write at the same time.
+    pub threads: usize,
+}
+
+/// A posting as it is kept: the halves of the tag as numbers, so that sorting compares words.
+#[derive(Clone, Copy, Debug)]
+struct PostingRow {
+    high: u64,
+    low: u64,
+    length_and_flag: u32,
+    content: u32,
+}
+
+impl PostingRow {
+    fn new(posting: &Posting) -> PostingRow {
+        let tag = u128::from_be_bytes(posting.tag.0);
+        let (high, low) = halves(tag);
+        let flag = if posting.template { TEMPLATE_BIT } else { 0 };
+        PostingRow { high, low, length_and_flag: posting.length_bytes | flag, content: posting.content.0 }
+    }
+
+    fn tag(&self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+
+    fn posting(&self) -> Posting {
+        Posting {
+            tag: Tag(self.tag().to_be_bytes()),
+            length_bytes: self.length_and_flag & !TEMPLATE_BIT,
+            template: self.length_and_flag & TEMPLATE_BIT != 0,
+            content: ContentIndex(self.content),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves of 128 bits")]
+fn halves(tag: u128) -> (u64, u64) {
+    ((tag >> 64) as u64, tag as u64)
+}
+
+impl Row for PostingRow {
+    const BYTES: usize = 24;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.high.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.low.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.length_and_flag.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.content.to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+
+    fn decode(bytes: &[u8]) -> PostingRow {
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a long word has 8 bytes"));
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has 4 bytes"));
+        PostingRow { high: long(0), low: long(8), length_and_flag: word(16), content: word(20) }
+    }
+}
+
+/// Postings gathered into shards.
+pub struct GatheredShards<'s> {
+    buckets: Buckets<'s, PostingRow>,
+    /// A tag's leading bits, moved down by this, name its shard.
+    shift: u32,
+    postings: AtomicU64,
+}
+
+impl<'s> GatheredShards<'s> {
+    /// Nothing gathered yet.
+    pub fn new(folder: &'s SpillFolder, options: &GatherOptions) -> GatheredShards<'s> {
+        // Half of the working memory of a thread, because a shard is sorted from one place to another.
+        let shard_bytes_max = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
+        let bytes = options.postings_max.saturating_mul(PostingRow::BYTES as u64);
+        let count = bytes.div_ceil(shard_bytes_max.max(1)).saturating_mul(2).clamp(SHARDS_MIN, SHARDS_MAX);
+        let count = count.next_power_of_two();
+        let buckets = Buckets::new(
+            folder,
+            &BucketsOptions {
+                name: "postings",
+                count: usize::try_from(count).expect("shards are counted in thousands"),
+                memory_bytes_max: options.memory_budget_bytes / 4,
+                writers: options.threads,
+            },
+        );
+        GatheredShards { buckets, shift: 64 - count.trailing_zeros(), postings: AtomicU64::new(0) }
+    }
+
+    /// A handle for one thread to gather with.
+    pub fn writer(&self) -> GatherWriter<'_, 's> {
+        GatherWriter { shards: self, writer: self.buckets.writer(), postings: 0 }
+    }
+}
+
+/// One thread's way into [`GatheredShards`].
+pub struct GatherWriter<'b, 's> {
+    shards: &'b GatheredShards<'s>,
+    writer: Writer<'b, 's, PostingRow>,
+    postings: u64,
+}
+
+impl GatherWriter<'_, '_> {
+    /// Takes a posting to its shard.
+    ///
+    /// # Errors
+    ///
+    /// When its length does not fit 31 bits or the spill folder fails.
+    #[inline]
+    pub fn push(&mut self, posting: &Posting) -> Result<(), Error> {
+        if posting.length_bytes >= TEMPLATE_BIT {
+            return Err(Error::LengthTooLarge { length_bytes: posting.length_bytes });
+        }
+        let row = PostingRow::new(posting);
+        self.postings += 1;
+        let shard = usize::try_from(row.high >> self.shards.shift).expect("shards are counted in thousands");
+        self.writer.push(shard, row)
+    }
+
+    /// Hands over what is still held back; must be called before the shards are read.
+    ///
+    /// # Errors
+    ///
+    /// When the spill folder fails.
+    pub fn finish(self) -> Result<(), Error> {
+        self.shards.postings.fetch_add(self.postings, Ordering::Relaxed);
+        self.writer.finish()
+    }
+}
+
+impl Shards for GatheredShards<'_> {
+    fn shard_count(&self) -> u32 {
+        u32::try_from(self.buckets.count()).expect("shards are counted in thousands")
+    }
+
+    fn posting_count_max(&self) -> u64 {
+        self.postings.load(Ordering::Relaxed)
+    }
+
+    fn visit(&self, shard: u32, visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>) -> Result<(), Error> {
+        let rows = self.sorted(shard as usize)?;
+        let mut slice = Vec::with_capacity(SLICE_POSTINGS);
+        for rows in rows.chunks(SLICE_POSTINGS) {
+            slice.clear();
+            slice.extend(rows.iter().map(PostingRow::posting));
+            visit(&slice)?;
+        }
+        Ok(())
+    }
+}
+
+impl GatheredShards<'_> {
+    /// The rows of a shard by ascending tag; the shard is empty afterwards.
+    ///
+    /// Tags are digests and so spread evenly: a counting sort by the bits after those of the shard leaves a few rows in
+    /// each place, which are then put in order.
+    fn sorted(&self, shard: usize) -> Result<Vec<PostingRow>, Error> {
+        let rows_max = usize::try_from(self.buckets.rows(shard)).expect("a shard fits in memory");
+        let place_bits = (rows_max / 4).max(1).ilog2().min(self.shift);
+        let shift = self.shift - place_bits;
+        let mask = (1u64 << place_bits) - 1;
+        let place = |row: &PostingRow| usize::try_from(row.high >> shift & mask).expect("a place in memory");
+        let mut ends = vec![0u32; (1 << place_bits) + 1];
+        self.buckets.scan(shard, |rows| {
+            rows.iter().for_each(|row| ends[place(row) + 1] += 1);
+            Ok(())
+        })?;
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        let empty = PostingRow { high: 0, low: 0, length_and_flag: 0, content: 0 };
+        let mut sorted = vec![empty; rows_max];
+        self.buckets.scan(shard, |rows| {
+            for row in rows {
+                let end = &mut ends[place(row)];
+                sorted[*end as usize] = *row;
+                *end += 1;
+            }
+            Ok(())
+        })?;
+        self.buckets.clear(shard)?;
+        let mut start = 0;
+        for &end in &ends[..ends.len() - 1] {
+            let end = end as usize;
+            sorted[start..end].sort_unstable_by_key(PostingRow::tag);
+            start = end;
+        }
+        Ok(sorted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gathered_postings_come_back_sorted_whatever_the_budget() {
+        for memory_budget_bytes in [0, 50_000, 1 << 26] {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = SpillFolder::new(parent.path());
+            let options = GatherOptions { postings_max: 20_000, memory_budget_bytes, threads: 2 };
+            let shards = GatheredShards::new(&folder, &options);
+            let mut expected = Vec::new();
+            for half in 0..2u32 {
+                let mut writer = shards.writer();
+                for n in (half * 10_000..(half + 1) * 10_000).rev() {
+                    // Some tags are held by very many, and half of them differ only at the end.
+                    let number = if n % 3 == 0 { n % 7 } else { n };
+                    let mut tag = blake3::hash(&(number / 2).to_le_bytes()).as_bytes()[..16].to_vec();
+                    tag[15] = (number % 2) as u8;
+                    let tag = Tag(tag.try_into().unwrap());
+                    let posting = Posting { tag, length_bytes: n, template: n % 5 == 0, content: ContentIndex(n) };
+                    writer.push(&posting).unwrap();
+                    expected.push(posting);
+                }
+                writer.finish().unwrap();
+            }
+            let mut found = Vec::new();
+            for shard in 0..shards.shard_count() {
+                let keep = &mut |slice: &[Posting]| {
+                    found.extend_from_slice(slice);
+                    Ok(())
+                };
+                shards.visit(shard, keep).unwrap();
+            }
+            assert!(found.is_sorted_by_key(|posting| posting.tag));
+            expected.sort_unstable_by_key(|posting| (posting.tag, posting.content));
+            found.sort_unstable_by_key(|posting| (posting.tag, posting.content));
+            assert_eq!(found, expected);
+            assert_eq!(folder.written_bytes() > 0, memory_budget_bytes < 1 << 26);
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_31_bits_is_refused() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        let options = GatherOptions { postings_max: 1, memory_budget_bytes: 1 << 20, threads: 1 };
+        let shards = GatheredShards::new(&folder, &options);
+        let posting = Posting { tag: Tag([0; 16]), length_bytes: 1 << 31, template: false, content: ContentIndex(0) };
+        assert!(matches!(shards.writer().push(&posting), Err(Error::LengthTooLarge { .. })));
+    }
+}

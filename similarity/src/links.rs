@@ -1,0 +1,173 @@
+//! All links of an analysis in order, however many: gathered by ranges of contents, sorted range by range.
+//!
+//! The number of links can grow with the square of the contents, so they go through spill files and come back a part at
+//! a time. What an analysis keeps of them is linear; see [`crate::Cluster`].
+
+use crate::cluster::Link;
+use crate::error::Error;
+use crate::posting::ContentIndex;
+use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder};
+
+/// Ranges of contents.
+const RANGES: usize = 256;
+
+/// How links are gathered.
+#[derive(Clone, Copy, Debug)]
+pub struct LinksOptions {
+    /// How many contents there are.
+    pub contents: usize,
+    /// The memory budget of the analysis that finds the links. They take a quarter of it, up to three eighths while small
+    /// ranges pile up, and another quarter when they are read; the analysis leaves as much free while it finds links.
+    pub memory_budget_bytes: u64,
+    /// Threads that write at the same time.
+    pub threads: usize,
+}
+
+impl Row for Link {
+    const BYTES: usize = <[u32; 4]>::BYTES;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.a.0.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.b.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.shared_bytes.to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+
+    fn decode(bytes: &[u8]) -> Link {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has 4 bytes"));
+        let shared = bytes[8..].try_into().expect("a long word has 8 bytes");
+        Link { a: ContentIndex(word(0)), b: ContentIndex(word(4)), shared_bytes: u64::from_le_bytes(shared) }
+    }
+}
+
+/// Links on their way into order.
+pub struct SortedLinks<'s> {
+    buckets: Buckets<'s, Link>,
+    contents: usize,
+    contents_per_range: usize,
+    links_per_part: u64,
+}
+
+impl<'s> SortedLinks<'s> {
+    /// No links yet.
+    pub fn new(folder: &'s SpillFolder, options: &LinksOptions) -> SortedLinks<'s> {
+        let count = RANGES.min(options.contents.max(1));
+        SortedLinks {
+            buckets: Buckets::new(
+                folder,
+                &BucketsOptions {
+                    name: "links",
+                    count,
+                    memory_bytes_max: options.memory_budget_bytes / 4,
+                    writers: options.threads,
+                },
+            ),
+            contents: options.contents,
+            contents_per_range: options.contents.div_ceil(count).max(1),
+            links_per_part: (options.memory_budget_bytes / 4 / Link::BYTES as u64).max(1),
+        }
+    }
+
+    /// Takes links in; several threads may do so at once, each with some thousand links at a time.
+    ///
+    /// # Errors
+    ///
+    /// When the spill folder fails.
+    pub fn add(&self, links: &[Link]) -> Result<(), Error> {
+        // A counting sort by ranges.
+        let range = |link: &Link| link.a.at() / self.contents_per_range;
+        let mut starts = vec![0usize; self.buckets.count() + 1];
+        links.iter().for_each(|link| starts[range(link) + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let (mut ends, mut sorted) = (starts.clone(), links.to_vec());
+        for link in links {
+            let end = &mut ends[range(link)];
+            sorted[*end] = *link;
+            *end += 1;
+        }
+        let ranges = starts.windows(2).enumerate();
+        ranges.into_iter().try_for_each(|(range, ends)| self.buckets.append(range, &sorted[ends[0]..ends[1]]))
+    }
+
+    /// Visits all links by (a, b), a part of them at a time, and forgets them.
+    ///
+    /// # Errors
+    ///
+    /// When a spill file is damaged or cannot be read, and whatever `visit` returns.
+    pub fn drain(&self, mut visit: impl FnMut(&[Link]) -> Result<(), Error>) -> Result<(), Error> {
+        let mut part = Vec::new();
+        for range in 0..self.buckets.count() {
+            let first = range * self.contents_per_range;
+            let end = (first + self.contents_per_range).min(self.contents);
+            for (from, to) in self.parts(range, first, end)? {
+                part.clear();
+                self.buckets.scan(range, |links| {
+                    part.extend(links.iter().filter(|link| (from..to).contains(&link.a.at())));
+                    Ok(())
+                })?;
+                part.sort_unstable();
+                visit(&part)?;
+            }
+            self.buckets.clear(range)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts a range of contents into parts whose links fit in memory, one content at least.
+    fn parts(&self, range: usize, first: usize, end: usize) -> Result<Vec<(usize, usize)>, Error> {
+        if self.buckets.rows(range) <= self.links_per_part {
+            return Ok(vec![(first, end)]);
+        }
+        let mut counts = vec![0u64; end - first];
+        self.buckets.scan(range, |links| {
+            links.iter().for_each(|link| counts[link.a.at() - first] += 1);
+            Ok(())
+        })?;
+        let (mut parts, mut from, mut links) = (Vec::new(), first, 0);
+        for (content, count) in (first..end).zip(counts) {
+            if links > 0 && links + count > self.links_per_part {
+                parts.push((from, content));
+                (from, links) = (content, 0);
+            }
+            links += count;
+        }
+        parts.push((from, end));
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_come_back_in_order_whatever_the_budget() {
+        for memory_budget_bytes in [0, 20_000, 1 << 24] {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = SpillFolder::new(parent.path());
+            let options = LinksOptions { contents: 1000, memory_budget_bytes, threads: 1 };
+            let sorted = SortedLinks::new(&folder, &options);
+            let mut expected = Vec::new();
+            for n in 0..5000u32 {
+                let a = n * 7919 % if n % 2 == 0 { 3 } else { 990 };
+                let link =
+                    Link { a: ContentIndex(a), b: ContentIndex(a + 1 + n % 9), shared_bytes: u64::from(n) << 20 };
+                expected.push(link);
+            }
+            expected.chunks(700).for_each(|links| sorted.add(links).unwrap());
+            let mut found = Vec::new();
+            sorted
+                .drain(|links| {
+                    found.extend_from_slice(links);
+                    Ok(())
+                })
+                .unwrap();
+            expected.sort_unstable();
+            assert_eq!(found, expected);
+            assert_eq!(folder.written_bytes() > 0, memory_budget_bytes < 1 << 24);
+        }
+    }
+}
