@@ -265,3 +265,6 @@ fn collect_rows(
     parts.clear(partition)?;
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests;

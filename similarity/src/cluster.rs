@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 
 use crate::component::Components;
 use crate::error::Error;
+use crate::forest::{Forest, StrongLink};
 use crate::join::{Pair, Seeker, Wanted};
 use crate::lists::Lists;
 use crate::measure::Resemblance;
@@ -175,34 +176,40 @@ struct Fact {
     links: u32,
     contained: u32,
     resemblance_sum: u64,
+    min_fixed: u64,
     min_resemblance: Resemblance,
 }
 
 /// Above any resemblance.
-const NO_RESEMBLANCE: Resemblance = Resemblance { shared: u64::MAX, union: 0 };
+const NO_RESEMBLANCE: Resemblance = Resemblance { shared: u64::MAX, union: 1 };
 
 impl Facts {
     pub(crate) fn new(members: usize) -> Facts {
-        let none = Fact { links: 0, contained: 0, resemblance_sum: 0, min_resemblance: NO_RESEMBLANCE };
+        let none =
+            Fact { links: 0, contained: 0, resemblance_sum: 0, min_fixed: u64::MAX, min_resemblance: NO_RESEMBLANCE };
         Facts { of: vec![none; members] }
     }
 
-    /// Counts a link and tells the resemblance of its members.
+    /// Counts a link and tells the resemblance of its members, in fixed point.
     #[inline]
-    pub(crate) fn add(&mut self, members: &Members<'_>, link: &Pair) -> Resemblance {
+    pub(crate) fn add(&mut self, members: &Members<'_>, link: &Pair) -> u64 {
         let payloads = (members.payload_bytes(link.smaller), members.payload_bytes(link.larger));
         let resemblance = Resemblance::of(link.shared_bytes, payloads.0, payloads.1);
-        let contains =
-            |payload_bytes| u32::from(Containment::FOUR_FIFTHS.is_reached_by(link.shared_bytes, payload_bytes));
+        let fixed = resemblance.to_fixed();
+        let contains = |bytes| u32::from(Containment::FOUR_FIFTHS.is_reached_by(link.shared_bytes, bytes));
         let larger = &mut self.of[link.larger as usize];
         larger.links += 1;
         larger.contained += contains(payloads.0);
         let smaller = &mut self.of[link.smaller as usize];
         smaller.links += 1;
         smaller.contained += contains(payloads.1);
-        smaller.resemblance_sum += resemblance.to_fixed();
-        smaller.min_resemblance = smaller.min_resemblance.min(resemblance);
-        resemblance
+        smaller.resemblance_sum += fixed;
+        // Fixed point is in order where it differs; the fractions are compared only where it does not.
+        if fixed <= smaller.min_fixed {
+            smaller.min_fixed = fixed;
+            smaller.min_resemblance = smaller.min_resemblance.min(resemblance);
+        }
+        fixed
     }
 
     /// Adds what another thread counted.
@@ -211,8 +218,13 @@ impl Facts {
             mine.links += theirs.links;
             mine.contained += theirs.contained;
             mine.resemblance_sum += theirs.resemblance_sum;
+            mine.min_fixed = mine.min_fixed.min(theirs.min_fixed);
             mine.min_resemblance = mine.min_resemblance.min(theirs.min_resemblance);
         }
+    }
+
+    pub(crate) fn is_linked(&self, member: u32) -> bool {
+        self.of[member as usize].links > 0
     }
 
     /// Members and links of the cluster of each root.
@@ -245,20 +257,16 @@ pub(crate) struct Parts<'a> {
     pub(crate) clusters: &'a Components,
     pub(crate) facts: &'a Facts,
     pub(crate) near: &'a Near,
-    pub(crate) rule: LinkRule,
 }
 
-/// Puts together the clusters of a partition, from the links of those that keep all and the spanning ones of the others.
-///
-/// A cluster that turns out not to keep all of `links` is thinned here.
+/// Puts together the clusters of a partition, from the links that they keep.
 pub(crate) fn build_clusters(
     parts: &Parts<'_>,
-    links: Vec<Pair>,
-    spanning: Vec<Pair>,
+    links: &[Pair],
     threads: NonZeroUsize,
     tracker: &Tracker<'_>,
 ) -> Result<Vec<Cluster>, Error> {
-    let drafts = draft(parts, links, spanning);
+    let drafts = draft(parts, links);
     let start = || (Finisher::new(parts), Vec::new());
     let ends = share_out(threads, drafts.count(), start, |(finisher, done), number| {
         tracker.check()?;
@@ -292,22 +300,41 @@ impl Drafts {
     }
 }
 
-fn draft(parts: &Parts<'_>, mut links: Vec<Pair>, mut spanning: Vec<Pair>) -> Drafts {
-    links.append(&mut spanning);
-    let linked = |member: &u32| parts.facts.of[*member as usize].links > 0;
+/// Sorts members and links by cluster; the order of links within a cluster is still free.
+fn draft(parts: &Parts<'_>, links: &[Pair]) -> Drafts {
     let count = u32::try_from(parts.members.count()).expect("contents have 31-bit numbers");
-    let mut members: Vec<u32> = (0..count).filter(linked).collect();
-    let root = |member: u32| parts.clusters.root(member);
-    members.sort_by_cached_key(|&member| (root(member), member));
-    links.sort_unstable_by_key(|link| (root(link.smaller), parts.members.link(link)));
-    let (mut member_starts, mut link_starts) = (vec![0], vec![0]);
-    for cluster in members.chunk_by(|a, b| root(*a) == root(*b)) {
-        member_starts.push(member_starts[member_starts.len() - 1] + cluster.len());
+    let mut numbers = vec![u32::MAX; count as usize];
+    let mut clusters = 0;
+    let linked: Vec<u32> = (0..count).filter(|&member| parts.facts.of[member as usize].links > 0).collect();
+    for &member in &linked {
+        // The root is the smallest member, so it comes first.
+        let root = parts.clusters.root(member) as usize;
+        if root == member as usize {
+            numbers[root] = clusters;
+            clusters += 1;
+        }
+        numbers[member as usize] = numbers[root];
     }
-    for cluster in links.chunk_by(|a, b| root(a.smaller) == root(b.smaller)) {
-        link_starts.push(link_starts[link_starts.len() - 1] + cluster.len());
-    }
+    let cluster = |member: u32| numbers[member as usize] as usize;
+    let (member_starts, members) = sort_by_cluster(clusters as usize, &linked, |&member| cluster(member));
+    let (link_starts, links) = sort_by_cluster(clusters as usize, links, |link| cluster(link.smaller));
     Drafts { member_starts, members, link_starts, links }
+}
+
+/// A counting sort, which leaves things of one cluster in their order.
+fn sort_by_cluster<T: Copy>(clusters: usize, things: &[T], cluster: impl Fn(&T) -> usize) -> (Vec<usize>, Vec<T>) {
+    let mut starts = vec![0; clusters + 1];
+    things.iter().for_each(|thing| starts[cluster(thing) + 1] += 1);
+    for at in 0..clusters {
+        starts[at + 1] += starts[at];
+    }
+    let (mut ends, mut sorted) = (starts.clone(), things.to_vec());
+    for thing in things {
+        let end = &mut ends[cluster(thing)];
+        sorted[*end] = *thing;
+        *end += 1;
+    }
+    (starts, sorted)
 }
 
 /// One thread's way of finishing clusters.
@@ -318,7 +345,7 @@ struct Finisher<'a> {
 }
 
 /// For families, any pair may count; which ones do is looked at afterwards.
-const ANY_PAIR: Wanted<'static> = Wanted { least_bytes: &|_| 1, admits: &|_, _| true };
+const ANY_PAIR: Wanted<'static> = Wanted { least_bytes: &|_| 1, admits: None, seeks: None };
 
 impl<'a> Finisher<'a> {
     fn new(parts: &'a Parts<'a>) -> Finisher<'a> {
@@ -332,7 +359,8 @@ impl<'a> Finisher<'a> {
         let containers = facts.clone().filter(|(_, fact)| fact.contained as usize == others);
         let content = |member: u32| self.parts.members.content(member);
         let link_count = facts.clone().map(|(_, fact)| u64::from(fact.links)).sum::<u64>() / 2;
-        let kept = self.keep(members.len() as u64, link_count, links);
+        let mut links: Vec<Link> = links.iter().map(|pair| self.parts.members.link(pair)).collect();
+        links.sort_unstable();
         // Most links first, then the larger, then the smaller digest: the order in which members are asked to represent.
         let mut by_rank = members.to_vec();
         by_rank.sort_unstable_by_key(|&member| {
@@ -341,7 +369,7 @@ impl<'a> Finisher<'a> {
         });
         Cluster {
             members: self.contents(members),
-            links: kept,
+            links,
             link_count,
             min_resemblance: facts.clone().map(|(_, fact)| fact.min_resemblance).min().unwrap_or(NO_RESEMBLANCE),
             resemblance_sum: facts.map(|(_, fact)| u128::from(fact.resemblance_sum)).sum(),
@@ -349,17 +377,6 @@ impl<'a> Finisher<'a> {
             representative: content(by_rank[0]),
             families: self.find_families(members, &by_rank),
         }
-    }
-
-    /// The links that a cluster keeps, which are by (a, b) already where it keeps all that came.
-    fn keep(&self, members: u64, link_count: u64, links: &[Pair]) -> Vec<Link> {
-        let link = |pair: &Pair| self.parts.members.link(pair);
-        if self.parts.rule.keeps_all(members, link_count) || (links.len() as u64) < members {
-            return links.iter().map(link).collect();
-        }
-        let mut kept: Vec<Link> = strongest(&self.parts.members, links).iter().map(link).collect();
-        kept.sort_unstable();
-        kept
     }
 
     fn contents(&self, members: &[u32]) -> Vec<ContentIndex> {
@@ -437,11 +454,8 @@ impl<'a> Finisher<'a> {
 
 /// The strongest links that connect what all of `links` connect.
 fn strongest(members: &Members<'_>, links: &[Pair]) -> Vec<Pair> {
-    let mut forest = crate::forest::Forest::new(members.count());
-    for &pair in links {
-        let resemblance = members.resemblance(&pair).to_fixed();
-        forest.add(crate::forest::StrongLink { pair, resemblance });
-    }
+    let mut forest = Forest::new(members.count());
+    links.iter().for_each(|&pair| forest.add(StrongLink::of(members, pair)));
     forest.finish().0
 }
 

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 
+use crate::cluster::Members;
 use crate::component::Components;
 use crate::join::Pair;
 
@@ -19,8 +20,8 @@ struct Strength {
 }
 
 impl Strength {
-    /// Weaker than any link.
-    const NONE: Strength = Strength { resemblance: 0, places: Reverse((u32::MAX, u32::MAX)) };
+    /// Stronger than any link.
+    const MOST: Strength = Strength { resemblance: u64::MAX, places: Reverse((0, 0)) };
 
     fn of(link: &StrongLink) -> Strength {
         Strength { resemblance: link.resemblance, places: Reverse((link.pair.smaller, link.pair.larger)) }
@@ -34,15 +35,27 @@ pub(crate) struct StrongLink {
     pub(crate) resemblance: u64,
 }
 
+impl StrongLink {
+    pub(crate) fn of(members: &Members<'_>, pair: Pair) -> StrongLink {
+        StrongLink { pair, resemblance: members.resemblance(&pair).to_fixed() }
+    }
+}
+
 /// The forest of the links seen so far.
 #[derive(Debug)]
 pub(crate) struct Forest {
     links: Vec<StrongLink>,
     links_max: usize,
-    /// Of each member, its tree when the buffer was last thinned.
-    trees: Vec<u32>,
-    /// The weakest link of each tree: what is weaker and within the tree cannot count.
-    weakest: Vec<Strength>,
+    /// Of each member, the root of its tree when the buffer was last thinned, and the weakest link on the way there. The
+    /// way between two members of a tree is no weaker than the weaker of their ways to the root: a link that is weaker
+    /// than both cannot count.
+    ways: Vec<Way>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    root: u32,
+    weakest: Strength,
 }
 
 impl Forest {
@@ -51,15 +64,14 @@ impl Forest {
         Forest {
             links: Vec::new(),
             links_max: (2 * members).max(1024),
-            trees: (0..count).collect(),
-            weakest: vec![Strength::NONE; members],
+            ways: (0..count).map(|member| Way { root: member, weakest: Strength::MOST }).collect(),
         }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, link: StrongLink) {
-        let tree = self.trees[link.pair.smaller as usize];
-        if tree == self.trees[link.pair.larger as usize] && Strength::of(&link) < self.weakest[tree as usize] {
+        let (a, b) = (&self.ways[link.pair.smaller as usize], &self.ways[link.pair.larger as usize]);
+        if a.root == b.root && Strength::of(&link) < a.weakest.min(b.weakest) {
             return;
         }
         self.links.push(link);
@@ -80,22 +92,56 @@ impl Forest {
     }
 
     fn thin(&mut self) -> Components {
-        let components = Components::new(self.trees.len());
+        let components = Components::new(self.ways.len());
         self.links.sort_unstable_by_key(|link| Reverse(Strength::of(link)));
         self.links.retain(|link| {
             let connects = components.root(link.pair.smaller) != components.root(link.pair.larger);
             components.unite(link.pair.smaller, link.pair.larger);
             connects
         });
-        for (member, tree) in (0u32..).zip(&mut self.trees) {
-            *tree = components.root(member);
-        }
-        self.weakest.fill(Strength::NONE);
-        for link in &self.links {
-            // The strongest come first, so the last one stays.
-            self.weakest[self.trees[link.pair.smaller as usize] as usize] = Strength::of(link);
-        }
+        self.find_ways();
         components
+    }
+
+    /// Walks every tree from an end of its strongest link.
+    fn find_ways(&mut self) {
+        let mut starts = vec![0u32; self.ways.len() + 2];
+        let ends = |link: &StrongLink| [(link.pair.smaller, link.pair.larger), (link.pair.larger, link.pair.smaller)];
+        for (from, _) in self.links.iter().flat_map(ends) {
+            starts[from as usize + 2] += 1;
+        }
+        for at in 2..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut steps = vec![(0u32, 0u32); 2 * self.links.len()];
+        for (number, link) in (0u32..).zip(&self.links) {
+            for (from, to) in ends(link) {
+                let place = &mut starts[from as usize + 1];
+                steps[*place as usize] = (to, number);
+                *place += 1;
+            }
+        }
+        let mut walked = vec![false; self.ways.len()];
+        let mut open = Vec::new();
+        for strongest in &self.links {
+            let root = strongest.pair.smaller;
+            if walked[root as usize] {
+                continue;
+            }
+            walked[root as usize] = true;
+            self.ways[root as usize] = Way { root, weakest: Strength::MOST };
+            open.push(root);
+            while let Some(from) = open.pop() {
+                let weakest = self.ways[from as usize].weakest;
+                for &(to, link) in &steps[starts[from as usize] as usize..starts[from as usize + 1] as usize] {
+                    if !std::mem::replace(&mut walked[to as usize], true) {
+                        let weakest = weakest.min(Strength::of(&self.links[link as usize]));
+                        self.ways[to as usize] = Way { root, weakest };
+                        open.push(to);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -30,8 +30,17 @@ pub(crate) struct Pair {
 pub(crate) struct Wanted<'a> {
     /// What each member needs to share as the smaller one of a pair; must not fall from a member to the next.
     pub(crate) least_bytes: &'a (dyn Fn(u32) -> u64 + Sync),
-    /// Whether a pair may count at all.
-    pub(crate) admits: &'a (dyn Fn(u32, u32) -> bool + Sync),
+    /// Whether a pair may count at all; any pair does unless it is given.
+    pub(crate) admits: Option<&'a (dyn Fn(u32, u32) -> bool + Sync)>,
+    /// Whether pairs are wanted of which a member is the smaller one; those of any unless it is given.
+    pub(crate) seeks: Option<&'a (dyn Fn(u32) -> bool + Sync)>,
+}
+
+impl Wanted<'_> {
+    #[inline]
+    fn admits(&self, a: u32, b: u32) -> bool {
+        self.admits.is_none_or(|admits| admits(a.min(b), a.max(b)))
+    }
 }
 
 /// Takes the pairs that one thread finds.
@@ -94,6 +103,9 @@ impl<'a> Seeker<'a> {
         if self.lists.total_bytes(group) < least_bytes {
             return Ok(());
         }
+        if self.wanted.seeks.is_some_and(|seeks| !members.iter().any(|&member| seeks(member))) {
+            return Ok(());
+        }
         self.pair_within(members, self.lists.total_bytes(group), collect)?;
         self.measure(group, least_bytes, Among::Later);
         for at in 0..self.met.len() {
@@ -129,7 +141,7 @@ impl<'a> Seeker<'a> {
             }
             self.candidates += (members.len() - at - 1) as u64;
             for &larger in &members[at + 1..] {
-                if (self.wanted.admits)(smaller, larger) {
+                if self.wanted.admits(smaller, larger) {
                     collect.pair(Pair { smaller, larger, shared_bytes })?;
                 }
             }
@@ -138,8 +150,12 @@ impl<'a> Seeker<'a> {
     }
 
     fn pair_between(&self, a: &[u32], b: &[u32], shared_bytes: u64, collect: &mut impl Collect) -> Result<(), Error> {
+        if let (&[a], &[b]) = (a, b) {
+            // Known to suffice and to be admitted.
+            return collect.pair(Pair { smaller: a, larger: b, shared_bytes });
+        }
         let suffices = |member: u32| (self.wanted.least_bytes)(member) <= shared_bytes;
-        let mut pair = |smaller: u32, larger: u32| match (self.wanted.admits)(smaller, larger) {
+        let mut pair = |smaller: u32, larger: u32| match self.wanted.admits(smaller, larger) {
             true => collect.pair(Pair { smaller, larger, shared_bytes }),
             false => Ok(()),
         };
@@ -160,6 +176,14 @@ impl<'a> Seeker<'a> {
         let list = self.lists.list(group);
         let weights = list.iter().map(|&rank| self.lists.weight_bytes(rank));
         let prefix = prefix_length(weights, least_bytes);
+        if self.is_common(&list[..prefix], group, among) {
+            self.rests_bytes.clear();
+            self.rests_bytes.push(0);
+            self.count_all(group, among);
+            self.drop_light(group, least_bytes);
+            self.candidates += self.met.len() as u64;
+            return;
+        }
         for &rank in &list[..prefix] {
             let weight_bytes = self.lists.weight_bytes(rank);
             for &other in self.partners(rank, group, among) {
@@ -190,6 +214,43 @@ impl<'a> Seeker<'a> {
         }
     }
 
+    /// Whether the holders of a prefix are so many that it is cheaper to look at all groups.
+    fn is_common(&self, prefix: &[u32], group: u32, among: Among) -> bool {
+        let (Some(common), Some(last)) = (self.lists.common(), prefix.last()) else {
+            return false;
+        };
+        if !common.covers(*last) {
+            return false;
+        }
+        let holders: usize = prefix.iter().map(|&rank| self.partners(rank, group, among).len()).sum();
+        let groups = self.lists.groups().count() - if among == Among::Later { group as usize + 1 } else { 0 };
+        holders > (groups + common.setup()) * common.columns_of(self.lists.list(group))
+    }
+
+    /// Adds up all that the groups share with one: rare ranks along their holders, common ones by tables.
+    fn count_all(&mut self, group: u32, among: Among) {
+        let Some(common) = self.lists.common() else {
+            return;
+        };
+        let list = self.lists.list(group);
+        let rare = list.partition_point(|&rank| !common.covers(rank));
+        for &rank in &list[..rare] {
+            let weight_bytes = self.lists.weight_bytes(rank);
+            for &other in self.partners(rank, group, among) {
+                let shared_bytes = &mut self.shared_bytes[other as usize];
+                *shared_bytes = shared_bytes.saturating_add(weight_bytes);
+            }
+        }
+        let first = if among == Among::Later { group as usize + 1 } else { 0 };
+        common.count(&list[rare..], |rank| self.lists.weight_bytes(rank), first, &mut self.shared_bytes[first..]);
+        if among == Among::All {
+            self.shared_bytes[group as usize] = 0;
+        }
+        let first = u32::try_from(first).expect("contents have 31-bit numbers");
+        let shared = (first..).zip(&self.shared_bytes[first as usize..]);
+        self.met.extend(shared.filter(|(_, shared_bytes)| **shared_bytes > 0).map(|(other, _)| other));
+    }
+
     fn partners(&self, rank: u32, group: u32, among: Among) -> &'a [u32] {
         let holders = self.lists.holders(rank);
         match among {
@@ -209,13 +270,13 @@ impl<'a> Seeker<'a> {
     /// Forgets the groups that cannot reach the threshold any more, and single pairs that do not count.
     fn drop_light(&mut self, group: u32, least_bytes: u64) {
         let rest_bytes = self.rests_bytes[0];
-        let (groups, admits) = (self.lists.groups(), self.wanted.admits);
+        let (groups, wanted) = (self.lists.groups(), self.wanted);
         let members = groups.members(group);
         self.met.retain(|&other| {
             let shared_bytes = &mut self.shared_bytes[other as usize];
             let kept = shared_bytes.saturating_add(rest_bytes) >= least_bytes
                 && match (members, groups.members(other)) {
-                    (&[a], &[b]) => admits(a.min(b), a.max(b)),
+                    (&[a], &[b]) => wanted.admits(a, b),
                     _ => true,
                 };
             if !kept {

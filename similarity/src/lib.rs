@@ -42,6 +42,7 @@
 mod analyse;
 mod budget;
 mod cluster;
+mod common;
 mod component;
 mod error;
 mod forest;

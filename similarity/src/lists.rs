@@ -9,6 +9,7 @@
 //!
 //! Members are numbered by ascending payload; groups by their first members.
 
+use crate::common::Common;
 use crate::spill::Row;
 
 /// Bytes of memory that lists take per row while they are built, rounded up; they keep less.
@@ -39,10 +40,10 @@ impl Row for JoinRow {
 
 /// A rank: its weight, and where its holders stand.
 #[derive(Clone, Copy, Debug)]
-struct Rank {
+pub(crate) struct Rank {
     weight_bytes: u64,
-    start: usize,
-    count: u32,
+    pub(crate) start: usize,
+    pub(crate) count: u32,
 }
 
 /// The lists of a partition's members, and who holds each rank.
@@ -58,6 +59,7 @@ pub(crate) struct Lists {
     ranks: Vec<Rank>,
     /// The groups that hold each rank, ascending.
     holders: Vec<u32>,
+    common: Option<Common>,
 }
 
 impl Lists {
@@ -78,7 +80,14 @@ impl Lists {
             ranks.fold(0u64, |sum, rank| sum.saturating_add(rank.weight_bytes))
         };
         let totals_bytes = starts.windows(2).map(weigh).collect();
-        Lists { groups, starts, items, totals_bytes, ranks, holders }
+        let common = Common::new(&ranks, &holders, groups.count());
+        Lists { groups, starts, items, totals_bytes, ranks, holders, common }
+    }
+
+    /// The ranks that many groups hold, where there are any.
+    #[inline]
+    pub(crate) fn common(&self) -> Option<&Common> {
+        self.common.as_ref()
     }
 
     pub(crate) fn groups(&self) -> &Groups {

@@ -17,7 +17,14 @@ pub struct Resemblance {
 
 impl Resemblance {
     /// The resemblance of two contents by their payloads and what they share.
+    #[inline]
     pub fn of(shared_bytes: u64, a_payload_bytes: u64, b_payload_bytes: u64) -> Resemblance {
+        if let Some(sum) = a_payload_bytes.checked_add(b_payload_bytes)
+            && sum > shared_bytes
+            && sum - shared_bytes >= shared_bytes
+        {
+            return Resemblance { shared: shared_bytes, union: sum - shared_bytes };
+        }
         // Payloads that are smaller than what is shared contradict the postings; the fraction then stays defined.
         let union = (u128::from(a_payload_bytes) + u128::from(b_payload_bytes))
             .saturating_sub(u128::from(shared_bytes))
@@ -34,14 +41,12 @@ impl Resemblance {
     /// The whole in the units of [`to_fixed`](Resemblance::to_fixed).
     pub(crate) const FIXED_ONE: u64 = 1 << 32;
 
-    /// The fraction in units of 2^-32, rounded to the nearest: sums of these do not depend on their order.
+    /// The fraction in units of 2^-32, rounded from the nearest floating point number, which is the same on every
+    /// machine: sums of these do not depend on their order.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most the whole")]
     pub(crate) fn to_fixed(self) -> u64 {
-        if self.union < 1 << 31 {
-            return ((self.shared << 32) + self.union / 2) / self.union;
-        }
-        let rounded = ((u128::from(self.shared) << 32) + u128::from(self.union) / 2) / u128::from(self.union);
-        u64::try_from(rounded).expect("a fraction is at most the whole")
+        (self.to_f64() * Self::FIXED_ONE as f64 + 0.5) as u64
     }
 
     /// The fraction as the nearest floating point number, for showing.

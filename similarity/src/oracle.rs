@@ -150,9 +150,9 @@ fn resemblance(a: usize, b: usize, shared: &SharedBytes, payloads: &[u64]) -> Re
     Resemblance { shared, union: payloads[a] + payloads[b] - shared }
 }
 
-/// In units of 2^-32, to the nearest.
+/// In units of 2^-32, rounded from the nearest floating point number.
 fn fixed(resemblance: Resemblance) -> u128 {
-    ((u128::from(resemblance.shared) << 33) + u128::from(resemblance.union)) / (2 * u128::from(resemblance.union))
+    (resemblance.shared as f64 / resemblance.union as f64 * 4_294_967_296.0).round() as u128
 }
 
 fn contains_all(

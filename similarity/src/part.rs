@@ -20,6 +20,8 @@ use crate::workers::Tracker;
 
 /// Links that a thread holds before it tells them.
 const TOLD_LINKS: usize = 1 << 14;
+/// Near members resemble each other at least so much: four fifths in units of 2^-32, rounded down.
+const NEAR_FIXED: u64 = (1 << 32) / 5 * 4;
 /// Pairs that a thread takes room for at a time.
 const ROOM_PAIRS: u64 = 1024;
 
@@ -59,7 +61,7 @@ impl Part<'_> {
             pairs: Vec::new(),
             summary: None,
         };
-        let (keepers, candidates) = self.pairs(&|_, _| true, collect)?;
+        let (keepers, candidates) = self.pairs(None, collect)?;
         found.candidates += candidates;
         let mut pairs = Vec::new();
         let mut summary = None;
@@ -84,11 +86,11 @@ impl Part<'_> {
     }
 
     /// Clusters from all their links.
-    fn build(&self, links: Vec<Pair>) -> Result<Vec<Cluster>, Error> {
+    fn build(&self, mut links: Vec<Pair>) -> Result<Vec<Cluster>, Error> {
         let clusters = Components::new(self.members.count());
-        links.iter().for_each(|link| clusters.unite(link.smaller, link.larger));
         let mut facts = Facts::new(self.members.count());
         for link in &links {
+            clusters.unite(link.smaller, link.larger);
             facts.add(&self.members, link);
         }
         let near = match self.links_tell_families() {
@@ -98,36 +100,62 @@ impl Part<'_> {
             }
             false => Near::Sought(None),
         };
-        build_clusters(&self.parts(&clusters, &facts, &near), links, Vec::new(), self.threads, self.tracker)
+        let keeps_all = self.keeps_all(&facts, &clusters);
+        let omits = |link: &Pair| !keeps_all(clusters.root(link.smaller));
+        if links.iter().any(omits) {
+            let mut forest = Forest::new(self.members.count());
+            links.retain(|link| {
+                if omits(link) {
+                    forest.add(StrongLink::of(&self.members, *link));
+                }
+                !omits(link)
+            });
+            links.append(&mut forest.finish().0);
+        }
+        build_clusters(&self.parts(&clusters, &facts, &near), &links, self.threads, self.tracker)
     }
 
     /// Clusters from a summary: the links of those that keep all are sought again.
     fn build_dense(&self, summary: Summary) -> Result<Vec<Cluster>, Error> {
         let Summary { facts, forest, near } = summary;
-        let (mut spanning, clusters) = forest.finish();
-        let counts = facts.link_counts(&clusters);
-        let keeps_all = |member: u32| {
-            let (members, links) = counts[clusters.root(member) as usize];
-            self.rule.keeps_all(members, links)
-        };
-        let (found, _) = self.pairs(&|a, _| keeps_all(a), Vec::new)?;
-        spanning.retain(|link| !keeps_all(link.smaller));
+        let (mut links, clusters) = forest.finish();
+        let keeps_all = self.keeps_all(&facts, &clusters);
+        let keeps_all = |member: u32| keeps_all(clusters.root(member));
+        links.retain(|link| !keeps_all(link.smaller));
+        let linked = |member: u32| facts.is_linked(member) && keeps_all(member);
+        if (0u32..).take(self.members.count()).any(linked) {
+            let (found, _) = self.pairs(Some(&linked), Vec::new)?;
+            links.append(&mut found.concat());
+        }
         let near = Near::Sought(self.links_tell_families().then_some(near));
-        build_clusters(&self.parts(&clusters, &facts, &near), found.concat(), spanning, self.threads, self.tracker)
+        build_clusters(&self.parts(&clusters, &facts, &near), &links, self.threads, self.tracker)
+    }
+
+    /// Tells by its root whether a cluster keeps all its links.
+    fn keeps_all(&self, facts: &Facts, clusters: &Components) -> impl Fn(u32) -> bool + Sync + use<> {
+        let (counts, rule) = (facts.link_counts(clusters), self.rule);
+        move |root| {
+            let (members, links) = counts[root as usize];
+            rule.keeps_all(members, links)
+        }
     }
 
     fn parts<'p>(&'p self, clusters: &'p Components, facts: &'p Facts, near: &'p Near) -> Parts<'p> {
-        Parts { members: self.members, lists: &self.lists, clusters, facts, near, rule: self.rule }
+        Parts { members: self.members, lists: &self.lists, clusters, facts, near }
     }
 
+    /// The links, of all members or of those that seek.
     fn pairs<C: Collect>(
         &self,
-        admits: &(dyn Fn(u32, u32) -> bool + Sync),
+        seeks: Option<&(dyn Fn(u32) -> bool + Sync)>,
         collect: impl Fn() -> C + Sync,
     ) -> Result<(Vec<C>, u64), Error> {
         let least_bytes = |member| self.thresholds.least_shared_bytes(self.members.payload_bytes(member));
-        let admits = |a, b| admits(a, b) && self.is_across(a, b);
-        join(&self.lists, Wanted { least_bytes: &least_bytes, admits: &admits }, self.threads, self.tracker, collect)
+        // The members of a group may be in several clusters.
+        let admits = |a, b| seeks.is_none_or(|seeks| seeks(a)) && self.is_across(a, b);
+        let chosen = seeks.is_some() || self.homes.is_some();
+        let wanted = Wanted { least_bytes: &least_bytes, admits: chosen.then_some(&admits), seeks };
+        join(&self.lists, wanted, self.threads, self.tracker, collect)
     }
 
     fn is_across(&self, a: u32, b: u32) -> bool {
@@ -241,10 +269,11 @@ impl Summary {
         Summary { facts: Facts::new(members), forest: Forest::new(members), near: vec![false; members] }
     }
 
+    #[inline]
     fn add(&mut self, members: &Members<'_>, pair: Pair) {
         let resemblance = self.facts.add(members, &pair);
-        self.forest.add(StrongLink { pair, resemblance: resemblance.to_fixed() });
-        if resemblance.is_near() {
+        self.forest.add(StrongLink { pair, resemblance });
+        if resemblance >= NEAR_FIXED {
             self.near[pair.smaller as usize] = true;
             self.near[pair.larger as usize] = true;
         }

@@ -1,0 +1,170 @@
+//! The engine against its oracle on thousands of small random instances, clusters of many links among them.
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use cognate_fingerprint::Tag;
+
+use super::*;
+use crate::input::{Group, Holders, Holding, Level};
+use crate::measure::Resemblance;
+use crate::oracle::{self, OracleThresholds};
+use crate::posting::{ContentIndex, Posting};
+use crate::shards::MemoryShards;
+use crate::threshold::Thresholds;
+
+/// The generator `SplitMix64` (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        u32::try_from(self.next() % u64::from(end)).unwrap()
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(u32::try_from(choices.len()).unwrap()) as usize]
+    }
+}
+
+struct Instance {
+    postings: Vec<Posting>,
+    payload_bytes: Vec<u64>,
+    holders: Holders,
+    levels: Vec<Level>,
+    across: Option<Vec<u16>>,
+}
+
+/// Fresh contents, copies with edits, equal sets, empties; hubs that most have; repeated chunks.
+fn instance(random: &mut Random) -> Instance {
+    let (contents, chunks) = (random.below(24), 1 + random.below(40));
+    let (copied, hubs) = (random.below(4), random.below(4));
+    let longest = random.of(&[1, 3, 200]);
+    let mut lists: Vec<Vec<u32>> = Vec::new();
+    for _ in 0..contents {
+        let mut list = match random.below(4) < copied && !lists.is_empty() {
+            true => lists[random.below(u32::try_from(lists.len()).unwrap()) as usize].clone(),
+            false => (0..random.below(12)).map(|_| random.below(chunks)).collect(),
+        };
+        if random.below(2) == 0 {
+            list.pop();
+            list.push(random.below(chunks));
+        }
+        list.extend((0..hubs).filter(|_| random.below(8) > 0).map(|hub| 1000 + hub));
+        lists.push(list);
+    }
+    let posting = |content: usize, chunk: u32| {
+        let mut tag = [0; 16];
+        tag[..4].copy_from_slice(&chunk.wrapping_mul(0x9e37_79b9).to_be_bytes());
+        let length_bytes = 1 + chunk.wrapping_mul(2_654_435_761) % longest;
+        Posting { tag: Tag(tag), length_bytes, template: chunk == 7, content: ContentIndex(content as u32) }
+    };
+    let postings: Vec<Posting> =
+        (0..).zip(&lists).flat_map(|(c, list)| list.iter().map(move |&n| posting(c, n))).collect();
+    let mut payload_bytes = vec![0; lists.len()];
+    for posting in postings.iter().filter(|posting| !posting.template) {
+        payload_bytes[posting.content.at()] += u64::from(posting.length_bytes);
+    }
+    let mut holders = Holders::new();
+    for _ in &lists {
+        let holdings = (0..random.below(3)).map(|_| (random.below(3), random.below(3)));
+        let holdings: Vec<_> = holdings.collect();
+        holders.push(holdings.into_iter().map(|(group, copies)| Holding { group: Group(group as u16), copies }));
+    }
+    let across = (random.below(4) == 0).then(|| vec![0, 1, 1]);
+    Instance { postings, payload_bytes, holders, levels: vec![Level { labels: vec![0, 1, 2], label_count: 3 }], across }
+}
+
+/// What the rule leaves of a cluster that the oracle found.
+fn thin(cluster: &mut Cluster, rule: LinkRule, payload_bytes: &[u64]) {
+    if rule.keeps_all(cluster.members.len() as u64, cluster.link_count) {
+        return;
+    }
+    let size = |content: ContentIndex| (payload_bytes[content.at()], content);
+    cluster.links.sort_by_key(|link| {
+        let resemblance = Resemblance::of(link.shared_bytes, size(link.a).0, size(link.b).0);
+        let (smaller, larger) = (size(link.a).min(size(link.b)), size(link.a).max(size(link.b)));
+        (std::cmp::Reverse(resemblance.to_fixed()), smaller, larger)
+    });
+    let mut trees: Vec<usize> = (0..payload_bytes.len()).collect();
+    cluster.links.retain(|link| {
+        let (a, b) = (trees[link.a.at()], trees[link.b.at()]);
+        trees.iter_mut().filter(|tree| **tree == a).for_each(|tree| *tree = b);
+        a != b
+    });
+    cluster.links.sort_unstable();
+}
+
+fn check_instances(instances: u32, seed: u64) {
+    let mut random = Random(seed);
+    let mut thinned = 0;
+    for number in 0..instances {
+        let instance = instance(&mut random);
+        let input = Input {
+            payload_bytes: &instance.payload_bytes,
+            holders: &instance.holders,
+            levels: &instance.levels,
+            across: instance.across.as_deref(),
+        };
+        let some = 1 + u64::from(random.below(60));
+        let min_shared_bytes = random.of(&[0, 1, 5, some, u64::MAX]);
+        let tenths = random.of(&[0, 3, 5, 8, 9, 10]);
+        let min_containment = format!("{}.{}", tenths / 10, tenths % 10).parse().unwrap();
+        let rule = random.of(&[
+            LinkRule { whole_max: 0, per_member_max: 0 },
+            LinkRule { whole_max: 4, per_member_max: 1 },
+            LinkRule { whole_max: 30, per_member_max: 0 },
+            LinkRule::PUBLISHED,
+        ]);
+        let thresholds = OracleThresholds { min_shared_bytes, min_containment: (tenths, 10) };
+        let mut expected = oracle::analyse(&instance.postings, &input, &thresholds);
+        let mut links: Vec<Link> = expected.clusters.iter().flat_map(|cluster| cluster.links.clone()).collect();
+        links.sort_unstable();
+        for cluster in &mut expected.clusters {
+            thin(cluster, rule, &instance.payload_bytes);
+            thinned += u32::from(cluster.links_omitted() > 0);
+        }
+        let spill_dir = tempfile::tempdir().unwrap();
+        let options = Options {
+            thresholds: Thresholds { min_shared_bytes, min_containment },
+            memory_budget_bytes: random.of(&[0, 1000, 20_000, 1 << 26]),
+            threads: NonZeroUsize::new(random.of(&[1, 2, 3])).unwrap(),
+            spill_dir: spill_dir.path(),
+        };
+        let shards = MemoryShards::new(instance.postings, NonZeroU32::new(random.of(&[1, 2, 5, 64])).unwrap());
+        let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+        let told = Mutex::new(Vec::new());
+        let tell = |links: &[Link]| {
+            told.lock().unwrap().extend_from_slice(links);
+            Ok(())
+        };
+        let wish = Wish { told: Some(&tell), clusters: true };
+        let found = run(&shards, &input, &options, &watch, (wish, rule)).unwrap();
+        assert_eq!(found.clusters, expected.clusters, "instance {number} of seed {seed}: {options:?} {rule:?}");
+        assert_eq!(found.overlap, expected.overlap, "instance {number} of seed {seed}");
+        assert_eq!(found.stats.links, links.len() as u64);
+        let mut told = told.into_inner().unwrap();
+        told.sort_unstable();
+        assert_eq!(told, links, "instance {number} of seed {seed}");
+    }
+    assert!(thinned > instances / 10, "{thinned} clusters keep only some of their links");
+}
+
+#[test]
+fn the_engine_finds_what_the_oracle_finds_whatever_the_rule() {
+    check_instances(4000, 1);
+}
+
+#[test]
+#[ignore = "takes minutes; for changes of the engine"]
+fn the_engine_finds_what_the_oracle_finds_in_a_hundred_thousand_instances() {
+    check_instances(100_000, 2);
+}
