@@ -12,11 +12,12 @@
 #![expect(clippy::print_stdout, reason = "a program that reports what it found")]
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
@@ -29,6 +30,9 @@ use cognate_similarity::{
 const RECORD_BYTES: usize = 24;
 /// Read at a time by each thread.
 const READ_RECORDS: usize = 1 << 14;
+/// Written at a time by each thread.
+const WRITE_LINKS: usize = 1 << 14;
+const LINK_BYTES: u64 = 16;
 /// The program itself, its buffers and what the allocator holds back.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Payload, and what the engine keeps of a content beside its working memory.
@@ -129,7 +133,7 @@ fn main() -> Result<(), AnyError> {
             analysis.stats
         }
     };
-    let written = write_links(&arguments.output, &sorted)?;
+    let written = write_links(&arguments.output, &sorted, threads)?;
     clock.lap("write");
 
     let spilled_bytes = stats.spilled_bytes + folder.written_bytes();
@@ -216,21 +220,21 @@ fn gather_part(path: &Path, start: u64, end: u64, shards: &GatheredShards<'_>) -
     Ok(payload_bytes)
 }
 
-fn write_links(path: &Path, sorted: &SortedLinks<'_>) -> Result<u64, AnyError> {
-    let named = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    let mut file = BufWriter::with_capacity(1 << 18, File::create(path).map_err(named)?);
-    let (mut written, mut failure) = (0, None);
-    sorted.drain(|links| {
-        written += links.len() as u64;
-        if failure.is_none() {
-            failure = links.iter().try_for_each(|link| file.write_all(&record(link))).err();
+fn write_links(path: &Path, sorted: &SortedLinks<'_>, threads: NonZeroUsize) -> Result<u64, AnyError> {
+    let named = |source| cognate_similarity::Error::Io { action: "write", path: path.to_owned(), source };
+    let file = File::create(path).map_err(named)?;
+    let written = AtomicU64::new(0);
+    sorted.drain(threads, &|first, links| {
+        written.fetch_add(links.len() as u64, Ordering::Relaxed);
+        let mut at = first * LINK_BYTES;
+        for links in links.chunks(WRITE_LINKS) {
+            let bytes = links.iter().flat_map(record).collect::<Vec<u8>>();
+            file.write_all_at(&bytes, at).map_err(named)?;
+            at += bytes.len() as u64;
         }
         Ok(())
     })?;
-    match failure.or(file.flush().err()) {
-        Some(error) => Err(named(error).into()),
-        None => Ok(written),
-    }
+    Ok(written.into_inner())
 }
 
 fn record(link: &Link) -> [u8; 16] {

@@ -3,10 +3,13 @@
 //! The number of links can grow with the square of the contents, so they go through spill files and come back a part at
 //! a time. What an analysis keeps of them is linear; see [`crate::Cluster`].
 
+use std::num::NonZeroUsize;
+
 use crate::cluster::Link;
 use crate::error::Error;
 use crate::posting::ContentIndex;
 use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder};
+use crate::workers::share_out;
 
 /// Ranges of contents.
 const RANGES: usize = 256;
@@ -40,6 +43,9 @@ impl Row for Link {
         Link { a: ContentIndex(word(0)), b: ContentIndex(word(4)), shared_bytes: u64::from_le_bytes(shared) }
     }
 }
+
+/// Who is shown sorted links, with the number of the first.
+pub type Visit<'a> = dyn Fn(u64, &[Link]) -> Result<(), Error> + Sync + 'a;
 
 /// Links on their way into order.
 pub struct SortedLinks<'s> {
@@ -92,33 +98,72 @@ impl<'s> SortedLinks<'s> {
         ranges.into_iter().try_for_each(|(range, ends)| self.buckets.append(range, &sorted[ends[0]..ends[1]]))
     }
 
-    /// Visits all links by (a, b), a part of them at a time, and forgets them.
+    /// Visits all links, a part of them at a time, and forgets them.
+    ///
+    /// Parts are sorted by (a, b), and so are the links of all parts by the number of the first link of each, which comes
+    /// with it. As many threads visit parts at the same time, in no order.
     ///
     /// # Errors
     ///
     /// When a spill file is damaged or cannot be read, and whatever `visit` returns.
-    pub fn drain(&self, mut visit: impl FnMut(&[Link]) -> Result<(), Error>) -> Result<(), Error> {
-        let mut part = Vec::new();
+    pub fn drain(&self, threads: NonZeroUsize, visit: &Visit<'_>) -> Result<(), Error> {
+        let mut firsts = vec![0];
         for range in 0..self.buckets.count() {
-            let first = range * self.contents_per_range;
-            let end = (first + self.contents_per_range).min(self.contents);
-            for (from, to) in self.parts(range, first, end)? {
-                part.clear();
-                self.buckets.scan(range, |links| {
-                    part.extend(links.iter().filter(|link| (from..to).contains(&link.a.at())));
-                    Ok(())
-                })?;
-                part.sort_unstable();
-                visit(&part)?;
+            firsts.push(firsts[range] + self.buckets.rows(range));
+        }
+        share_out(threads, self.buckets.count(), Vec::new, |part, range| {
+            let mut number = firsts[range];
+            let from = (range * self.contents_per_range).min(self.contents);
+            let end = (from + self.contents_per_range).min(self.contents);
+            for (from, to) in self.parts(range, from, end, threads)? {
+                self.sort_part(range, from, to, part)?;
+                visit(number, part)?;
+                number += part.len() as u64;
             }
-            self.buckets.clear(range)?;
+            self.buckets.clear(range)
+        })?;
+        Ok(())
+    }
+
+    /// Sorts the links of some contents of a range: counted into place by the first content, then by the second.
+    fn sort_part(&self, range: usize, from: usize, to: usize, part: &mut Vec<Link>) -> Result<(), Error> {
+        let mut ends = vec![0usize; to - from + 1];
+        let is_in = |link: &&Link| (from..to).contains(&link.a.at());
+        self.buckets.scan(range, |links| {
+            links.iter().filter(is_in).for_each(|link| ends[link.a.at() - from + 1] += 1);
+            Ok(())
+        })?;
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        part.clear();
+        part.resize(ends[to - from], Link { a: ContentIndex(0), b: ContentIndex(0), shared_bytes: 0 });
+        self.buckets.scan(range, |links| {
+            for link in links.iter().filter(is_in) {
+                let end = &mut ends[link.a.at() - from];
+                part[*end] = *link;
+                *end += 1;
+            }
+            Ok(())
+        })?;
+        let mut start = 0;
+        for &end in &ends[..to - from] {
+            part[start..end].sort_unstable_by_key(|link| link.b);
+            start = end;
         }
         Ok(())
     }
 
     /// Cuts a range of contents into parts whose links fit in memory, one content at least.
-    fn parts(&self, range: usize, first: usize, end: usize) -> Result<Vec<(usize, usize)>, Error> {
-        if self.buckets.rows(range) <= self.links_per_part {
+    fn parts(
+        &self,
+        range: usize,
+        first: usize,
+        end: usize,
+        threads: NonZeroUsize,
+    ) -> Result<Vec<(usize, usize)>, Error> {
+        let links_max = self.links_per_part / threads.get() as u64;
+        if self.buckets.rows(range) <= links_max {
             return Ok(vec![(first, end)]);
         }
         let mut counts = vec![0u64; end - first];
@@ -128,7 +173,7 @@ impl<'s> SortedLinks<'s> {
         })?;
         let (mut parts, mut from, mut links) = (Vec::new(), first, 0);
         for (content, count) in (first..end).zip(counts) {
-            if links > 0 && links + count > self.links_per_part {
+            if links > 0 && links + count > links_max {
                 parts.push((from, content));
                 (from, links) = (content, 0);
             }
@@ -141,6 +186,8 @@ impl<'s> SortedLinks<'s> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -153,18 +200,24 @@ mod tests {
             let mut expected = Vec::new();
             for n in 0..5000u32 {
                 let a = n * 7919 % if n % 2 == 0 { 3 } else { 990 };
-                let link =
-                    Link { a: ContentIndex(a), b: ContentIndex(a + 1 + n % 9), shared_bytes: u64::from(n) << 20 };
+                let link = Link { a: ContentIndex(a), b: ContentIndex(a + 1 + n), shared_bytes: u64::from(n) << 20 };
                 expected.push(link);
             }
             expected.chunks(700).for_each(|links| sorted.add(links).unwrap());
-            let mut found = Vec::new();
-            sorted
-                .drain(|links| {
-                    found.extend_from_slice(links);
-                    Ok(())
-                })
-                .unwrap();
+            let found = Mutex::new(Vec::new());
+            let keep = |first: u64, links: &[Link]| {
+                found.lock().unwrap().push((first, links.to_vec()));
+                Ok(())
+            };
+            sorted.drain(NonZeroUsize::new(2).unwrap(), &keep).unwrap();
+            let mut found = found.into_inner().unwrap();
+            found.sort_unstable();
+            let mut next = 0;
+            for (first, links) in &found {
+                assert_eq!(*first, next);
+                next += links.len() as u64;
+            }
+            let found: Vec<Link> = found.into_iter().flat_map(|(_, links)| links).collect();
             expected.sort_unstable();
             assert_eq!(found, expected);
             assert_eq!(folder.written_bytes() > 0, memory_budget_bytes < 1 << 24);

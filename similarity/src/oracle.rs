@@ -151,6 +151,7 @@ fn resemblance(a: usize, b: usize, shared: &SharedBytes, payloads: &[u64]) -> Re
 }
 
 /// In units of 2^-32, rounded from the nearest floating point number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most the whole")]
 fn fixed(resemblance: Resemblance) -> u128 {
     (resemblance.shared as f64 / resemblance.union as f64 * 4_294_967_296.0).round() as u128
 }

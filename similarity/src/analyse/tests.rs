@@ -10,6 +10,7 @@ use super::*;
 use crate::input::{Group, Holders, Holding, Level};
 use crate::measure::Resemblance;
 use crate::oracle::{self, OracleThresholds};
+use crate::pair::PairMeasure;
 use crate::posting::{ContentIndex, Posting};
 use crate::shards::MemoryShards;
 use crate::threshold::Thresholds;
@@ -61,23 +62,23 @@ fn instance(random: &mut Random) -> Instance {
         list.extend((0..hubs).filter(|_| random.below(8) > 0).map(|hub| 1000 + hub));
         lists.push(list);
     }
-    let posting = |content: usize, chunk: u32| {
+    let posting = |content: u32, chunk: u32| {
         let mut tag = [0; 16];
         tag[..4].copy_from_slice(&chunk.wrapping_mul(0x9e37_79b9).to_be_bytes());
         let length_bytes = 1 + chunk.wrapping_mul(2_654_435_761) % longest;
-        Posting { tag: Tag(tag), length_bytes, template: chunk == 7, content: ContentIndex(content as u32) }
+        Posting { tag: Tag(tag), length_bytes, template: chunk == 7, content: ContentIndex(content) }
     };
     let postings: Vec<Posting> =
-        (0..).zip(&lists).flat_map(|(c, list)| list.iter().map(move |&n| posting(c, n))).collect();
+        (0u32..).zip(&lists).flat_map(|(c, list)| list.iter().map(move |&n| posting(c, n))).collect();
     let mut payload_bytes = vec![0; lists.len()];
     for posting in postings.iter().filter(|posting| !posting.template) {
         payload_bytes[posting.content.at()] += u64::from(posting.length_bytes);
     }
     let mut holders = Holders::new();
     for _ in &lists {
-        let holdings = (0..random.below(3)).map(|_| (random.below(3), random.below(3)));
+        let holdings = (0..random.below(3)).map(|_| (random.of(&[0, 1, 2]), random.below(3)));
         let holdings: Vec<_> = holdings.collect();
-        holders.push(holdings.into_iter().map(|(group, copies)| Holding { group: Group(group as u16), copies }));
+        holders.push(holdings.into_iter().map(|(group, copies)| Holding { group: Group(group), copies }));
     }
     let across = (random.below(4) == 0).then(|| vec![0, 1, 1]);
     Instance { postings, payload_bytes, holders, levels: vec![Level { labels: vec![0, 1, 2], label_count: 3 }], across }
@@ -101,6 +102,21 @@ fn thin(cluster: &mut Cluster, rule: LinkRule, payload_bytes: &[u64]) {
         a != b
     });
     cluster.links.sort_unstable();
+}
+
+/// All links, each pair compared by itself.
+fn on_demand(instance: &Instance, thresholds: &Thresholds) -> Vec<Link> {
+    let of = |content: u32| {
+        let postings = instance.postings.iter().filter(|posting| posting.content.0 == content);
+        postings.copied().collect::<Vec<_>>()
+    };
+    let contents = u32::try_from(instance.payload_bytes.len()).unwrap();
+    let pairs = (0..contents).flat_map(|a| (a + 1..contents).map(move |b| (a, b)));
+    let measured = pairs.map(|(a, b)| (a, b, PairMeasure::of(&of(a), &of(b))));
+    let links = measured.filter(|(.., measure)| measure.is_link(thresholds));
+    links
+        .map(|(a, b, measure)| Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes: measure.shared_bytes })
+        .collect()
 }
 
 fn check_instances(instances: u32, seed: u64) {
@@ -139,6 +155,9 @@ fn check_instances(instances: u32, seed: u64) {
             threads: NonZeroUsize::new(random.of(&[1, 2, 3])).unwrap(),
             spill_dir: spill_dir.path(),
         };
+        if instance.across.is_none() {
+            assert_eq!(on_demand(&instance, &options.thresholds), links, "instance {number} of seed {seed}");
+        }
         let shards = MemoryShards::new(instance.postings, NonZeroU32::new(random.of(&[1, 2, 5, 64])).unwrap());
         let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
         let told = Mutex::new(Vec::new());
