@@ -22,6 +22,7 @@ use crate::overlap::OverlapLevel;
 use crate::part::{Found, Part};
 use crate::prefix::{PrefixTables, find_prefixes};
 use crate::shards::Shards;
+use crate::slices::Slices;
 use crate::spill::{Buckets, SpillFolder, Writer};
 use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
 use crate::watch::{Phase, Watch};
@@ -57,7 +58,8 @@ pub struct Stats {
     pub spilled_bytes: u64,
     /// Parts that were joined each by itself.
     pub partitions: u64,
-    /// Of these, how many were one component beyond the memory budget and joined all the same.
+    /// Of these, how many were one component beyond the memory budget: cut into slices by [`find_links`], joined all the
+    /// same where clusters are wanted.
     pub oversized_partitions: u64,
 }
 
@@ -65,7 +67,7 @@ pub struct Stats {
 ///
 /// The result is exact and does not depend on shards, threads, memory budget or the order of postings within a tag. The
 /// budget is kept but for one case: a component of contents that cannot be told apart by their rare tags is joined whole,
-/// and [`Stats::oversized_partitions`] says that it happened.
+/// and [`Stats::oversized_partitions`] says that it happened. ([`find_links`] keeps it there too.)
 ///
 /// # Errors
 ///
@@ -224,6 +226,7 @@ impl<'s> Engine<'_, 's> {
                 lists: Lists::new(collect_rows(parts, partition, partitions)?, members.count()),
                 homes: homes.as_deref(),
                 wish: self.wish,
+                first_members: None,
                 rule: self.rule,
                 links_max: self.budget.links_in_memory(threads),
                 threads,
@@ -236,7 +239,12 @@ impl<'s> Engine<'_, 's> {
             (0..partitions.count()).partition(|&partition| partitions.is_large(partition));
         let mut found = Found::default();
         for partition in large {
-            join(&mut found, partition, self.options.threads)?;
+            if partitions.is_oversized(partition) && !self.wish.clusters {
+                self.join_slices(partitions, partition, parts, homes.as_deref(), (&tracker, &mut found))?;
+                tracker.step()?;
+            } else {
+                join(&mut found, partition, self.options.threads)?;
+            }
         }
         let others = share_out(self.options.threads, small.len(), Found::default, |found, task| {
             join(found, small[task], NonZeroUsize::MIN)
@@ -248,6 +256,39 @@ impl<'s> Engine<'_, 's> {
         }
         found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
         Ok(found)
+    }
+}
+
+impl<'s> Engine<'_, 's> {
+    /// Joins an oversized partition slice by slice.
+    fn join_slices(
+        &self,
+        partitions: &Partitions,
+        partition: usize,
+        parts: &Buckets<'s, JoinRow>,
+        homes: Option<&[Home]>,
+        (tracker, found): (&Tracker<'_>, &mut Found),
+    ) -> Result<(), Error> {
+        let contents = partitions.members(partition);
+        let slices = Slices::cut(self.spill, parts, partition, contents.len(), self.budget.slice())?;
+        for block in slices.blocks() {
+            let block = slices.read(block)?;
+            let contents: Vec<u32> = block.members.iter().map(|&member| contents[member as usize]).collect();
+            let part = Part {
+                thresholds: &self.options.thresholds,
+                members: Members { contents: &contents, payload_bytes: self.input.payload_bytes },
+                lists: Lists::new(block.rows, contents.len()),
+                homes,
+                wish: self.wish,
+                first_members: block.first_members,
+                rule: self.rule,
+                links_max: 0,
+                threads: self.options.threads,
+                tracker,
+            };
+            part.join(found)?;
+        }
+        Ok(())
     }
 }
 

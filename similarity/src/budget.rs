@@ -65,6 +65,11 @@ impl Budget {
         PackOptions { rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES), rows_max }
     }
 
+    /// Rows of a slice, two of which are in memory together, and memory for the rows of all slices.
+    pub(crate) fn slice(&self) -> (u64, u64) {
+        (self.budget_bytes / 8 / JOIN_ROW_BYTES, self.budget_bytes / 8)
+    }
+
     /// Links that a partition may hold while as many threads join it.
     pub(crate) fn links_in_memory(&self, threads: NonZeroUsize) -> u64 {
         let share = (threads.get() as u64).min(self.threads as u64);

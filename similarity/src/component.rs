@@ -4,9 +4,8 @@
 //! content are all it needs. Contents of different components cannot be linked, directly or through others, so pass 4
 //! may pack components into partitions that fit the budget and are joined each by itself.
 //!
-//! A component that is larger than a partition should be gets a partition of its own; it is joined in one piece by all
-//! threads, and counted as oversized when it is beyond the budget. (Cutting it into slices of contents that look for
-//! their partners one slice at a time gives the same links; [`Partitions::pack`] is the place to plan that.)
+//! A component that is larger than a partition should be gets a partition of its own, which all threads join together.
+//! One that is beyond the budget is counted as oversized; where only links are wanted, it is cut into slices.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -132,6 +131,7 @@ pub(crate) struct Partitions {
     /// Of each content, its partition and its place among the partition's members.
     places: Vec<(u32, u32)>,
     rows_wanted: u64,
+    rows_max: u64,
     pub(crate) oversized: u64,
 }
 
@@ -167,7 +167,15 @@ impl Partitions {
         }
         let oversized = rows.iter().filter(|&&rows| rows > options.rows_max).count() as u64;
         let (starts, members) = list_members(components, &mut places, rows.len(), payload_bytes);
-        Partitions { starts, members, rows, places, rows_wanted: options.rows_wanted, oversized }
+        Partitions {
+            starts,
+            members,
+            rows,
+            places,
+            rows_wanted: options.rows_wanted,
+            rows_max: options.rows_max,
+            oversized,
+        }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -181,6 +189,11 @@ impl Partitions {
     /// Whether a partition is one component that is larger than a partition should be.
     pub(crate) fn is_large(&self, partition: usize) -> bool {
         self.rows[partition] > self.rows_wanted
+    }
+
+    /// Whether a partition is one component beyond the budget.
+    pub(crate) fn is_oversized(&self, partition: usize) -> bool {
+        self.rows[partition] > self.rows_max
     }
 
     /// The contents of a partition by ascending payload, then number.

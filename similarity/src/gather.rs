@@ -15,6 +15,10 @@ use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
 
 /// Postings handed over at once.
 const SLICE_POSTINGS: usize = 1024;
+/// A shard that sorts fast.
+const SHARD_BYTES: u64 = 1 << 20;
+/// What a shard should have in memory before it is worth a write.
+const BLOCK_BYTES: u64 = 1 << 16;
 /// Fewer shards than this would leave threads without work.
 const SHARDS_MIN: u64 = 16;
 /// More would make the blocks of spill files small.
@@ -99,10 +103,12 @@ pub struct GatheredShards<'s> {
 impl<'s> GatheredShards<'s> {
     /// Nothing gathered yet.
     pub fn new(folder: &'s SpillFolder, options: &GatherOptions) -> GatheredShards<'s> {
-        // Half of the working memory of a thread, because a shard is sorted from one place to another.
-        let shard_bytes_max = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
+        // A shard is sorted in the nearer caches where it may be small; it must not be so small that blocks of a spill
+        // file are, and not larger than half of a thread's working memory, because it is sorted from place to place.
         let bytes = options.postings_max.saturating_mul(PostingRow::BYTES as u64);
-        let count = bytes.div_ceil(shard_bytes_max.max(1)).saturating_mul(2).clamp(SHARDS_MIN, SHARDS_MAX);
+        let working_bytes = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
+        let count = (bytes / SHARD_BYTES).min(options.memory_budget_bytes / 4 / BLOCK_BYTES);
+        let count = count.max(bytes.div_ceil(working_bytes.max(1)).saturating_mul(2)).clamp(SHARDS_MIN, SHARDS_MAX);
         let count = count.next_power_of_two();
         let buckets = Buckets::new(
             folder,

@@ -61,6 +61,7 @@ mod prefix;
 mod run;
 mod shape;
 mod shards;
+mod slices;
 mod spill;
 mod tags;
 mod threshold;

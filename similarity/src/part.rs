@@ -41,6 +41,8 @@ pub(crate) struct Part<'a> {
     /// Homes of all contents, when links must go across.
     pub(crate) homes: Option<&'a [Home]>,
     pub(crate) wish: Wish<'a>,
+    /// When the members are those of two slices, how many are of the first: only pairs across count.
+    pub(crate) first_members: Option<u32>,
     pub(crate) rule: LinkRule,
     /// Links that may be in memory while the partition is joined.
     pub(crate) links_max: u64,
@@ -61,7 +63,9 @@ impl Part<'_> {
             pairs: Vec::new(),
             summary: None,
         };
-        let (keepers, candidates) = self.pairs(None, collect)?;
+        let in_first = self.first_members.map(|first| move |member| member < first);
+        let in_first = in_first.as_ref().map(|in_first| in_first as &(dyn Fn(u32) -> bool + Sync));
+        let (keepers, candidates) = self.pairs(in_first, collect)?;
         found.candidates += candidates;
         let mut pairs = Vec::new();
         let mut summary = None;
@@ -152,7 +156,8 @@ impl Part<'_> {
     ) -> Result<(Vec<C>, u64), Error> {
         let least_bytes = |member| self.thresholds.least_shared_bytes(self.members.payload_bytes(member));
         // The members of a group may be in several clusters.
-        let admits = |a, b| seeks.is_none_or(|seeks| seeks(a)) && self.is_across(a, b);
+        let crosses = |b| self.first_members.is_none_or(|first| b >= first);
+        let admits = |a, b| crosses(b) && seeks.is_none_or(|seeks| seeks(a)) && self.is_across(a, b);
         let chosen = seeks.is_some() || self.homes.is_some();
         let wanted = Wanted { least_bytes: &least_bytes, admits: chosen.then_some(&admits), seeks };
         join(&self.lists, wanted, self.threads, self.tracker, collect)
