@@ -228,7 +228,7 @@ impl<'s> Engine<'_, 's> {
                 wish: self.wish,
                 first_members: None,
                 rule: self.rule,
-                links_max: self.budget.links_in_memory(threads),
+                links_max: self.budget.links_in_memory(members.count(), threads),
                 threads,
                 tracker: &tracker,
             };

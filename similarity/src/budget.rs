@@ -23,6 +23,8 @@ const BUCKETS_MAX: u64 = 1024;
 const DIVIDED_MIN: u64 = 4096;
 /// Memory that passes 2 and 4 take for a row of a bucket that they hold whole.
 const HELD_ROW_BYTES: u64 = 24;
+/// Links per member that a partition may hold whatever the budget.
+const LINKS_PER_MEMBER: u64 = 16;
 /// Memory for a link while clusters are built.
 const LINK_BYTES: u64 = 16;
 /// Parts per thread, so that a slow part does not leave the others waiting.
@@ -70,10 +72,16 @@ impl Budget {
         (self.budget_bytes / 8 / JOIN_ROW_BYTES, self.budget_bytes / 8)
     }
 
-    /// Links that a partition may hold while as many threads join it.
-    pub(crate) fn links_in_memory(&self, threads: NonZeroUsize) -> u64 {
+    /// Links that a partition of so many members may hold while as many threads join it.
+    ///
+    /// Some for each member in any case: where they are no more, they are part of the result.
+    pub(crate) fn links_in_memory(&self, members: usize, threads: NonZeroUsize) -> u64 {
+        if self.budget_bytes == 0 {
+            return 0;
+        }
         let share = (threads.get() as u64).min(self.threads as u64);
-        self.budget_bytes / 8 / LINK_BYTES * share / self.threads as u64
+        let share = self.budget_bytes / 8 / LINK_BYTES * share / self.threads as u64;
+        share.max(members as u64 * LINKS_PER_MEMBER)
     }
 
     fn buckets(&self, name: &'static str, count: usize, share: u64) -> BucketsOptions {

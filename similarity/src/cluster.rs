@@ -40,6 +40,11 @@ pub struct Link {
 }
 
 /// Contents connected by links.
+///
+/// Whoever stores a cluster stores `link_count`, `min_resemblance`, the mean and `container` beside the links: they cannot
+/// be had from the links where some are omitted. What follows from every link of a content, such as the closest relation
+/// that it has with any other or under which labels others are linked with it, must be gathered from the links as
+/// [`crate::analyse_telling`] tells them. Any other pair is compared on demand by [`crate::PairMeasure`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cluster {
     /// The contents, ascending; at least two.
@@ -240,12 +245,19 @@ impl Facts {
     }
 }
 
-/// The near members of each member.
-pub(crate) enum Near {
-    /// All of them.
-    Listed(Neighbours),
-    /// To be sought; where it is given, which members may have any.
-    Sought(Option<Vec<bool>>),
+/// Where the near members of each member are known from.
+pub(crate) struct Near {
+    /// Those that are among the links kept.
+    pub(crate) listed: Neighbours,
+    pub(crate) sought: Sought,
+}
+
+/// Whose near members have to be sought.
+pub(crate) enum Sought {
+    Nobodys,
+    Everybodys,
+    /// Those of the members marked.
+    Some(Vec<bool>),
 }
 
 /// Everything that the clusters of a partition are made from, their links apart.
@@ -349,8 +361,8 @@ const ANY_PAIR: Wanted<'static> = Wanted { least_bytes: &|_| 1, admits: None, se
 
 impl<'a> Finisher<'a> {
     fn new(parts: &'a Parts<'a>) -> Finisher<'a> {
-        let sought = matches!(parts.near, Near::Sought(_));
-        Finisher { parts, seeker: sought.then(|| Seeker::new(parts.lists, ANY_PAIR)), neighbours: Vec::new() }
+        let seeks = !matches!(parts.near.sought, Sought::Nobodys);
+        Finisher { parts, seeker: seeks.then(|| Seeker::new(parts.lists, ANY_PAIR)), neighbours: Vec::new() }
     }
 
     fn finish(&mut self, members: &[u32], links: &[Pair]) -> Cluster {
@@ -411,13 +423,13 @@ impl<'a> Finisher<'a> {
     /// The near members of a member within its cluster.
     fn find_near(&mut self, member: u32, near: &mut Vec<u32>) {
         near.clear();
-        let may_have = match self.parts.near {
-            Near::Listed(neighbours) => return near.extend_from_slice(neighbours.of(member)),
-            Near::Sought(may_have) => may_have,
+        let is_sought = match &self.parts.near.sought {
+            Sought::Nobodys => false,
+            Sought::Everybodys => true,
+            Sought::Some(marked) => marked[member as usize],
         };
-        let Some(seeker) = self.seeker.as_mut().filter(|_| may_have.as_ref().is_none_or(|may| may[member as usize]))
-        else {
-            return;
+        let Some(seeker) = self.seeker.as_mut().filter(|_| is_sought) else {
+            return near.extend_from_slice(self.parts.near.listed.of(member));
         };
         let (lists, members) = (self.parts.lists, &self.parts.members);
         // Near contents share four fifths of their union, and so of either.

@@ -224,7 +224,8 @@ impl<'a> Seeker<'a> {
         }
         let holders: usize = prefix.iter().map(|&rank| self.partners(rank, group, among).len()).sum();
         let groups = self.lists.groups().count() - if among == Among::Later { group as usize + 1 } else { 0 };
-        holders > (groups + common.setup()) * common.columns_of(self.lists.list(group))
+        // Whoever is met by the prefix is mostly looked at again for the ranks after it.
+        3 * holders > (groups + common.setup()) * common.columns_of(self.lists.list(group))
     }
 
     /// Adds up all that the groups share with one: rare ranks along their holders, common ones by tables.

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::analyse::Wish;
-use crate::cluster::{Cluster, Facts, LinkRule, Members, Near, Neighbours, Parts, build_clusters};
+use crate::cluster::{Cluster, Facts, LinkRule, Members, Near, Neighbours, Parts, Sought, build_clusters};
 use crate::component::Components;
 use crate::error::Error;
 use crate::forest::{Forest, StrongLink};
@@ -97,13 +97,8 @@ impl Part<'_> {
             clusters.unite(link.smaller, link.larger);
             facts.add(&self.members, link);
         }
-        let near = match self.links_tell_families() {
-            true => {
-                let near = links.iter().filter(|link| self.members.resemblance(link).is_near());
-                Near::Listed(Neighbours::new(near, self.members.count()))
-            }
-            false => Near::Sought(None),
-        };
+        let sought = if self.links_tell_families() { Sought::Nobodys } else { Sought::Everybodys };
+        let near = Near { listed: self.list_near(&links), sought };
         let keeps_all = self.keeps_all(&facts, &clusters);
         let omits = |link: &Pair| !keeps_all(clusters.root(link.smaller));
         if links.iter().any(omits) {
@@ -127,12 +122,23 @@ impl Part<'_> {
         let keeps_all = |member: u32| keeps_all(clusters.root(member));
         links.retain(|link| !keeps_all(link.smaller));
         let linked = |member: u32| facts.is_linked(member) && keeps_all(member);
+        let mut found = Vec::new();
         if (0u32..).take(self.members.count()).any(linked) {
-            let (found, _) = self.pairs(Some(&linked), Vec::new)?;
-            links.append(&mut found.concat());
+            found = self.pairs(Some(&linked), Vec::new)?.0.concat();
         }
-        let near = Near::Sought(self.links_tell_families().then_some(near));
+        let listed = self.list_near(&found);
+        links.append(&mut found);
+        let sought = match self.links_tell_families() {
+            true => Sought::Some((0u32..).zip(near).map(|(member, near)| near && !keeps_all(member)).collect()),
+            false => Sought::Everybodys,
+        };
+        let near = Near { listed, sought };
         build_clusters(&self.parts(&clusters, &facts, &near), &links, self.threads, self.tracker)
+    }
+
+    fn list_near(&self, links: &[Pair]) -> Neighbours {
+        let near = links.iter().filter(|link| self.members.resemblance(link).is_near());
+        Neighbours::new(near, self.members.count())
     }
 
     /// Tells by its root whether a cluster keeps all its links.

@@ -16,7 +16,7 @@ pub enum Shape {
 impl Shape {
     /// The shape of a cluster.
     ///
-    /// Containment is read off its links. Where a threshold above four fifths or an across rule dropped the link between
+    /// Containment is read off all its links ([`Cluster::container`]); payloads are not looked at any more. Where a threshold above four fifths or an across rule dropped the link between
     /// an archive and one of its parts, the shape is a group.
     pub fn of(cluster: &Cluster, _payload_bytes: &[u64]) -> Shape {
         match (cluster.members.len(), cluster.container) {
