@@ -238,8 +238,8 @@ impl Writer {
                 cluster.representative.0,
                 integer(*total_bytes),
                 cluster.members.len(),
-                cluster.links.len(),
-                0,
+                integer(cluster.link_count),
+                integer(cluster.links_omitted()),
                 resemblances.min,
                 resemblances.mean,
             ])?;
@@ -414,6 +414,10 @@ struct Resemblances {
 
 impl Resemblances {
     fn of(cluster: &Cluster, payload_bytes: &[u64]) -> Resemblances {
+        if cluster.links_omitted() > 0 {
+            let min = ten_thousandths(cluster.min_resemblance.shared, cluster.min_resemblance.union);
+            return Resemblances { min, mean: rounded(cluster.mean_resemblance()) };
+        }
         let of_link = |link: &cognate_similarity::Link| {
             let (a, b) = (payload_bytes[link.a.0 as usize], payload_bytes[link.b.0 as usize]);
             Resemblance::of(link.shared_bytes, a, b)
@@ -421,10 +425,15 @@ impl Resemblances {
         let min = cluster.links.iter().map(of_link).min();
         // Summed in the order of the links, which is fixed: the same bytes give the same mean.
         let sum: f64 = cluster.links.iter().map(|link| of_link(link).to_f64()).sum();
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean of ratios is 0 to 1")]
-        let mean = (sum / cluster.links.len() as f64 * 10_000.0).round() as i64;
+        let mean = rounded(sum / cluster.links.len() as f64);
         Resemblances { min: min.map_or(0, |min| ten_thousandths(min.shared, min.union)), mean }
     }
+}
+
+/// A mean of ratios in ten-thousandths.
+#[expect(clippy::cast_possible_truncation, reason = "a mean of ratios is 0 to 1")]
+fn rounded(mean: f64) -> i64 {
+    (mean * 10_000.0).round() as i64
 }
 
 /// A ratio rounded to the nearest ten-thousandth, halves up, without floating point.

@@ -1,9 +1,11 @@
 //! What a frozen set comes to: the engine's clusters and overlap, and what follows from them for every document.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use cognate_similarity::{
-    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Options, Progress, Relation, Watch, analyse,
+    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Link, Options, Progress, Relation, Watch,
+    analyse_telling,
 };
 
 use super::copies::Copies;
@@ -89,7 +91,15 @@ impl Findings {
             progress(now.phase as u64 * 1000 + share, phases * 1000);
         };
         let watch = Watch { progress: &told, cancelled: &scan.cancelled };
-        let analysis = analyse(&frozen.shards, &input, &options, &watch)?;
+        // A cluster keeps only some of its links where they are very many; what is said of its documents follows from all.
+        let links: Mutex<Vec<Link>> = Mutex::default();
+        let keep = |told: &[Link]| {
+            links.lock().expect("nothing panics while it is held").extend_from_slice(told);
+            Ok(())
+        };
+        let analysis = analyse_telling(&frozen.shards, &input, &options, &watch, &keep)?;
+        let mut links = links.into_inner().expect("nothing panicked while it was held");
+        links.sort_unstable();
         tracing::info!(
             postings = analysis.stats.postings,
             shared_tags = analysis.stats.shared_tags,
@@ -107,10 +117,10 @@ impl Findings {
                 copies.len() > 1 && frozen.contents[content].size_bytes > 0 && counts
             })
             .collect();
-        let status = statuses(frozen, &analysis, &identical);
-        let partners = Partners::of(frozen, &copies, &analysis, input.across);
+        let status = statuses(frozen, &links, &identical);
+        let partners = Partners::of(frozen, &copies, &links, input.across);
         Ok(Findings {
-            overlap: overlap(frozen, &copies, &analysis, &sites, &parties),
+            overlap: overlap(frozen, &copies, &analysis, &links, [&sites, &parties]),
             folders: super::folders::pairs(frozen, &partners),
             partners,
             identical,
@@ -150,7 +160,7 @@ fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
     holders
 }
 
-fn statuses(frozen: &Frozen, analysis: &Analysis, identical: &[bool]) -> Vec<Status> {
+fn statuses(frozen: &Frozen, links: &[Link], identical: &[bool]) -> Vec<Status> {
     let mut status: Vec<Status> = frozen
         .contents
         .iter()
@@ -162,7 +172,7 @@ fn statuses(frozen: &Frozen, analysis: &Analysis, identical: &[bool]) -> Vec<Sta
             _ => Status::Unique,
         })
         .collect();
-    for link in analysis.clusters.iter().flat_map(|cluster| &cluster.links) {
+    for link in links {
         let [a, b] = [link.a.0 as usize, link.b.0 as usize];
         let relation = frozen.relation(link);
         let seen_from_a = match relation {
@@ -182,13 +192,19 @@ fn statuses(frozen: &Frozen, analysis: &Analysis, identical: &[bool]) -> Vec<Sta
     status
 }
 
-fn overlap(frozen: &Frozen, copies: &Copies, analysis: &Analysis, sites: &Level, parties: &Level) -> Vec<OverlapRow> {
+fn overlap(
+    frozen: &Frozen,
+    copies: &Copies,
+    analysis: &Analysis,
+    links: &[Link],
+    levels: [&Level; 2],
+) -> Vec<OverlapRow> {
     let mut rows = Vec::new();
-    for (place, (name, level)) in [("site", sites), ("party", parties)].into_iter().enumerate() {
+    for (place, (name, level)) in ["site", "party"].into_iter().zip(levels).enumerate() {
         if level.label_count < 2 {
             continue;
         }
-        let documents = documents_in_common(frozen, copies, analysis, level);
+        let documents = documents_in_common(frozen, copies, links, level);
         let label_name = |label: u16| {
             let root = level.labels.iter().position(|other| *other == label).expect("every label has a root");
             match place {
@@ -215,7 +231,7 @@ fn overlap(frozen: &Frozen, copies: &Copies, analysis: &Analysis, sites: &Level,
 }
 
 /// For each pair of labels, the documents of the first that are identical or linked to one of the second.
-fn documents_in_common(frozen: &Frozen, copies: &Copies, analysis: &Analysis, level: &Level) -> Vec<u64> {
+fn documents_in_common(frozen: &Frozen, copies: &Copies, links: &[Link], level: &Level) -> Vec<u64> {
     let count = usize::from(level.label_count);
     let label_of = |place: &u32| usize::from(level.labels[frozen.documents[*place as usize].root as usize]);
     let held_by = |content: usize| {
@@ -224,7 +240,7 @@ fn documents_in_common(frozen: &Frozen, copies: &Copies, analysis: &Analysis, le
         held
     };
     let mut reached: std::collections::HashMap<u32, Vec<bool>> = std::collections::HashMap::new();
-    for link in analysis.clusters.iter().flat_map(|cluster| &cluster.links) {
+    for link in links {
         for (from, to) in [(link.a.0, link.b.0), (link.b.0, link.a.0)] {
             let held = held_by(to as usize);
             let all = reached.entry(from).or_insert_with(|| vec![false; count]);

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use cognate_similarity::{Analysis, ContentIndex, Relation};
+use cognate_similarity::{ContentIndex, Link, Relation};
 
 use super::copies::Copies;
 use super::freeze::Frozen;
@@ -60,8 +60,8 @@ pub(crate) enum FolderRelation {
 }
 
 impl Partners {
-    pub(crate) fn of(frozen: &Frozen, copies: &Copies, analysis: &Analysis, across: Option<&[u16]>) -> Partners {
-        let links = links_by_content(frozen, analysis);
+    pub(crate) fn of(frozen: &Frozen, copies: &Copies, links: &[Link], across: Option<&[u16]>) -> Partners {
+        let links = links_by_content(frozen, links);
         let one_root = frozen.roots.len() == 1;
         let partner = |(place, document): (usize, &super::freeze::FrozenDocument)| {
             let content = document.content;
@@ -117,14 +117,14 @@ impl Partners {
 }
 
 /// Each content's links: to which other, how many bytes, and how it lies to that one.
-fn links_by_content(frozen: &Frozen, analysis: &Analysis) -> HashMap<u32, Vec<(ContentIndex, u64, Relation)>> {
-    let mut links: HashMap<u32, Vec<(ContentIndex, u64, Relation)>> = HashMap::new();
-    for link in analysis.clusters.iter().flat_map(|cluster| &cluster.links) {
+fn links_by_content(frozen: &Frozen, links: &[Link]) -> HashMap<u32, Vec<(ContentIndex, u64, Relation)>> {
+    let mut by_content: HashMap<u32, Vec<(ContentIndex, u64, Relation)>> = HashMap::new();
+    for link in links {
         let relation = frozen.relation(link);
-        links.entry(link.a.0).or_default().push((link.b, link.shared_bytes, relation));
-        links.entry(link.b.0).or_default().push((link.a, link.shared_bytes, reversed(relation)));
+        by_content.entry(link.a.0).or_default().push((link.b, link.shared_bytes, relation));
+        by_content.entry(link.b.0).or_default().push((link.a, link.shared_bytes, reversed(relation)));
     }
-    links
+    by_content
 }
 
 /// The relation as it is seen from the other end of a link.
