@@ -178,6 +178,11 @@ impl Dial {
         };
         tls.alpn_protocols = vec![b"h2".to_vec()];
         tls.resumption = rustls::client::Resumption::disabled();
+        // So that a capture of what really crossed the wire can be read: in a build of its own, and where it is asked for.
+        #[cfg(feature = "key-log")]
+        {
+            tls.key_log = Arc::new(rustls::KeyLogFile::new());
+        }
         Ok(Dial { addresses: addresses.into(), tls: Arc::new(tls), reach: Arc::new(|address| Box::pin(tcp(address))) })
     }
 
