@@ -136,6 +136,9 @@ fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>
         }
     };
     if let Err(error) = result {
+        if matches!(error, Error::Full(_)) {
+            push.metrics.shed.inc();
+        }
         tracing::warn!(site = %push.site, %error, "a push was refused");
         let _ = answers.blocking_send(Err(error.into()));
     }

@@ -77,10 +77,16 @@ impl Authority {
         let [key_path, certificate_path] = [KEY_FILE, CERTIFICATE_FILE].map(|file| folder.join(file));
         let text = match read_private(&key_path) {
             Err(CredentialError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                let is_begun = certificate_path.is_file();
                 let folder = folder.display();
-                return Err(Error::Identity(format!(
-                    "no federation was begun in `{folder}` (there is no `{KEY_FILE}`): `cognate coordinator init` begins one"
-                )));
+                return Err(Error::Identity(match is_begun {
+                    true => format!(
+                        "`{}`, the key of the federation's authority, is missing: put it back beside `{CERTIFICATE_FILE}` \
+                         from where it is kept apart",
+                        key_path.display()
+                    ),
+                    false => format!("no federation was begun in `{folder}`: `cognate coordinator init` begins one"),
+                }));
             }
             read => read.map_err(|error| Error::Identity(error.to_string()))?,
         };

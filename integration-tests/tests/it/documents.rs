@@ -160,7 +160,7 @@ fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
     let commands = blocks(&document("operations.md"), "From nothing to a first report");
     assert!(commands.contains("cognate scan launch") && commands.contains("ledger verify"));
     // What is left running, should a command fail, is ended with the shell.
-    let script = format!("set -eux\ntrap 'for job in $(jobs -p); do kill -9 $job; done' EXIT\n{commands}");
+    let script = format!("set -eux\ntrap 'for job in $(jobs -p); do kill -9 $job || true; done' EXIT\n{commands}");
     std::fs::write(sandbox.path("guide.sh"), script).unwrap();
     let mut shell = shell();
     let path = std::env::var("PATH").unwrap();

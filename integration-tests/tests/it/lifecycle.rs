@@ -245,6 +245,67 @@ fn a_backup_holds_no_private_key_unless_it_is_asked_for() {
 }
 
 #[test]
+fn a_key_of_the_authority_that_is_lost_is_asked_for_and_put_back() {
+    let mut federation = Federation::of(714, 1, 10);
+    federation.scan(&[]).report();
+    let (key, kept) = (federation.coordinator_state().join("ca.key"), federation.sandbox.path("kept-apart"));
+    std::fs::rename(&key, &kept).unwrap();
+    federation.stop_coordinator();
+    let config = federation.coordinator_config();
+    let run = federation.sandbox.cognate(["coordinator", "run", "--config", config.to_str().unwrap()]);
+    assert!(run.code != Some(0) && run.stderr.contains("put it back"), "{run:?}");
+    std::fs::rename(&kept, &key).unwrap();
+    federation.start_coordinator();
+    federation.restart_all();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_disk_without_room_is_told_and_taken_in_again_when_there_is_some() {
+    let mut federation = Federation::new(715);
+    let trees = varied(&mut federation.dice, 1, 40);
+    federation.add("a", &trees[0]);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.stop_coordinator();
+    // No disk has so much: for the coordinator it is full.
+    let file = federation.coordinator_config();
+    let good = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{good}disk_reserve = \"1000TiB\"\n")).unwrap();
+    federation.start_coordinator();
+    federation.restart_all();
+    let (status, reasons) = federation.http("/readyz");
+    assert!(status == 503 && reasons.contains("disk"), "{status} {reasons}");
+    let config = file.to_str().unwrap();
+    let health = federation.sandbox.cognate(["coordinator", "health", "--config", config]);
+    assert!(health.code == Some(1) && health.stderr.contains("disk"), "{health:?}");
+    let scan = federation.begin_scan(&[]);
+    wait_until("the site is turned away", || federation.metric("cognate_shed_total") > 0.0);
+    federation.kill_coordinator();
+    std::fs::write(&file, &good).unwrap();
+    federation.start_coordinator();
+    federation.restart_all();
+    federation.check(scan.ended(), &[]);
+    assert_eq!(federation.http("/readyz").0, 200);
+}
+
+#[test]
+fn a_site_whose_worker_is_lost_is_revoked_and_invited_again() {
+    let mut federation = Federation::of(716, 2, 40);
+    let first = federation.check(federation.scan(&[]), &[]);
+    federation.operate(&["site", "revoke", "a"]).expect(0);
+    assert_eq!(federation.take_worker("a").ended().code, Some(14));
+    std::fs::remove_dir_all(federation.site("a").state()).unwrap();
+    let token = federation.invite("a");
+    federation.enroll("a", &token).expect(0);
+    // What the lost one sent is the site's again, until the first sync of the new one takes its place.
+    assert_eq!(comparable(&federation.scan(&["--no-sync"]).report()), comparable(&first));
+    federation.start("a");
+    federation.wait_attached("a");
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
 fn an_older_state_that_is_put_back_costs_sending_again_and_nothing_else() {
     let mut federation = Federation::of(709, 2, 60);
     federation.check(federation.scan(&[]), &[]);
