@@ -11,6 +11,7 @@ use super::ConfigArgs;
 use super::setup;
 use super::status::ask;
 use crate::exit::{Exit, usage};
+use crate::output::table::table;
 
 /// Shows the scans that concern this site, or of one of them what concerns this site.
 #[derive(Args, Debug)]
@@ -41,18 +42,33 @@ pub(super) fn run(args: &ResultsArgs) -> anyhow::Result<Exit> {
     let scan = args.scan.as_deref().map(|scan| u64::from_str_radix(scan, 16)).transpose();
     let scan = scan.map_err(|_| usage("a scan is named by its number of up to 16 hexadecimal digits"))?;
     let mut rows = 0;
+    let mut list = Vec::new();
     ask(&setup, &Request::Results { scan }, |mut value| {
         rows += 1;
         let row = value["row"].take();
         match args.format {
             ResultsFormat::Ndjson => writeln!(io::stdout(), "{row}"),
+            ResultsFormat::Text if scan.is_none() => {
+                list.push(listed(&row));
+                Ok(())
+            }
             ResultsFormat::Text => writeln!(io::stdout(), "{}", text(&row)),
         }
     })?;
     if rows == 0 && args.format == ResultsFormat::Text {
         writeln!(io::stdout(), "no scan that has ended concerns this site")?;
     }
+    if !list.is_empty() {
+        writeln!(io::stdout(), "{}", table(&["SCAN", "STATUS", "STARTED", "FINISHED", "DIGEST"], list))?;
+    }
     Ok(Exit::Complete)
+}
+
+/// A scan among others.
+fn listed(row: &Value) -> Vec<String> {
+    let string = |name: &str| one_line(row[name].as_str().unwrap_or("–"));
+    let digest = string("digest").chars().take(16).collect();
+    vec![string("id"), string("status"), string("started"), string("finished"), digest]
 }
 
 /// A row in words: who shares what with whom.

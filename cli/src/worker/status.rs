@@ -165,7 +165,11 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Statu
         writeln!(out, "certificate: holds until {ends}, key {}", text("certificate_words"))?;
     }
     if !text("key_fingerprint").is_empty() {
-        writeln!(out, "federation key: fingerprint {}", text("key_fingerprint"))?;
+        let none = cognate_fingerprint::Key::none().fingerprint().to_string();
+        match text("key_fingerprint") {
+            key if key == none => writeln!(out, "federation key: none")?,
+            key => writeln!(out, "federation key: fingerprint {key}")?,
+        }
     }
     Ok(())
 }
