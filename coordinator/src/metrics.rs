@@ -101,7 +101,7 @@ impl Metrics {
             "Files that were damaged and set aside, and batches that contradict what is stored",
             self.quarantined.clone(),
         );
-        all.register("shed", "Connections and pushes that were turned away for want of room", self.shed.clone());
+        all.register("shed", "Pushes that were turned away for want of room", self.shed.clone());
         all.register("disk_bytes", "The size of the state's file system", self.disk_bytes.clone());
         all.register("disk_free_bytes", "What is free on it", self.disk_free_bytes.clone());
         all.register("store_bytes", "What the state takes", self.store_bytes.clone());
