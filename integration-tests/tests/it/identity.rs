@@ -22,14 +22,14 @@ fn few(seed: u64) -> Vec<Files> {
 fn a_revoked_site_is_cut_off_within_a_second_and_its_worker_says_so() {
     let mut federation = Federation::new(501);
     let files = few(501);
-    federation.add_with("a", None, &files[0], "[policy]\nread_bytes_per_second = \"200KB\"\n");
+    federation.add_with("a", None, &files[0], "[policy]\nread_bytes_per_second = \"40KB\"\n");
     federation.add("b", &files[1]);
     federation.sandbox.settle();
     federation.start_all();
     let mut scan = federation.begin_scan(&["--sync-deadline", "10s"]);
     let line = federation.site("a").line();
     let before = line.bytes(Way::Up);
-    wait_until("the site is sending", || line.bytes(Way::Up) > before + 5000 || scan.ends_within(Duration::ZERO));
+    wait_until("the site is sending", || line.bytes(Way::Up) > before + 400 || scan.ends_within(Duration::ZERO));
     federation.operate(&["site", "revoke", "a"]).expect(0);
     let began = Instant::now();
     wait_until("nothing is open any more", || federation.site("a").line().open() == 0);
