@@ -7,12 +7,13 @@
 //! ```sh
 //! cargo run --release -p cognate-similarity --example join -- plain.postings --min-shared-bytes 16384 \
 //!     --min-containment 0.5 --memory-budget 1GiB --threads 2 -o plain.links
+//! make_postings --documents 20000000 --out - | join - --records 1100000000 -o large.links
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a program that reports what it found")]
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -29,21 +30,24 @@ use cognate_similarity::{
 
 const RECORD_BYTES: usize = 24;
 /// Read at a time by each thread.
-const READ_RECORDS: usize = 1 << 14;
+const READ_BYTES: usize = RECORD_BYTES << 14;
 /// Written at a time by each thread.
 const WRITE_LINKS: usize = 1 << 14;
 const LINK_BYTES: u64 = 16;
 /// The program itself, its buffers and what the allocator holds back.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Payload, and what the engine keeps of a content beside its working memory.
-const DOCUMENT_BYTES: u64 = 56;
+const DOCUMENT_BYTES: u64 = 32;
 
 /// Finds all pairs of documents that share enough, from a file of postings.
 #[derive(Parser, Debug)]
 #[command(after_help = "Example: join plain.postings --memory-budget 1GiB -o plain.links")]
 struct Arguments {
-    /// Records of 24 bytes: tag (16), length and document (4 bytes each, little-endian)
+    /// Records of 24 bytes: tag (16), length and document (4 bytes each, little-endian); `-` for standard input
     postings: PathBuf,
+    /// How many records come through standard input, at most
+    #[arg(long, required_if_eq("postings", "-"))]
+    records: Option<u64>,
     /// Shared bytes that make a link
     #[arg(long, default_value = "16384", value_parser = size)]
     min_shared_bytes: u64,
@@ -90,17 +94,16 @@ fn main() -> Result<(), AnyError> {
     let mut clock = Clock::new();
 
     let budget_bytes = arguments.memory_budget.saturating_sub(OVERHEAD_BYTES);
-    let records = records(&arguments.postings)?;
-    let gather = GatherOptions { postings_max: records, memory_budget_bytes: budget_bytes, threads: threads.get() };
+    let source = Source::open(&arguments)?;
+    let gather =
+        GatherOptions { postings_max: source.records, memory_budget_bytes: budget_bytes, threads: threads.get() };
     let shards = GatheredShards::new(&folder, &gather);
-    let payload_bytes = gather_postings(&arguments.postings, records, &shards, threads)?;
+    let payload_bytes = source.gather(&shards, threads)?;
     clock.lap("read");
 
     let documents = payload_bytes.len() as u64;
     let budget_bytes = budget_bytes.saturating_sub(documents * DOCUMENT_BYTES);
-    let mut holders = Holders::new();
-    payload_bytes.iter().for_each(|_| holders.push([]));
-    let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: None };
+    let input = Input { payload_bytes: &payload_bytes, holders: &Holders::new(), levels: &[], across: None };
     let options = Options {
         thresholds: Thresholds {
             min_shared_bytes: arguments.min_shared_bytes,
@@ -141,7 +144,7 @@ fn main() -> Result<(), AnyError> {
     println!(
         "{{\"postings\":{},\"documents\":{with_postings},\"links\":{},\"written_links\":{written},\"candidates\":{},\
          \"seconds\":{},\"peak_resident_bytes\":{},\"spilled_bytes\":{spilled_bytes},\"partitions\":{},\
-         \"oversized_partitions\":{}}}",
+         \"oversized_partitions\":{},\"oversized_clusters\":{}}}",
         stats.postings,
         stats.links,
         stats.candidates,
@@ -149,59 +152,77 @@ fn main() -> Result<(), AnyError> {
         peak_resident_bytes()?,
         stats.partitions,
         stats.oversized_partitions,
+        stats.oversized_clusters,
     );
     Ok(())
 }
 
-fn records(path: &Path) -> Result<u64, AnyError> {
-    let bytes = fs::metadata(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?.len();
-    if bytes % RECORD_BYTES as u64 != 0 {
-        return Err(format!("{} has {bytes} bytes, which is no number of records of 24", path.display()).into());
-    }
-    Ok(bytes / RECORD_BYTES as u64)
-}
-
-/// Takes the postings to their shards and gives the payload of each document.
-fn gather_postings(
-    path: &Path,
+/// Where the postings come from.
+struct Source {
+    /// `None`: standard input.
+    path: Option<PathBuf>,
     records: u64,
-    shards: &GatheredShards<'_>,
-    threads: NonZeroUsize,
-) -> Result<Vec<u64>, AnyError> {
-    let threads = threads.get() as u64;
-    let parts: Vec<Result<Vec<u64>, AnyError>> = std::thread::scope(|scope| {
-        let starts = (0..threads).map(|thread| (records * thread / threads, records * (thread + 1) / threads));
-        let readers: Vec<_> =
-            starts.map(|(start, end)| scope.spawn(move || gather_part(path, start, end, shards))).collect();
-        readers
-            .into_iter()
-            .map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut payload_bytes: Vec<u64> = Vec::new();
-    for part in parts {
-        let mut part = part?;
-        if part.len() > payload_bytes.len() {
-            std::mem::swap(&mut part, &mut payload_bytes);
-        }
-        payload_bytes.iter_mut().zip(part).for_each(|(sum, bytes)| *sum += bytes);
-    }
-    Ok(payload_bytes)
 }
 
-fn gather_part(path: &Path, start: u64, end: u64, shards: &GatheredShards<'_>) -> Result<Vec<u64>, AnyError> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(start * RECORD_BYTES as u64))?;
-    let mut file = file.take((end - start) * RECORD_BYTES as u64);
+impl Source {
+    fn open(arguments: &Arguments) -> Result<Source, AnyError> {
+        let path = &arguments.postings;
+        if let Some(records) = arguments.records.filter(|_| path.as_os_str() == "-") {
+            return Ok(Source { path: None, records });
+        }
+        let bytes = fs::metadata(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?.len();
+        if bytes % RECORD_BYTES as u64 != 0 {
+            return Err(format!("{} has {bytes} bytes, which is no number of records of 24", path.display()).into());
+        }
+        Ok(Source { path: Some(path.clone()), records: bytes / RECORD_BYTES as u64 })
+    }
+
+    /// Takes the postings to their shards and gives the payload of each document.
+    fn gather(&self, shards: &GatheredShards<'_>, threads: NonZeroUsize) -> Result<Vec<u64>, AnyError> {
+        let Some(path) = &self.path else {
+            return gather_part(io::stdin().lock(), shards);
+        };
+        let (threads, records) = (threads.get() as u64, self.records);
+        let gather_range = move |thread: u64| {
+            let (start, end) = (records * thread / threads, records * (thread + 1) / threads);
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(start * RECORD_BYTES as u64))?;
+            gather_part(file.take((end - start) * RECORD_BYTES as u64), shards)
+        };
+        let parts: Vec<Result<Vec<u64>, AnyError>> = std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || gather_range(thread))).collect();
+            readers
+                .into_iter()
+                .map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut payload_bytes: Vec<u64> = Vec::new();
+        for part in parts {
+            let mut part = part?;
+            if part.len() > payload_bytes.len() {
+                std::mem::swap(&mut part, &mut payload_bytes);
+            }
+            payload_bytes.iter_mut().zip(part).for_each(|(sum, bytes)| *sum += bytes);
+        }
+        Ok(payload_bytes)
+    }
+}
+
+fn gather_part(mut source: impl Read, shards: &GatheredShards<'_>) -> Result<Vec<u64>, AnyError> {
     let mut writer = shards.writer();
     let mut payload_bytes: Vec<u64> = Vec::new();
-    let mut buffer = vec![0; READ_RECORDS * RECORD_BYTES];
-    let mut left = end - start;
-    while left > 0 {
-        let count = usize::try_from(left.min(READ_RECORDS as u64))?;
-        let records = &mut buffer[..count * RECORD_BYTES];
-        file.read_exact(records)?;
-        for record in records.chunks_exact(RECORD_BYTES) {
+    let mut buffer = Vec::with_capacity(READ_BYTES);
+    loop {
+        buffer.clear();
+        source.by_ref().take(READ_BYTES as u64).read_to_end(&mut buffer)?;
+        let records = buffer.chunks_exact(RECORD_BYTES);
+        if !records.remainder().is_empty() {
+            return Err("the last record is cut short".into());
+        }
+        if buffer.is_empty() {
+            break;
+        }
+        for record in records {
             let (tag, rest) = record.split_at(16);
             let (length, document) = rest.split_at(4);
             let length_bytes = u32::from_le_bytes(length.try_into()?);
@@ -214,7 +235,6 @@ fn gather_part(path: &Path, start: u64, end: u64, shards: &GatheredShards<'_>) -
             let tag = Tag(tag.try_into()?);
             writer.push(&Posting { tag, length_bytes, template: false, content: ContentIndex(document) })?;
         }
-        left -= count as u64;
     }
     writer.finish()?;
     Ok(payload_bytes)

@@ -8,7 +8,7 @@
 //! cargo run --release -p cognate-similarity --example make_postings -- --documents 200000 --out plain.postings
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a program that reports what it wrote")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports what it wrote")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser, Clone, Debug)]
 #[command(after_help = "Example: make_postings --documents 200000 --near 0.25 --hubs 40 --hub-share 0.01..0.1 --out F")]
 struct Recipe {
-    /// Where to write
+    /// Where to write; `-` for standard output
     #[arg(long)]
     out: PathBuf,
     /// The same seed gives the same file
@@ -320,10 +320,16 @@ fn scattering_stride(documents: u32) -> u32 {
 
 fn main() -> io::Result<()> {
     let recipe = Recipe::parse();
-    let out = BufWriter::with_capacity(1 << 20, File::create(&recipe.out)?);
-    let mut generator = Generator::new(recipe, out);
+    let to_pipe = recipe.out.as_os_str() == "-";
+    let out: Box<dyn Write> = if to_pipe { Box::new(io::stdout()) } else { Box::new(File::create(&recipe.out)?) };
+    let mut generator = Generator::new(recipe, BufWriter::with_capacity(1 << 20, out));
     generator.write_all()?;
     let (documents, postings) = (generator.made, generator.postings);
-    println!("{{\"documents\":{documents},\"postings\":{postings},\"file_bytes\":{}}}", postings * 24);
+    let told = format!("{{\"documents\":{documents},\"postings\":{postings},\"file_bytes\":{}}}", postings * 24);
+    if to_pipe {
+        eprintln!("{told}");
+    } else {
+        println!("{told}");
+    }
     Ok(())
 }

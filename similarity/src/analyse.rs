@@ -10,19 +10,17 @@
 //!
 //! Rows go from pass to pass through [`Buckets`], in memory or on disk as the budget allows.
 
-use std::num::NonZeroUsize;
-
 use crate::budget::Budget;
-use crate::cluster::{Cluster, Link, LinkRule, Members};
+use crate::cluster::{Cluster, Link, LinkRule};
 use crate::component::{Partitions, find_components};
 use crate::error::Error;
 use crate::input::{Home, Input, Options, check};
-use crate::lists::{JoinRow, Lists};
+use crate::joiner::{Joiner, Packed};
+use crate::lists::JoinRow;
 use crate::overlap::OverlapLevel;
-use crate::part::{Found, Part};
+use crate::part::Found;
 use crate::prefix::{PrefixTables, find_prefixes};
 use crate::shards::Shards;
-use crate::slices::Slices;
 use crate::spill::{Buckets, SpillFolder, Writer};
 use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
 use crate::watch::{Phase, Watch};
@@ -58,16 +56,17 @@ pub struct Stats {
     pub spilled_bytes: u64,
     /// Parts that were joined each by itself.
     pub partitions: u64,
-    /// Of these, how many were one component beyond the memory budget: cut into slices by [`find_links`], joined all the
-    /// same where clusters are wanted.
+    /// Of these, how many were one component beyond the memory budget, which was cut into slices.
     pub oversized_partitions: u64,
+    /// Clusters beyond the memory budget, each of which was joined whole all the same; none by [`find_links`].
+    pub oversized_clusters: u64,
 }
 
 /// Finds the clusters of similar contents and the overlap of their holders.
 ///
 /// The result is exact and does not depend on shards, threads, memory budget or the order of postings within a tag. The
-/// budget is kept but for one case: a component of contents that cannot be told apart by their rare tags is joined whole,
-/// and [`Stats::oversized_partitions`] says that it happened. ([`find_links`] keeps it there too.)
+/// budget is kept but for one case: a single cluster that is beyond it is joined whole, and [`Stats::oversized_clusters`]
+/// says that it happened. ([`find_links`] keeps it there too.)
 ///
 /// # Errors
 ///
@@ -150,6 +149,7 @@ pub(crate) fn run(
             spilled_bytes: spill.written_bytes(),
             partitions: partitions.count() as u64,
             oversized_partitions: partitions.oversized,
+            oversized_clusters: found.oversized_clusters,
         },
         clusters: found.clusters,
         overlap: tags.overlap,
@@ -214,97 +214,22 @@ impl<'s> Engine<'_, 's> {
         Ok(parts)
     }
 
-    /// Pass 5: large partitions one after the other with all threads, then the others side by side.
-    fn join_all(&self, partitions: &Partitions, parts: &Buckets<'s, JoinRow>) -> Result<Found, Error> {
+    /// Pass 5.
+    fn join_all(&self, partitions: &Partitions, rows: &Buckets<'s, JoinRow>) -> Result<Found, Error> {
         let tracker = Tracker::new(self.watch, Phase::Join, partitions.count());
         let homes = self.input.across.map(|labels| Home::of_all(self.input.holders, labels));
-        let join = |found: &mut Found, partition, threads| {
-            let members = Members { contents: partitions.members(partition), payload_bytes: self.input.payload_bytes };
-            let part = Part {
-                thresholds: &self.options.thresholds,
-                members,
-                lists: Lists::new(collect_rows(parts, partition, partitions)?, members.count()),
-                homes: homes.as_deref(),
-                wish: self.wish,
-                first_members: None,
-                rule: self.rule,
-                links_max: self.budget.links_in_memory(members.count(), threads),
-                threads,
-                tracker: &tracker,
-            };
-            part.join(found)?;
-            tracker.step()
+        let joiner = Joiner {
+            input: self.input,
+            options: self.options,
+            budget: self.budget,
+            spill: self.spill,
+            homes: homes.as_deref(),
+            wish: self.wish,
+            rule: self.rule,
+            tracker: &tracker,
         };
-        let (large, small): (Vec<_>, Vec<_>) =
-            (0..partitions.count()).partition(|&partition| partitions.is_large(partition));
-        let mut found = Found::default();
-        for partition in large {
-            if partitions.is_oversized(partition) && !self.wish.clusters {
-                self.join_slices(partitions, partition, parts, homes.as_deref(), (&tracker, &mut found))?;
-                tracker.step()?;
-            } else {
-                join(&mut found, partition, self.options.threads)?;
-            }
-        }
-        let others = share_out(self.options.threads, small.len(), Found::default, |found, task| {
-            join(found, small[task], NonZeroUsize::MIN)
-        })?;
-        for mut other in others {
-            found.candidates += other.candidates;
-            found.links += other.links;
-            found.clusters.append(&mut other.clusters);
-        }
-        found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
-        Ok(found)
+        joiner.join_all(&Packed { partitions, rows, contents: None })
     }
-}
-
-impl<'s> Engine<'_, 's> {
-    /// Joins an oversized partition slice by slice.
-    fn join_slices(
-        &self,
-        partitions: &Partitions,
-        partition: usize,
-        parts: &Buckets<'s, JoinRow>,
-        homes: Option<&[Home]>,
-        (tracker, found): (&Tracker<'_>, &mut Found),
-    ) -> Result<(), Error> {
-        let contents = partitions.members(partition);
-        let slices = Slices::cut(self.spill, parts, partition, contents.len(), self.budget.slice())?;
-        for block in slices.blocks() {
-            let block = slices.read(block)?;
-            let contents: Vec<u32> = block.members.iter().map(|&member| contents[member as usize]).collect();
-            let part = Part {
-                thresholds: &self.options.thresholds,
-                members: Members { contents: &contents, payload_bytes: self.input.payload_bytes },
-                lists: Lists::new(block.rows, contents.len()),
-                homes,
-                wish: self.wish,
-                first_members: block.first_members,
-                rule: self.rule,
-                links_max: 0,
-                threads: self.options.threads,
-                tracker,
-            };
-            part.join(found)?;
-        }
-        Ok(())
-    }
-}
-
-fn collect_rows(
-    parts: &Buckets<'_, JoinRow>,
-    partition: usize,
-    partitions: &Partitions,
-) -> Result<Vec<JoinRow>, Error> {
-    let count = usize::try_from(partitions.rows(partition)).unwrap_or(0);
-    let mut rows = Vec::with_capacity(count);
-    parts.scan(partition, |slice| {
-        rows.extend_from_slice(slice);
-        Ok(())
-    })?;
-    parts.clear(partition)?;
-    Ok(rows)
 }
 
 #[cfg(test)]

@@ -21,6 +21,12 @@ use crate::spill::BucketsOptions;
 const BUCKETS_MAX: u64 = 1024;
 /// Inputs below this are not worth dividing among threads.
 const DIVIDED_MIN: u64 = 4096;
+/// What a part should take at most, so that what is put in order within it stays in the nearer caches.
+const CACHED_BYTES: u64 = 4 << 20;
+/// Parts beyond which caches are not thought of: rows on their way into very many parts would fill them too.
+const CACHED_BUCKETS_MAX: u64 = 256;
+/// Rows of a slice whatever the budget: every two slices are joined.
+const SLICE_ROWS_MIN: u64 = if cfg!(test) { 1 } else { 4096 };
 /// Memory that passes 2 and 4 take for a row of a bucket that they hold whole.
 const HELD_ROW_BYTES: u64 = 24;
 /// Links per member that a partition may hold whatever the budget.
@@ -59,17 +65,26 @@ impl Budget {
         self.buckets("parts", partitions, 4)
     }
 
+    /// Buckets for the rows of an oversized partition that is packed anew by clusters.
+    pub(crate) fn cluster_rows(&self, partitions: usize) -> BucketsOptions {
+        self.buckets("clusters", partitions, 8)
+    }
+
     /// How to pack components that have so many rows together.
     pub(crate) fn pack(&self, rows: u64) -> PackOptions {
         // Large partitions are joined one at a time, so such a one may use what all threads have.
         let rows_max = self.budget_bytes / 4 / JOIN_ROW_BYTES;
         let even_rows = rows / (self.threads as u64 * PARTS_PER_THREAD);
-        PackOptions { rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES), rows_max }
+        let cached_rows = (CACHED_BYTES / JOIN_ROW_BYTES).max(rows / CACHED_BUCKETS_MAX);
+        PackOptions {
+            rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES).min(cached_rows),
+            rows_max,
+        }
     }
 
     /// Rows of a slice, two of which are in memory together, and memory for the rows of all slices.
     pub(crate) fn slice(&self) -> (u64, u64) {
-        (self.budget_bytes / 8 / JOIN_ROW_BYTES, self.budget_bytes / 8)
+        ((self.budget_bytes / 8 / JOIN_ROW_BYTES).max(SLICE_ROWS_MIN), self.budget_bytes / 8)
     }
 
     /// Links that a partition of so many members may hold while as many threads join it.
@@ -92,7 +107,9 @@ impl Budget {
     fn parts(&self, bytes: u64, things: u64) -> usize {
         let busy = self.threads as u64 * PARTS_PER_THREAD;
         let least = if things < DIVIDED_MIN { 1 } else { busy };
-        let parts = bytes.div_ceil(self.work_bytes().max(1)).clamp(least, BUCKETS_MAX.max(least));
+        let fitting = bytes.div_ceil(self.work_bytes().max(1));
+        let cached = (bytes / CACHED_BYTES).min(CACHED_BUCKETS_MAX);
+        let parts = fitting.max(cached).clamp(least, BUCKETS_MAX.max(least));
         usize::try_from(parts.min(things)).expect("buckets are counted in thousands")
     }
 

@@ -5,7 +5,7 @@
 //! may pack components into partitions that fit the budget and are joined each by itself.
 //!
 //! A component that is larger than a partition should be gets a partition of its own, which all threads join together.
-//! One that is beyond the budget is counted as oversized; where only links are wanted, it is cut into slices.
+//! One that is beyond the budget is counted as oversized; see [`crate::joiner`].
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -147,10 +147,12 @@ impl Partitions {
         let mut places = vec![(NONE, NONE); row_counts.len()];
         let mut rows: Vec<u64> = Vec::new();
         let mut open = None;
-        for (root, &(members, size)) in (0u32..).zip(&sizes) {
-            if members < 2 {
+        for (root, (&size, &own)) in (0u32..).zip(sizes.iter().zip(row_counts)) {
+            // Whoever is in a component has rows, so one that is no larger than its root's rows has no other member.
+            if size <= own {
                 continue;
             }
+            let size = u64::from(size);
             let fits = |&open: &usize| rows[open] + size <= options.rows_wanted;
             let partition = match open.filter(fits) {
                 Some(partition) => partition,
@@ -165,8 +167,17 @@ impl Partitions {
             }
             places[root as usize].0 = u32::try_from(partition).expect("fewer than contents");
         }
+        drop(sizes);
+        rows.fill(0);
+        for (content, &count) in (0u32..).zip(row_counts) {
+            let partition = places[components.root(content) as usize].0;
+            places[content as usize].0 = partition;
+            if partition != NONE {
+                rows[partition as usize] += u64::from(count);
+            }
+        }
         let oversized = rows.iter().filter(|&&rows| rows > options.rows_max).count() as u64;
-        let (starts, members) = list_members(components, &mut places, rows.len(), payload_bytes);
+        let (starts, members) = list_members(&mut places, rows.len(), payload_bytes);
         Partitions {
             starts,
             members,
@@ -215,40 +226,38 @@ impl Partitions {
     }
 }
 
-/// Members and rows of the component of each root; nothing for the others.
-fn component_sizes(components: &Components, row_counts: &[u32]) -> Vec<(u32, u64)> {
-    let mut sizes = vec![(0, 0); row_counts.len()];
+/// Rows of the component of each root, as far as 32 bits count them; nothing for the others.
+fn component_sizes(components: &Components, row_counts: &[u32]) -> Vec<u32> {
+    let mut sizes = vec![0u32; row_counts.len()];
     for (content, &rows) in (0u32..).zip(row_counts) {
-        let size: &mut (u32, u64) = &mut sizes[components.root(content) as usize];
-        size.0 += 1;
-        size.1 += u64::from(rows);
+        let size = &mut sizes[components.root(content) as usize];
+        *size = size.saturating_add(rows);
     }
     sizes
 }
 
-/// Takes every content to the partition of its root and lists the members of each.
-fn list_members(
-    components: &Components,
-    places: &mut [(u32, u32)],
-    partitions: usize,
-    payload_bytes: &[u64],
-) -> (Vec<usize>, Vec<u32>) {
-    let mut listed: Vec<Vec<u32>> = vec![Vec::new(); partitions];
-    for content in (0u32..).take(places.len()) {
-        let partition = places[components.root(content) as usize].0;
-        places[content as usize].0 = partition;
-        if partition != NONE {
-            listed[partition as usize].push(content);
+/// Lists the members of each partition in their order, and tells each its place.
+fn list_members(places: &mut [(u32, u32)], partitions: usize, payload_bytes: &[u64]) -> (Vec<usize>, Vec<u32>) {
+    let mut starts = vec![0; partitions + 1];
+    let of = |&(partition, _): &(u32, u32)| (partition != NONE).then_some(partition as usize);
+    places.iter().filter_map(of).for_each(|partition| starts[partition + 1] += 1);
+    for partition in 0..partitions {
+        starts[partition + 1] += starts[partition];
+    }
+    let mut members = vec![0; starts[partitions]];
+    let mut ends = starts.clone();
+    for (content, place) in (0u32..).zip(&*places) {
+        if let Some(partition) = of(place) {
+            members[ends[partition]] = content;
+            ends[partition] += 1;
         }
     }
-    let (mut starts, mut members) = (vec![0], Vec::new());
-    for mut list in listed {
-        list.sort_unstable_by_key(|&content| (payload_bytes[content as usize], content));
-        for (place, &content) in (0u32..).zip(&list) {
+    for ends in starts.windows(2) {
+        let members = &mut members[ends[0]..ends[1]];
+        members.sort_unstable_by_key(|&content| (payload_bytes[content as usize], content));
+        for (place, &content) in (0u32..).zip(&*members) {
             places[content as usize].1 = place;
         }
-        members.append(&mut list);
-        starts.push(members.len());
     }
     (starts, members)
 }

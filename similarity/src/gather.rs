@@ -16,7 +16,7 @@ use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
 /// Postings handed over at once.
 const SLICE_POSTINGS: usize = 1024;
 /// A shard that sorts fast.
-const SHARD_BYTES: u64 = 1 << 20;
+const SHARD_BYTES: u64 = 1 << 22;
 /// What a shard should have in memory before it is worth a write.
 const BLOCK_BYTES: u64 = 1 << 16;
 /// Fewer shards than this would leave threads without work.
@@ -115,7 +115,7 @@ impl<'s> GatheredShards<'s> {
             &BucketsOptions {
                 name: "postings",
                 count: usize::try_from(count).expect("shards are counted in thousands"),
-                memory_bytes_max: options.memory_budget_bytes / 4,
+                memory_bytes_max: options.memory_budget_bytes / 8 * 3,
                 writers: options.threads,
             },
         );
@@ -196,8 +196,10 @@ impl GatheredShards<'_> {
         let mask = (1u64 << place_bits) - 1;
         let place = |row: &PostingRow| usize::try_from(row.high >> shift & mask).expect("a place in memory");
         let mut ends = vec![0u32; (1 << place_bits) + 1];
-        self.buckets.scan(shard, |rows| {
-            rows.iter().for_each(|row| ends[place(row) + 1] += 1);
+        let mut rows = Vec::with_capacity(rows_max);
+        self.buckets.scan(shard, |slice| {
+            slice.iter().for_each(|row| ends[place(row) + 1] += 1);
+            rows.extend_from_slice(slice);
             Ok(())
         })?;
         for at in 1..ends.len() {
@@ -205,14 +207,12 @@ impl GatheredShards<'_> {
         }
         let empty = PostingRow { high: 0, low: 0, length_and_flag: 0, content: 0 };
         let mut sorted = vec![empty; rows_max];
-        self.buckets.scan(shard, |rows| {
-            for row in rows {
-                let end = &mut ends[place(row)];
-                sorted[*end as usize] = *row;
-                *end += 1;
-            }
-            Ok(())
-        })?;
+        for row in &rows {
+            let end = &mut ends[place(row)];
+            sorted[*end as usize] = *row;
+            *end += 1;
+        }
+        drop(rows);
         self.buckets.clear(shard)?;
         let mut start = 0;
         for &end in &ends[..ends.len() - 1] {

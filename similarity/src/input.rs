@@ -77,7 +77,7 @@ pub struct Level {
 pub struct Input<'a> {
     /// Per content its size less the bytes of its template chunks.
     pub payload_bytes: &'a [u64],
-    /// Per content who holds how many copies.
+    /// Per content who holds how many copies; may be empty where neither levels nor `across` ask for it.
     pub holders: &'a Holders,
     /// The levels at which overlap is counted.
     pub levels: &'a [Level],
@@ -91,7 +91,7 @@ pub struct Input<'a> {
 pub struct Options<'a> {
     /// What makes a link.
     pub thresholds: Thresholds,
-    /// Working memory, beside the input itself, about 40 bytes per content and the result.
+    /// Working memory, beside the input itself, about 24 bytes per content and the result.
     pub memory_budget_bytes: u64,
     /// Threads that work at the same time.
     pub threads: NonZeroUsize,
@@ -106,7 +106,8 @@ pub(crate) fn check(input: &Input<'_>) -> Result<(), Error> {
     if contents as u64 > CONTENTS_MAX {
         return Err(Error::TooMany { what: "contents", count: contents as u64, count_max: CONTENTS_MAX });
     }
-    if input.holders.contents() != contents {
+    let needs_holders = !input.levels.is_empty() || input.across.is_some();
+    if input.holders.contents() != contents && (needs_holders || input.holders.contents() > 0) {
         return invalid("holders and payloads describe different numbers of contents");
     }
     let groups = input.holders.holdings.iter().map(|h| usize::from(h.group.0) + 1);

@@ -49,6 +49,7 @@ mod forest;
 mod gather;
 mod input;
 mod join;
+mod joiner;
 mod links;
 mod lists;
 mod measure;

@@ -31,6 +31,17 @@ pub(crate) struct Found {
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) candidates: u64,
     pub(crate) links: u64,
+    pub(crate) oversized_clusters: u64,
+}
+
+impl Found {
+    /// Takes in what another thread found.
+    pub(crate) fn take(&mut self, mut other: Found) {
+        self.clusters.append(&mut other.clusters);
+        self.candidates += other.candidates;
+        self.links += other.links;
+        self.oversized_clusters += other.oversized_clusters;
+    }
 }
 
 /// A partition in memory.

@@ -13,6 +13,8 @@ pub(crate) struct Slices<'s> {
     rows: Buckets<'s, JoinRow>,
     /// The first member of each slice, and the end.
     starts: Vec<u32>,
+    /// Rows of each member.
+    row_counts: Vec<u32>,
 }
 
 /// Two slices on their way into memory, or one with itself.
@@ -34,13 +36,14 @@ impl<'s> Slices<'s> {
         members: usize,
         (rows_max, memory_bytes_max): (u64, u64),
     ) -> Result<Slices<'s>, Error> {
-        let mut counts = vec![0u64; members];
+        let mut row_counts = vec![0u32; members];
         parts.scan(partition, |rows| {
-            rows.iter().for_each(|row| counts[row.member as usize] += 1);
+            rows.iter().for_each(|row| row_counts[row.member as usize] += 1);
             Ok(())
         })?;
         let (mut starts, mut slice_of, mut rows) = (vec![0], Vec::with_capacity(members), 0);
-        for (member, count) in (0u32..).zip(counts) {
+        for (member, &count) in (0u32..).zip(&row_counts) {
+            let count = u64::from(count);
             if rows > 0 && rows + count > rows_max {
                 starts.push(member);
                 rows = 0;
@@ -50,13 +53,26 @@ impl<'s> Slices<'s> {
         }
         starts.push(u32::try_from(members).expect("contents have 31-bit numbers"));
         let options = BucketsOptions { name: "slices", count: starts.len() - 1, memory_bytes_max, writers: 1 };
-        let slices = Slices { rows: Buckets::new(folder, &options), starts };
+        let slices = Slices { rows: Buckets::new(folder, &options), starts, row_counts };
         let mut writer = slices.rows.writer();
         parts
             .scan(partition, |rows| rows.iter().try_for_each(|row| writer.push(slice_of[row.member as usize], *row)))?;
         writer.finish()?;
         parts.clear(partition)?;
         Ok(slices)
+    }
+
+    /// Rows of each member of the partition.
+    pub(crate) fn row_counts(&self) -> &[u32] {
+        &self.row_counts
+    }
+
+    /// Visits all rows, whose members are numbered as in the partition, and forgets them.
+    pub(crate) fn drain(&self, mut visit: impl FnMut(&JoinRow) -> Result<(), Error>) -> Result<(), Error> {
+        (0..self.rows.count()).try_for_each(|slice| {
+            self.rows.scan(slice, |rows| rows.iter().try_for_each(&mut visit))?;
+            self.rows.clear(slice)
+        })
     }
 
     /// All blocks, by their slices.

@@ -1,6 +1,7 @@
 //! The engine against its oracle on thousands of small random instances, clusters of many links among them.
 
 use std::num::NonZeroU32;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 

@@ -1,0 +1,201 @@
+//! Pass 5, from above: which partitions are joined when, and what becomes of those beyond the memory budget.
+//!
+//! The contents of a partition only *could* be linked. Where their tags do not fit in memory together, their links are
+//! found first, two slices at a time, and the contents are packed anew by the clusters that these links form: those
+//! are mostly small. Then each pack is joined by itself, in memory, as any other partition.
+
+use std::borrow::Cow;
+use std::num::NonZeroUsize;
+
+use crate::analyse::Wish;
+use crate::budget::Budget;
+use crate::cluster::{Link, LinkRule, Members};
+use crate::component::{Components, Partitions};
+use crate::error::Error;
+use crate::input::{Home, Input, Options};
+use crate::lists::{JoinRow, Lists};
+use crate::part::{Found, Part};
+use crate::slices::Slices;
+use crate::spill::{Buckets, SpillFolder, Writer};
+use crate::workers::{Tracker, share_out};
+
+/// Partitions and the rows of each.
+pub(crate) struct Packed<'a, 's> {
+    pub(crate) partitions: &'a Partitions,
+    pub(crate) rows: &'a Buckets<'s, JoinRow>,
+    /// The contents that the numbers in the partitions stand for, unless these are contents.
+    pub(crate) contents: Option<&'a [u32]>,
+}
+
+impl Packed<'_, '_> {
+    /// The contents of a partition, by ascending payload.
+    fn contents(&self, partition: usize) -> Cow<'_, [u32]> {
+        let members = self.partitions.members(partition);
+        match self.contents {
+            None => Cow::Borrowed(members),
+            Some(contents) => members.iter().map(|&member| contents[member as usize]).collect(),
+        }
+    }
+
+    /// Takes the rows of a partition out.
+    fn take_rows(&self, partition: usize) -> Result<Vec<JoinRow>, Error> {
+        let count = usize::try_from(self.partitions.rows(partition)).unwrap_or(0);
+        let mut rows = Vec::with_capacity(count);
+        self.rows.scan(partition, |slice| {
+            rows.extend_from_slice(slice);
+            Ok(())
+        })?;
+        self.rows.clear(partition)?;
+        Ok(rows)
+    }
+
+    /// The partitions that all threads join together, and the others.
+    fn by_size(&self) -> (Vec<usize>, Vec<usize>) {
+        (0..self.partitions.count()).partition(|&partition| self.partitions.is_large(partition))
+    }
+}
+
+/// What joining needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Joiner<'a, 's> {
+    pub(crate) input: &'a Input<'a>,
+    pub(crate) options: &'a Options<'a>,
+    pub(crate) budget: Budget,
+    pub(crate) spill: &'s SpillFolder,
+    /// Homes of all contents, when links must go across.
+    pub(crate) homes: Option<&'a [Home]>,
+    pub(crate) wish: Wish<'a>,
+    pub(crate) rule: LinkRule,
+    pub(crate) tracker: &'a Tracker<'a>,
+}
+
+impl Joiner<'_, '_> {
+    /// Joins all partitions: large ones one after the other with all threads, then the others side by side.
+    pub(crate) fn join_all(&self, packed: &Packed<'_, '_>) -> Result<Found, Error> {
+        let (large, small) = packed.by_size();
+        let mut found = Found::default();
+        for partition in large {
+            if packed.partitions.is_oversized(partition) {
+                self.join_oversized(packed, partition, &mut found)?;
+            } else {
+                self.join(packed, partition, self.options.threads, &mut found)?;
+            }
+            self.tracker.step()?;
+        }
+        self.join_small(packed, &small, &mut found, || self.tracker.step())?;
+        found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
+        Ok(found)
+    }
+
+    fn join_small(
+        &self,
+        packed: &Packed<'_, '_>,
+        small: &[usize],
+        found: &mut Found,
+        done: impl Fn() -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let others = share_out(self.options.threads, small.len(), Found::default, |found, task| {
+            self.join(packed, small[task], NonZeroUsize::MIN, found)?;
+            done()
+        })?;
+        others.into_iter().for_each(|other| found.take(other));
+        Ok(())
+    }
+
+    fn join(
+        &self,
+        packed: &Packed<'_, '_>,
+        partition: usize,
+        threads: NonZeroUsize,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        let contents = packed.contents(partition);
+        let lists = Lists::new(packed.take_rows(partition)?, contents.len());
+        self.part(&contents, lists, threads).join(found)
+    }
+
+    fn part<'p>(&'p self, contents: &'p [u32], lists: Lists, threads: NonZeroUsize) -> Part<'p> {
+        Part {
+            thresholds: &self.options.thresholds,
+            members: Members { contents, payload_bytes: self.input.payload_bytes },
+            lists,
+            homes: self.homes,
+            wish: self.wish,
+            first_members: None,
+            rule: self.rule,
+            links_max: self.budget.links_in_memory(contents.len(), threads),
+            threads,
+            tracker: self.tracker,
+        }
+    }
+
+    fn join_oversized(&self, packed: &Packed<'_, '_>, partition: usize, found: &mut Found) -> Result<(), Error> {
+        let contents = packed.contents(partition);
+        let slices = Slices::cut(self.spill, packed.rows, partition, contents.len(), self.budget.slice())?;
+        if !self.wish.clusters {
+            return self.join_slices(&slices, &contents, self.wish, found);
+        }
+        let clusters = Components::new(contents.len());
+        let unite = |links: &[Link]| {
+            for link in links {
+                clusters.unite(packed.partitions.place(link.a.0), packed.partitions.place(link.b.0));
+            }
+            self.wish.told.map_or(Ok(()), |told| told(links))
+        };
+        self.join_slices(&slices, &contents, Wish { told: Some(&unite), clusters: false }, found)?;
+        self.join_clusters(&slices, &contents, &clusters, found)
+    }
+
+    /// Finds the links of a partition, two slices at a time.
+    fn join_slices(
+        &self,
+        slices: &Slices<'_>,
+        contents: &[u32],
+        wish: Wish<'_>,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        for block in slices.blocks() {
+            let block = slices.read(block)?;
+            let contents: Vec<u32> = block.members.iter().map(|&member| contents[member as usize]).collect();
+            let lists = Lists::new(block.rows, contents.len());
+            let joiner = Joiner { wish, ..*self };
+            let part = joiner.part(&contents, lists, self.options.threads);
+            Part { first_members: block.first_members, ..part }.join(found)?;
+        }
+        Ok(())
+    }
+
+    /// Packs the contents of slices by the clusters that they form, and joins each pack for its clusters alone: its links
+    /// have been told and counted.
+    fn join_clusters(
+        &self,
+        slices: &Slices<'_>,
+        contents: &[u32],
+        clusters: &Components,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        let payload_bytes: Vec<u64> =
+            contents.iter().map(|&content| self.input.payload_bytes[content as usize]).collect();
+        let row_counts = slices.row_counts();
+        let pack = self.budget.pack(row_counts.iter().map(|&rows| u64::from(rows)).sum());
+        let partitions = Partitions::pack(clusters, row_counts, &payload_bytes, &pack);
+        let rows = Buckets::new(self.spill, &self.budget.cluster_rows(partitions.count()));
+        let mut writer = rows.writer();
+        slices.drain(|row| match partitions.of(row.member) {
+            Some(partition) => writer.push(partition, JoinRow { member: partitions.place(row.member), ..*row }),
+            None => Ok(()),
+        })?;
+        Writer::finish(writer)?;
+        let packed = Packed { partitions: &partitions, rows: &rows, contents: Some(contents) };
+        let joiner = Joiner { wish: Wish { told: None, clusters: true }, ..*self };
+        let (large, small) = packed.by_size();
+        let mut apart = Found::default();
+        for partition in large {
+            joiner.join(&packed, partition, self.options.threads, &mut apart)?;
+        }
+        joiner.join_small(&packed, &small, &mut apart, || self.tracker.check())?;
+        found.clusters.append(&mut apart.clusters);
+        found.oversized_clusters += partitions.oversized;
+        Ok(())
+    }
+}
