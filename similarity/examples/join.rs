@@ -143,12 +143,13 @@ fn main() -> Result<(), AnyError> {
     let with_postings = payload_bytes.iter().filter(|&&bytes| bytes > 0).count();
     println!(
         "{{\"postings\":{},\"documents\":{with_postings},\"links\":{},\"written_links\":{written},\"candidates\":{},\
-         \"seconds\":{},\"peak_resident_bytes\":{},\"spilled_bytes\":{spilled_bytes},\"partitions\":{},\
+         \"seconds\":{},\"processor_seconds\":{:.2},\"peak_resident_bytes\":{},\"spilled_bytes\":{spilled_bytes},\"partitions\":{},\
          \"oversized_partitions\":{},\"oversized_clusters\":{}}}",
         stats.postings,
         stats.links,
         stats.candidates,
         clock.json(),
+        processor_seconds()?,
         peak_resident_bytes()?,
         stats.partitions,
         stats.oversized_partitions,
@@ -298,6 +299,15 @@ fn name(phase: Phase) -> &'static str {
         Phase::Partitions => "partitions",
         Phase::Join => "join",
     }
+}
+
+/// Processor time of all threads, in the program and in the kernel.
+fn processor_seconds() -> Result<f64, AnyError> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // The second field is the name of the program in parentheses; the 14th and the 15th count hundredths of a second.
+    let (_, fields) = stat.rsplit_once(')').ok_or("no name in /proc/self/stat")?;
+    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(ticks.iter().sum::<u64>() as f64 / 100.0)
 }
 
 /// What the kernel calls the high water mark.
