@@ -81,7 +81,7 @@ pub use measure::{Relation, Resemblance};
 pub use overlap::OverlapLevel;
 pub use pair::PairMeasure;
 pub use posting::{ContentIndex, Posting};
-pub use run::{Run, RunReader, RunRecord, RunSummary, SHARDS, WriteRun, write_run};
+pub use run::{Run, RunReader, RunRecord, RunSummary, SHARDS, WriteRun, merge_runs, write_run};
 pub use shape::Shape;
 pub use shards::{ContentMap, MemoryShards, RunInput, RunShards, Shards};
 pub use spill::SpillFolder;

@@ -25,6 +25,10 @@ use cognate_fingerprint::Tag;
 
 use crate::error::Error;
 
+mod merge;
+
+pub use merge::merge_runs;
+
 /// Shards of a run: one for each leading byte of a tag.
 pub const SHARDS: u32 = 256;
 
@@ -54,6 +58,13 @@ pub struct RunRecord {
     pub ordinal: u32,
 }
 
+impl RunRecord {
+    /// The order of records in a run.
+    fn order(&self) -> (Tag, u32, u32, bool) {
+        (self.tag, self.ordinal, self.length_bytes, self.template)
+    }
+}
+
 /// How to write a run.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteRun {
@@ -79,14 +90,27 @@ pub fn write_run(path: &Path, records: &mut [RunRecord], options: &WriteRun) -> 
     if let Some(long) = records.iter().find(|r| r.length_bytes >= TEMPLATE_BIT) {
         return Err(Error::LengthTooLarge { length_bytes: long.length_bytes });
     }
-    records.sort_unstable_by_key(|r| (r.tag, r.ordinal, r.length_bytes, r.template));
+    records.sort_unstable_by_key(RunRecord::order);
+    let starts = shard_starts(records);
+    write_in_place(path, &starts, options, |blocks| records.iter().try_for_each(|record| blocks.push(record)))
+}
+
+/// Writes a run beside its place and puts it there once it is whole. `starts` is its shard table; `fill` pushes as many
+/// records, in their order.
+fn write_in_place(
+    path: &Path,
+    starts: &[u64],
+    options: &WriteRun,
+    fill: impl FnOnce(&mut BlockWriter<'_>) -> Result<(), Error>,
+) -> Result<RunSummary, Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");
     let beside = PathBuf::from(beside);
-    let written = write_blocks(&beside, records, options)
+    let written = BlockWriter::create(&beside, starts)
+        .and_then(|mut blocks| fill(&mut blocks).and_then(|()| blocks.finish(options)))
         .and_then(|file_bytes| put_in_place(&beside, path, options).map(|()| file_bytes));
     match written {
-        Ok(file_bytes) => Ok(RunSummary { records: records.len() as u64, file_bytes }),
+        Ok(file_bytes) => Ok(RunSummary { records: starts[TABLE_ENTRIES - 1], file_bytes }),
         Err(error) => {
             // The first error is the one worth telling; a leftover is overwritten by the next attempt.
             let _ = fs::remove_file(&beside);
@@ -95,27 +119,59 @@ pub fn write_run(path: &Path, records: &mut [RunRecord], options: &WriteRun) -> 
     }
 }
 
-fn write_blocks(path: &Path, records: &[RunRecord], options: &WriteRun) -> Result<u64, Error> {
-    let file = File::create(path).map_err(Error::io("create", path))?;
-    let mut file = BufWriter::with_capacity(1 << 18, file);
-    let write = |file: &mut BufWriter<File>, bytes: &[u8]| file.write_all(bytes).map_err(Error::io("write", path));
-    let (header, seal) = encode_header(records);
-    write(&mut file, &header)?;
-    let mut file_bytes = header.len();
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
-    for (number, records) in records.chunks(BLOCK_RECORDS as usize).enumerate() {
-        block.clear();
-        records.iter().for_each(|r| encode_record(r, &mut block));
-        let sum = block_checksum(&seal, number as u64, &block);
+/// Writes the records of a run block by block.
+struct BlockWriter<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+    seal: Checksum,
+    block: Vec<u8>,
+    blocks: u64,
+    file_bytes: u64,
+}
+
+impl BlockWriter<'_> {
+    fn create<'a>(path: &'a Path, starts: &[u64]) -> Result<BlockWriter<'a>, Error> {
+        let file = File::create(path).map_err(Error::io("create", path))?;
+        let (header, seal) = encode_header(starts);
+        let file = BufWriter::with_capacity(1 << 18, file);
+        let block = Vec::with_capacity(BLOCK_BYTES);
+        let mut blocks = BlockWriter { path, file, seal, block, blocks: 0, file_bytes: 0 };
+        blocks.write(&header)?;
+        Ok(blocks)
+    }
+
+    fn push(&mut self, record: &RunRecord) -> Result<(), Error> {
+        encode_record(record, &mut self.block);
+        if self.block.len() == BLOCK_RECORDS as usize * RECORD_BYTES { self.end_block() } else { Ok(()) }
+    }
+
+    fn end_block(&mut self) -> Result<(), Error> {
+        let mut block = std::mem::take(&mut self.block);
+        let sum = block_checksum(&self.seal, self.blocks, &block);
         block.extend_from_slice(&sum);
-        write(&mut file, &block)?;
-        file_bytes += block.len();
+        self.write(&block)?;
+        self.blocks += 1;
+        block.clear();
+        self.block = block;
+        Ok(())
     }
-    file.flush().map_err(Error::io("write", path))?;
-    if options.sync {
-        file.get_ref().sync_all().map_err(Error::io("sync", path))?;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.file_bytes += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io("write", self.path))
     }
-    Ok(file_bytes as u64)
+
+    /// Tells the size of the file.
+    fn finish(mut self, options: &WriteRun) -> Result<u64, Error> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        self.file.flush().map_err(Error::io("write", self.path))?;
+        if options.sync {
+            self.file.get_ref().sync_all().map_err(Error::io("sync", self.path))?;
+        }
+        Ok(self.file_bytes)
+    }
 }
 
 fn put_in_place(from: &Path, to: &Path, options: &WriteRun) -> Result<(), Error> {
@@ -131,17 +187,18 @@ fn put_in_place(from: &Path, to: &Path, options: &WriteRun) -> Result<(), Error>
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
-fn encode_header(sorted: &[RunRecord]) -> (Vec<u8>, Checksum) {
+/// Number of the first record of each shard, and the end.
+fn shard_starts(sorted: &[RunRecord]) -> Vec<u64> {
+    (0..=SHARDS).map(|shard| sorted.partition_point(|r| u32::from(r.tag.0[0]) < shard) as u64).collect()
+}
+
+fn encode_header(starts: &[u64]) -> (Vec<u8>, Checksum) {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend_from_slice(MAGIC);
     header.extend_from_slice(&VERSION.to_le_bytes());
     header.extend_from_slice(&BLOCK_RECORDS.to_le_bytes());
-    header.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
-    for shard in 0..SHARDS {
-        let first = sorted.partition_point(|r| u32::from(r.tag.0[0]) < shard);
-        header.extend_from_slice(&(first as u64).to_le_bytes());
-    }
-    header.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
+    header.extend_from_slice(&starts[TABLE_ENTRIES - 1].to_le_bytes());
+    starts.iter().for_each(|start| header.extend_from_slice(&start.to_le_bytes()));
     let seal = checksum(&[&header]);
     header.extend_from_slice(&seal);
     (header, seal)

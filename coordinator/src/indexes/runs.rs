@@ -1,7 +1,7 @@
 //! The runs of an index: its postings, sorted. They are derived from the segment, and a damaged one costs time only.
 
 use cognate_fingerprint::Tag;
-use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, write_run};
+use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, merge_runs, write_run};
 
 use super::{Indexes, Replay};
 use crate::error::Error;
@@ -10,6 +10,9 @@ use crate::store::{IndexId, IndexRow, RunRow};
 
 /// Postings are sorted and written as a run once there are this many: about 14 MB of memory.
 pub(super) const RUN_RECORDS_MAX: usize = 512 * 1024;
+
+/// Runs are put together, however large, once there are this many.
+const RUNS_MERGED_MIN: usize = 8;
 
 impl Indexes {
     /// The runs that hold the postings of an index up to a batch, and how many contents they speak of. The last run may
@@ -73,29 +76,38 @@ impl Indexes {
         Ok(())
     }
 
-    /// Every sync adds a run, most of them tiny: the last ones are put together as long as they fit one.
-    pub(super) fn merge_small_runs(&self, id: IndexId, row: &mut IndexRow, last_sequence: u64) -> Result<(), Error> {
-        let mut tail = Vec::new();
-        let mut records = 0;
-        for run in row.runs.iter().rev() {
-            let run = Run::open(&self.run_path(id, run.number))?;
-            records += run.records();
-            if records > RUN_RECORDS_MAX as u64 {
-                break;
-            }
-            tail.push(run);
-        }
-        if tail.len() < 2 {
+    /// Every sync adds a run, most of them tiny. The last ones are put together as long as they fit one, and as soon as
+    /// there are many of them, with those before that are not much larger: every posting is written again a few times at
+    /// most, however many syncs there are. An index that is new keeps its runs: it may never be scanned again.
+    pub(super) fn merge_last_runs(&self, id: IndexId, row: &mut IndexRow, last_sequence: u64) -> Result<(), Error> {
+        let open = |run: &RunRow| Run::open(&self.run_path(id, run.number));
+        let runs = row.runs.iter().map(open).collect::<Result<Vec<Run>, _>>()?;
+        let records: Vec<u64> = runs.iter().map(Run::records).collect();
+        let count = runs_to_merge(&records, row.sealed);
+        if count < 2 {
             return Ok(());
         }
-        let mut merged = Vec::new();
-        for run in &tail {
-            read_run(run, |record| merged.push(record))?;
-        }
-        let first = next_run(row);
-        row.runs.truncate(row.runs.len() - tail.len());
-        self.write_run(id, row, first, last_sequence, &mut merged)
+        let merged = &runs[runs.len() - count..];
+        let number = next_run(row);
+        merge_runs(&self.run_path(id, number), merged, &WriteRun { sync: self.config.durable })?;
+        row.runs.truncate(runs.len() - count);
+        row.runs.push(RunRow { number, last_sequence });
+        Ok(())
     }
+}
+
+/// How many of the last runs are put together, by their sizes.
+fn runs_to_merge(records: &[u64], sealed_before: bool) -> usize {
+    let last = |count: &usize| &records[records.len() - count..];
+    let is_worth_it = |count: &usize| {
+        let sum: u64 = last(count).iter().sum();
+        let most = last(count).iter().max().copied().unwrap_or(0);
+        most <= 2 * (sum - most)
+    };
+    let many = (RUNS_MERGED_MIN..=records.len()).rev().find(is_worth_it);
+    let fit = |count: &usize| last(count).iter().sum::<u64>() <= RUN_RECORDS_MAX as u64;
+    let small = (0..=records.len()).rev().find(fit).unwrap_or(0);
+    many.filter(|_| sealed_before).unwrap_or(small).max(small)
 }
 
 /// The number of the next run.
@@ -117,4 +129,47 @@ pub(crate) fn read_run(run: &Run, mut each: impl FnMut(RunRecord)) -> Result<(),
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: u64 = RUN_RECORDS_MAX as u64;
+
+    #[test]
+    fn small_runs_are_put_together_and_many_large_ones_once_the_index_is_not_new() {
+        for (records, new, later) in [
+            (vec![], 0, 0),
+            (vec![5], 1, 1),
+            (vec![5, 6, 7], 3, 3),
+            (vec![FULL, 5, 6], 2, 2),
+            (vec![FULL; 7], 1, 1),
+            (vec![FULL; 8], 1, 8),
+            ([vec![FULL; 20], vec![3]].concat(), 1, 21),
+            // A large one waits until the later ones are half as large as it is.
+            ([vec![9 * FULL], vec![FULL; 4]].concat(), 1, 1),
+            ([vec![90 * FULL], vec![FULL; 8]].concat(), 1, 8),
+            ([vec![16 * FULL], vec![FULL; 8]].concat(), 1, 9),
+        ] {
+            assert_eq!(runs_to_merge(&records, false), new, "{records:?}");
+            assert_eq!(runs_to_merge(&records, true), later, "{records:?}");
+        }
+    }
+
+    #[test]
+    fn a_posting_is_written_again_a_few_times_at_most() {
+        let (mut runs, mut written, syncs) = (Vec::new(), 0, 2000);
+        for sync in 0..syncs {
+            runs.push(FULL + sync % 2);
+            let count = runs_to_merge(&runs, true);
+            if count > 1 {
+                let merged: u64 = runs.split_off(runs.len() - count).iter().sum();
+                written += merged;
+                runs.push(merged);
+            }
+        }
+        assert!(runs.len() < 24, "{}", runs.len());
+        assert!(written < 8 * syncs * FULL, "{}", written / FULL);
+    }
 }

@@ -177,7 +177,7 @@ impl IndexWriter {
         }
         let indexes = Arc::clone(&self.lease.indexes);
         self.write_run()?;
-        indexes.merge_small_runs(self.id, &mut self.row, sequence)?;
+        indexes.merge_last_runs(self.id, &mut self.row, sequence)?;
         if let Some(told) = lock(&indexes.told).remove(&self.lease.key) {
             self.row.summary = Some(told);
         }

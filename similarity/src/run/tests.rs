@@ -121,3 +121,43 @@ fn a_length_that_does_not_fit_is_refused_and_leaves_nothing_behind() {
     write_run(&path, &mut [record(1, 1)], &WriteRun { sync: true }).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn runs_put_together_are_the_run_of_all_their_records(
+        parts in prop::collection::vec(prop::collection::vec((any::<u8>(), 0u32..9), 0..2500), 0..5)
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut runs, mut all) = (Vec::new(), Vec::new());
+        for (number, part) in parts.iter().enumerate() {
+            let mut records: Vec<_> = part.iter().map(|&(first, ordinal)| record(first, ordinal)).collect();
+            let path = folder.path().join(format!("{number}.run"));
+            write(&path, &mut records);
+            runs.push(Run::open(&path).unwrap());
+            all.append(&mut records);
+        }
+        let (merged, whole) = (folder.path().join("merged.run"), folder.path().join("whole.run"));
+        let summary = merge_runs(&merged, &runs, &WriteRun { sync: false }).unwrap();
+        prop_assert_eq!(summary, write(&whole, &mut all));
+        prop_assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
+    }
+}
+
+#[test]
+fn a_damaged_run_is_not_put_together_with_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["a.run", "b.run"] {
+        write(&path(name), &mut (0..3000u32).map(|n| record(n.to_le_bytes()[0], n)).collect::<Vec<_>>());
+    }
+    let mut bad = fs::read(path("b.run")).unwrap();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    fs::write(path("b.run"), bad).unwrap();
+    let runs = [Run::open(&path("a.run")).unwrap(), Run::open(&path("b.run")).unwrap()];
+    let error = merge_runs(&path("c.run"), &runs, &WriteRun { sync: false }).unwrap_err();
+    assert!(error.to_string().contains("b.run"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
