@@ -274,7 +274,7 @@ pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
 }
 
 /// Reads a size: `500`, `4KB` (1000 each), `64MiB` (1024 each).
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let size = bytesize::ByteSize::from_str(text);
     size.map(|size| size.as_u64()).map_err(|_| "a size is a number, with a unit or without: 500, 4KB, 64MiB".to_owned())
 }

@@ -128,6 +128,7 @@ impl Plan {
             memory_budget_bytes: args.scan.memory_budget_bytes()?,
             threads: threads(args.scan.threads),
             // A missing site or document shows in the exit code; the report is written all the same.
+            refine: None,
             require_complete: false,
             in_process: true,
         };

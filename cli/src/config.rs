@@ -103,6 +103,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) chunk_bytes_min_unkeyed_across: String,
     /// Whether scans across parties may be without a key at all.
     pub(crate) unkeyed_across_parties: bool,
+    /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
+    pub(crate) refine: bool,
     /// What is told of a document's time: `exact`, `day` or `none`.
     pub(crate) times: String,
     /// When documents may be read: `22:00-06:00`, local time; empty: always.
@@ -134,6 +136,7 @@ impl Default for PolicyEntry {
             chunk_bytes_min: "80".into(),
             chunk_bytes_min_unkeyed_across: "500".into(),
             unkeyed_across_parties: false,
+            refine: true,
             times: "exact".into(),
             hours: String::new(),
             read_bytes_per_second: String::new(),

@@ -78,11 +78,12 @@ fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
     repository.indexes.iter().map(of_index).collect()
 }
 
-/// `tttd raw 1000, keyed`.
+/// `tttd raw 1000, keyed`; `refined`: of some documents only.
 fn method(index: &v1::RepositoryIndex) -> String {
     let method = index.method.clone().unwrap_or_default();
     let keyed = if index.keyed { ", keyed" } else { "" };
-    format!("{} {} {}{keyed}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
+    let refined = if index.scope.is_empty() { "" } else { ", refined" };
+    format!("{} {} {}{keyed}{refined}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
 }
 
 fn object(repository: &v1::Repository) -> Value {
@@ -97,6 +98,7 @@ fn object(repository: &v1::Repository) -> Value {
             "bytes": index.size_bytes,
             "sealed": (index.sealed != 0).then(|| time(index.sealed)),
             "stored_bytes": index.stored_bytes,
+            "scope": (!index.scope.is_empty()).then(|| hex(&index.scope)),
         })
     };
     json!({
@@ -106,4 +108,8 @@ fn object(repository: &v1::Repository) -> Value {
         "offered": repository.offered,
         "indexes": repository.indexes.iter().map(index).collect::<Value>(),
     })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,6 +5,7 @@ mod find;
 mod follow;
 mod launch;
 mod profile;
+mod refine;
 mod schedule;
 mod show;
 mod spec;

@@ -47,6 +47,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Worker/Push", Access::Site),
     ("/cognate.v1.Worker/Received", Access::Site),
     ("/cognate.v1.Worker/Results", Access::Site),
+    ("/cognate.v1.Worker/Scope", Access::Site),
     ("/cognate.v1.Operator/Invite", ADMINISTRATOR),
     ("/cognate.v1.Operator/ListMembers", VIEWER),
     ("/cognate.v1.Operator/Revoke", ADMINISTRATOR),

@@ -372,6 +372,7 @@ fn begin(key: &SlotKey, epoch: u64, method: &Method) -> SegmentHeader {
         epoch,
         chunk_bytes_max: method.chunk_bytes_max(),
         keyed: key.method_id != method.id(&Key::none()),
+        scope: key.scope.map(|scope| scope.0.to_vec()).unwrap_or_default(),
     }
 }
 

@@ -110,6 +110,7 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         let spec = request.into_inner().spec.unwrap_or_default();
         let spec = self.checked(&operator, &spec)?;
+        self.check_refined(&operator, &spec)?;
         let repositories = self.coordinator.scans.estimate(&spec).await?;
         Ok(Response::new(v1::EstimateScanResponse { repositories }))
     }
@@ -118,7 +119,8 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         let v1::LaunchScanRequest { scan, spec } = request.into_inner();
         let spec = spec.unwrap_or_default();
-        self.checked(&operator, &spec)?;
+        let checked = self.checked(&operator, &spec)?;
+        self.check_refinement(&operator, ScanId(scan), checked).await?;
         self.coordinator.launch_as(ScanId(scan), spec, operator.name.as_str(), &self.settings.limits)?;
         Ok(Response::new(v1::LaunchScanResponse {}))
     }
@@ -314,5 +316,6 @@ fn listed(row: &IndexRow) -> v1::RepositoryIndex {
         size_bytes: row.size_bytes,
         sealed: row.seal.as_ref().map_or(0, |seal| seal.time),
         stored_bytes: row.segment_bytes,
+        scope: header.scope,
     }
 }

@@ -14,6 +14,7 @@ use crate::result::{FORMAT, ten_thousandths};
 
 mod canonical;
 mod documents;
+mod refined;
 mod rows;
 mod share;
 mod since;
@@ -68,6 +69,7 @@ impl Report {
                 Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? })
             })?;
         let run = self.run()?;
+        let (refines, refined) = self.refined()?.unzip();
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
@@ -82,6 +84,8 @@ impl Report {
                 min_shared_bytes: row.get("min_shared_bytes")?,
                 missing,
                 notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
+                refined,
+                refines,
                 run: Some(run),
                 status: row.get("status")?,
                 view: row.get("view")?,

@@ -11,7 +11,7 @@ use cognate_similarity::{Cluster, ContentIndex, Relation, Resemblance, Shape};
 use rusqlite::{Connection, Statement, params};
 
 use crate::error::Error;
-use crate::scan::{Findings, FolderRelation, Frozen, Scan, Status};
+use crate::scan::{Findings, FolderRelation, Frozen, Refine, Scan, Status};
 use crate::store::ScanRow;
 
 const SCHEMA: &str = include_str!("result/schema.sql");
@@ -116,6 +116,26 @@ impl Writer {
                 params![missing.site, missing.repository, missing.reason],
             )?;
         }
+        match &spec.refine {
+            Some(refine) => self.refined(refine, publication),
+            None => Ok(()),
+        }
+    }
+
+    fn refined(&self, refine: &Refine, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let Publication { row, frozen, .. } = publication;
+        let chosen: u64 = row.frozen.iter().map(|frozen| frozen.chosen_documents).sum();
+        let found = (frozen.documents.len() + frozen.unread.len()) as u64;
+        self.connection.execute(
+            "INSERT INTO refined VALUES (?,?,?,?,?)",
+            params![
+                refine.scan.to_string(),
+                refine.word(),
+                refine.unmatched().then(|| integer(refine.size_bytes_min)),
+                integer(chosen),
+                integer(chosen.saturating_sub(found)),
+            ],
+        )?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod copies;
 mod estimate;
 mod folders;
 mod freeze;
+mod refine;
 mod spec;
 mod state;
 mod sync;
@@ -30,6 +31,8 @@ use tokio::sync::{Semaphore, mpsc};
 pub(crate) use self::analyse::{Findings, Status};
 pub(crate) use self::folders::FolderRelation;
 pub(crate) use self::freeze::Frozen;
+pub use self::refine::Refine;
+use self::refine::{Choice, Choices, scope_of};
 pub(crate) use self::spec::Scan;
 pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 pub(crate) use self::state::status;
@@ -40,7 +43,7 @@ use crate::journal::{Event, ScanEvent, What};
 use crate::metrics::Metrics;
 use crate::report::Report;
 use crate::result;
-use crate::session::{SealedIndex, Sessions};
+use crate::session::Sessions;
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
 
 /// How many analyses are carried out at once, each with its own working memory; others wait.
@@ -96,7 +99,11 @@ impl Scans {
     async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>, row: ScanRow) -> Result<PathBuf, Error> {
         let row = match row.step() {
             ScanStep::Syncing => {
-                let frozen = if scan.spec.sync { self.sync(scan, row).await? } else { self.take_last(scan, row)? };
+                let choices = self.chosen(scan).await?;
+                let frozen = match scan.spec.sync {
+                    true => self.sync(scan, &choices, row).await?,
+                    false => self.take_last(scan, &choices, row)?,
+                };
                 self.check_canaries(&frozen)?;
                 self.record(scan.id, &frozen)?;
                 crate::failpoint!("scan.after_frozen");
@@ -113,16 +120,25 @@ impl Scans {
         finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
     }
 
+    /// What each repository is asked for: the same however often a scan is gone on with.
+    async fn chosen(self: &Arc<Scans>, scan: &Scan) -> Result<Choices, Error> {
+        let (scans, spec) = (Arc::clone(self), scan.spec.clone());
+        let choosing = tokio::task::spawn_blocking(move || scans.choices(&spec));
+        choosing.await.unwrap_or_else(|_| Err(Error::Refused("the choice crashed: see the log".to_owned())))
+    }
+
     /// The first step: bring every index up to date, and fix what will be analysed.
-    async fn sync(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let synced = self.sync_all(scan, row.started).await?;
+    async fn sync(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let synced = self.sync_all(scan, choices, row.started).await?;
         row.keyed = synced.keyed;
-        for ((site, repository), outcome) in scan.spec.repositories.iter().zip(synced.targets) {
+        let outcomes = synced.targets.into_iter().zip(choices);
+        for ((site, repository), (outcome, choice)) in scan.spec.repositories.iter().zip(outcomes) {
             match outcome {
                 Ok((sealed, summary)) => {
-                    self.keep_summary(site, repository, &sealed, &summary)?;
+                    let key = slot(site, repository, sealed.method_id, choice.as_ref());
+                    self.keep_summary(&key, &summary)?;
                     let at = Sealed { id: sealed.id, sequence: sealed.sequence };
-                    row.frozen.push(self.row_of(site, repository, sealed.method_id, &at, summary)?);
+                    row.frozen.push(self.row_of(&key, choice.as_ref(), &at, summary)?);
                 }
                 Err(reason) => {
                     row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
@@ -145,19 +161,19 @@ impl Scans {
     }
 
     /// The first step without syncing: what the last syncs left is what will be analysed.
-    fn take_last(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
+    fn take_last(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
         let spec = &scan.spec;
         let method_id = match spec.method_id {
             Some(method_id) => method_id,
-            None => self.common_method_id(spec)?,
+            None => self.common_method_id(spec, choices)?,
         };
-        for (site, repository) in &spec.repositories {
-            let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id };
+        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            let key = slot(site, repository, method_id, choice.as_ref());
             let Some(sealed) = self.indexes.sealed(&key)? else {
                 return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
             };
             let summary = self.indexes.summary(sealed.id)?;
-            row.frozen.push(self.row_of(site, repository, method_id, &sealed, summary)?);
+            row.frozen.push(self.row_of(&key, choice.as_ref(), &sealed, summary)?);
         }
         row.keyed = method_id != spec.method.id(&Key::none());
         if !row.keyed && !spec.in_process && self.crosses_parties(&spec.repositories)? {
@@ -169,18 +185,19 @@ impl Scans {
 
     /// The id under which all repositories of a scan have an index made by its method. The key is not known here, so that
     /// it is found from what there is.
-    fn common_method_id(&self, spec: &ScanSpec) -> Result<MethodId, Error> {
+    fn common_method_id(&self, spec: &ScanSpec, choices: &Choices) -> Result<MethodId, Error> {
         let wanted = cognate_proto::v1::MethodSpec::from(&spec.method);
         let all = self.indexes.all()?;
         let mut common: Option<Vec<MethodId>> = None;
-        for (site, repository) in &spec.repositories {
+        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            let scope = scope_of(choice.as_ref());
             let mut found = Vec::new();
             for (key, _, row) in &all {
                 let method = row.header.as_ref().and_then(|header| header.method.as_ref());
                 let same = method.is_some_and(|method| {
                     (&method.name, &method.view, method.chunk_bytes) == (&wanted.name, &wanted.view, wanted.chunk_bytes)
                 });
-                let here = key.site == *site && key.repository == *repository;
+                let here = key.site == *site && key.repository == *repository && key.scope == scope;
                 if here && same && row.sealed && !found.contains(&key.method_id) {
                     found.push(key.method_id);
                 }
@@ -215,21 +232,22 @@ impl Scans {
 
     fn row_of(
         &self,
-        site: &SiteName,
-        repository: &RepositoryName,
-        method_id: MethodId,
+        key: &SlotKey,
+        choice: Option<&Choice>,
         sealed: &Sealed,
         summary: SyncSummary,
     ) -> Result<FrozenRow, Error> {
-        let party = self.store.party_of(site)?.unwrap_or_else(PartyName::home).to_string();
+        let party = self.store.party_of(&key.site)?.unwrap_or_else(PartyName::home).to_string();
         Ok(FrozenRow {
-            site: site.to_string(),
-            repository: repository.to_string(),
+            site: key.site.to_string(),
+            repository: key.repository.to_string(),
             index: sealed.id.0,
             sequence: sealed.sequence,
             summary: Some(summary),
             party,
-            method_id: method_id.0.to_vec(),
+            method_id: key.method_id.0.to_vec(),
+            scope: key.scope.map(|scope| scope.0.to_vec()).unwrap_or_default(),
+            chosen_documents: choice.map_or(0, |choice| choice.documents),
         })
     }
 
@@ -252,15 +270,8 @@ impl Scans {
 
     /// Keeps what a sync told beside the index: beside the one that stands now, which is the same put together anew, or a
     /// later one that the next sync tells of.
-    fn keep_summary(
-        &self,
-        site: &SiteName,
-        repository: &RepositoryName,
-        sealed: &SealedIndex,
-        summary: &SyncSummary,
-    ) -> Result<(), Error> {
-        let key = SlotKey { site: site.clone(), repository: repository.clone(), method_id: sealed.method_id };
-        match self.indexes.sealed(&key)? {
+    fn keep_summary(&self, key: &SlotKey, summary: &SyncSummary) -> Result<(), Error> {
+        match self.indexes.sealed(key)? {
             Some(now) => self.indexes.put_summary(now.id, summary),
             None => Ok(()),
         }
@@ -361,6 +372,11 @@ impl Scans {
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<ScanId, Arc<Scan>>> {
         self.running.lock().expect("no critical section panics")
     }
+}
+
+/// Where the index of a repository lies, or of what is chosen of it.
+fn slot(site: &SiteName, repository: &RepositoryName, method_id: MethodId, choice: Option<&Choice>) -> SlotKey {
+    SlotKey { site: site.clone(), repository: repository.clone(), method_id, scope: scope_of(choice) }
 }
 
 /// An error and its causes on one line.

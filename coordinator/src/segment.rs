@@ -6,7 +6,7 @@
 //! | part | bytes |
 //! |---|---|
 //! | magic `CGNATSEG` | 8 |
-//! | version, 1 | 4 |
+//! | version: 1, or 2 where the message has a scope, which version 1 did not know | 4 |
 //! | length of the message | 4 |
 //! | checksum of all the above and the message | 16 |
 //! | message, an encoded [`SegmentHeader`] | |
@@ -36,7 +36,9 @@ use prost::Message as _;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"CGNATSEG";
-const VERSION: u32 = 1;
+/// The version of a segment of a whole repository, and that of one of a part of it.
+const VERSION_WHOLE: u32 = 1;
+const VERSION_PART: u32 = 2;
 const FIXED_BYTES: usize = 8 + 4 + 4 + 16;
 /// Names and a method: far less than this.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
@@ -63,6 +65,9 @@ pub(crate) struct SegmentHeader {
     /// Whether the site fingerprinted with a key.
     #[prost(bool, tag = "6")]
     pub(crate) keyed: bool,
+    /// Which contents the index is about: 16 bytes; none: all of the repository.
+    #[prost(bytes = "vec", tag = "7")]
+    pub(crate) scope: Vec<u8>,
 }
 
 /// What a record holds.
@@ -254,8 +259,8 @@ impl SegmentReader {
         if !whole || sum != fixed[16..] {
             return Err(damaged(path, "its header does not match its checksum, at byte 0"));
         }
-        if version != VERSION {
-            return Err(Error::Newer { path: path.to_owned(), found: version, known: VERSION });
+        if !(VERSION_WHOLE..=VERSION_PART).contains(&version) {
+            return Err(Error::Newer { path: path.to_owned(), found: version, known: VERSION_PART });
         }
         let header = SegmentHeader::decode(message.as_slice());
         let header = header.map_err(|_| damaged(path, "its header cannot be read, at byte 0"))?;
@@ -345,7 +350,8 @@ fn encode_header(header: &SegmentHeader) -> (Vec<u8>, [u8; 16]) {
     let message = header.encode_to_vec();
     let mut encoded = Vec::with_capacity(FIXED_BYTES + message.len());
     encoded.extend_from_slice(MAGIC);
-    encoded.extend_from_slice(&VERSION.to_le_bytes());
+    let version = if header.scope.is_empty() { VERSION_WHOLE } else { VERSION_PART };
+    encoded.extend_from_slice(&version.to_le_bytes());
     encoded.extend_from_slice(&u32::try_from(message.len()).expect("names are short").to_le_bytes());
     let sum = header_sum(&encoded, &message);
     encoded.extend_from_slice(&sum);

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use cognate_fingerprint::{KeyFingerprint, Method, MethodId};
 use cognate_proto::name::{RepositoryName, SiteName, one_line};
+use cognate_proto::scope::{Scope, ScopeId};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{
     Assignment, AttachResponse, Cancel, Estimate, Hello, OpenIndex, SyncEnded, SyncProgress, SyncSummary, Welcome,
@@ -96,6 +97,8 @@ struct Assigned {
     live: Live,
     repository: RepositoryName,
     method: Method,
+    /// Which contents it is about; `None`: all.
+    scope: Option<Arc<Scope>>,
     estimate_only: bool,
     agreement: Agreement,
     sealed: Option<SealedIndex>,
@@ -109,6 +112,7 @@ pub(crate) type Agreement = Arc<Mutex<Option<(SiteName, MethodId)>>>;
 /// What an assignment is for, and who hears of it.
 pub(crate) struct Wanted {
     pub(crate) method: Method,
+    pub(crate) scope: Option<Arc<Scope>>,
     pub(crate) agreement: Agreement,
     pub(crate) target: usize,
     pub(crate) events: mpsc::UnboundedSender<Event>,
@@ -168,6 +172,8 @@ pub(crate) struct Purpose {
     pub(crate) repository: RepositoryName,
     /// How the index is made; where the site acts on its own, that is known of the index.
     pub(crate) method: Option<Method>,
+    /// Which contents of the repository the index is about; `None`: all.
+    pub(crate) scope: Option<ScopeId>,
     pub(crate) live: Live,
 }
 
@@ -329,13 +335,14 @@ impl Sessions {
         // Under the lock: the session cannot end before the assignment is one of its own.
         let attached = lock(&self.attached);
         let Some(session) = attached.get(site) else { return false };
-        let Wanted { method, agreement, target, events } = wanted;
+        let Wanted { method, scope, agreement, target, events } = wanted;
         let assigned = Assigned {
             site: site.clone(),
             session: session.number,
             live: Live(session._life.subscribe()),
             repository,
             method,
+            scope,
             estimate_only: assignment.estimate_only,
             agreement,
             sealed: None,
@@ -404,7 +411,11 @@ impl Sessions {
         let assigned = all.get(&open.assignment).ok_or_else(|| {
             Error::Stale("the site's present session has no such assignment: attach, and wait".to_owned())
         })?;
-        if assigned.site != *site || assigned.repository.as_str() != open.repository || assigned.estimate_only {
+        let scope = assigned.scope.as_ref().map(|scope| scope.id());
+        // A site that does not know what a refinement is opens the index of all its documents.
+        let other_scope = ScopeId::from_field(&open.scope) != Ok(scope);
+        let other = assigned.site != *site || assigned.repository.as_str() != open.repository;
+        if other || other_scope || assigned.estimate_only {
             self.metrics.pushes_denied.inc();
             return Err(Error::Denied("nobody asked this site for such a push".to_owned()));
         }
@@ -416,11 +427,27 @@ impl Sessions {
             assignment: open.assignment,
             repository: assigned.repository.clone(),
             method: Some(assigned.method),
+            scope,
             live: assigned.live.clone(),
         })
     }
 
+    /// Which contents an assignment of a site's present session is about.
+    ///
+    /// # Errors
+    /// When the site has no such assignment, or it is about all there are.
+    pub(crate) fn scope(&self, site: &SiteName, assignment: u64) -> Result<Arc<Scope>, Error> {
+        let all = lock(&self.assigned);
+        let assigned = all.get(&assignment).filter(|assigned| assigned.site == *site).ok_or_else(|| {
+            Error::Stale("the site's present session has no such assignment: attach, and wait".to_owned())
+        })?;
+        assigned.scope.clone().ok_or_else(|| Error::Denied("the assignment is no refinement".to_owned()))
+    }
+
     fn own_purpose(&self, site: &SiteName, open: &OpenIndex) -> Result<Purpose, Error> {
+        if !open.scope.is_empty() {
+            return Err(Error::Denied("a site refines nothing on its own".to_owned()));
+        }
         let attached = lock(&self.attached);
         let session =
             attached.get(site).ok_or_else(|| Error::Stale("the site is not attached: attach first".to_owned()))?;
@@ -428,7 +455,7 @@ impl Sessions {
         let repository = offered
             .ok_or_else(|| Error::Denied("the site does not offer such a repository in this session".to_owned()))?;
         let live = Live(session._life.subscribe());
-        Ok(Purpose { assignment: 0, repository: repository.clone(), method: None, live })
+        Ok(Purpose { assignment: 0, repository: repository.clone(), method: None, scope: None, live })
     }
 
     /// Writes down that the index of a push was sealed.

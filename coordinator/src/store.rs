@@ -9,7 +9,7 @@
 //! | `meta` | `number` | the last number that was given out, u64 | as long as the state |
 //! | `member` | kind, name | [`MemberRow`] | until the member is forgotten |
 //! | `seen` | site | [`SeenRow`] | until the site is forgotten; not in the journal |
-//! | `slot` | site, 0, repository, 0, method id | [`SlotRow`] | until the repository is forgotten |
+//! | `slot` | site, 0, repository, 0, method id, scope where there is one | [`SlotRow`] | until the repository is forgotten |
 //! | `used` | the same | when it was last analysed, i64 | as long as its slot; not in the journal |
 //! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
@@ -541,14 +541,19 @@ fn corrupt(folder: &Path, detail: String) -> Error {
 mod tests {
     use cognate_fingerprint::MethodId;
     use cognate_proto::name::RepositoryName;
+    use cognate_proto::scope::ScopeId;
 
     use super::*;
 
     #[test]
     fn rows_survive_the_process() {
         let folder = tempfile::tempdir().unwrap();
-        let key =
-            SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([3; 16]) };
+        let key = SlotKey {
+            site: "a".parse().unwrap(),
+            repository: RepositoryName::main(),
+            method_id: MethodId([3; 16]),
+            scope: None,
+        };
         let slot = SlotRow { current: 5, pending: 0 };
         let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
         let store = open();
@@ -562,6 +567,29 @@ mod tests {
         assert_eq!(store.slot(&key).unwrap(), slot);
         assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
         assert!(store.next_index_id().unwrap() > first);
+    }
+
+    #[test]
+    fn a_part_of_a_repository_has_a_place_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
+        let key = |scope| SlotKey {
+            site: "a".parse().unwrap(),
+            repository: RepositoryName::main(),
+            // Zeros are what names end with.
+            method_id: MethodId([0; 16]),
+            scope,
+        };
+        let scopes = [None, Some(ScopeId([0; 16])), Some(ScopeId([9; 16]))];
+        for (current, scope) in (1..).zip(scopes) {
+            store.put_slot(&key(scope), &SlotRow { current, pending: 0 }).unwrap();
+        }
+        let mut slots = store.slots().unwrap();
+        slots.sort_by_key(|(_, slot)| slot.current);
+        let keys: Vec<_> = slots.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, scopes.map(key));
+        store.remove_slot(&key(scopes[1])).unwrap();
+        assert_eq!(store.slot(&key(None)).unwrap().current, 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::Worker;
 use cognate_proto::v1::{
     AttachRequest, AttachResponse, KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse,
-    ResultsRequest, ResultsResponse,
+    ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -45,6 +45,7 @@ pub(crate) struct WorkerService {
 #[tonic::async_trait]
 impl Worker for WorkerService {
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
+    type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
 
@@ -72,7 +73,8 @@ impl Worker for WorkerService {
         let method_id =
             spec::method_id(&open.method_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
         let purpose = self.sessions.purpose(&site, &open, method_id)?;
-        let key = SlotKey { site: site.clone(), repository: purpose.repository, method_id };
+        let (repository, scope) = (purpose.repository, purpose.scope);
+        let key = SlotKey { site: site.clone(), repository, method_id, scope };
         let scans = Arc::clone(&self.scans);
         let opening = tokio::task::spawn_blocking(move || {
             let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
@@ -107,6 +109,20 @@ impl Worker for WorkerService {
         tokio::task::spawn_blocking(move || {
             if let Err(error) = results::tell(&scans, &site, scan, &rows) {
                 let _ = rows.blocking_send(Err(error.into()));
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn scope(&self, request: Request<ScopeRequest>) -> Result<Response<Self::ScopeStream>, Status> {
+        let site = site_of(&request)?;
+        let scope = self.sessions.scope(&site, request.into_inner().assignment)?;
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in scope.pieces() {
+                if pieces.send(Ok(piece)).await.is_err() {
+                    return;
+                }
             }
         });
         Ok(Response::new(ReceiverStream::new(stream)))

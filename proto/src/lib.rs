@@ -18,6 +18,7 @@ pub mod limits;
 pub mod name;
 pub mod path;
 pub mod root;
+pub mod scope;
 pub mod selection;
 pub mod spec;
 

@@ -43,3 +43,11 @@ pub const INVITATION_BYTES_MAX: usize = 8 * 1024;
 pub const SIGNING_REQUEST_BYTES_MAX: usize = 4 * 1024;
 /// The largest certificate.
 pub const CERTIFICATE_BYTES_MAX: usize = 4 * 1024;
+
+/// How many contents of a repository one refinement may choose: each costs either side its digest in memory.
+pub const SCOPE_CONTENTS_MAX: usize = 1 << 21;
+/// How many digests of chosen contents go in one message.
+pub const SCOPE_PIECE_CONTENTS: usize = 1 << 14;
+const _: () = assert!(SCOPE_PIECE_CONTENTS * 16 * 2 < MESSAGE_BYTES_MAX);
+const _: () = assert!(SCOPE_CONTENTS_MAX.is_multiple_of(SCOPE_PIECE_CONTENTS));
+const _: () = assert!(SCOPE_CONTENTS_MAX * 16 <= 32 << 20);

@@ -47,11 +47,14 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("MethodSpec.view", "a view's name", "known names only"),
     ("OpenIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("OpenIndex.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("OpenIndex.scope", "the digest over the contents that a refinement chose", "16 bytes or none"),
     ("Opened.root", "the multiset hash of an index", "32 bytes"),
     ("Profile.name", "the name of a profile", "64 bytes, letters and digits"),
     ("ReceivedIndex.head", "a chain over the digests of batches", "32 bytes"),
     ("ReceivedIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("ReceivedIndex.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("Refinement.of_method_id", "under which method the site sent the chosen contents", "16 bytes"),
+    ("Refinement.scope", "the digest over the contents that a refinement chose", "16 bytes"),
     ("RemoveProfileRequest.name", "the name of a profile", "64 bytes, letters and digits"),
     ("RemoveScheduleRequest.name", "the name of a schedule", "64 bytes, letters and digits"),
     ("RenewRequest.signing_request", "a public key and the proof that its owner asks", "4 KiB"),
@@ -61,6 +64,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Repository.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Repository.site", "the name of a site", "64 bytes, letters and digits"),
     ("RepositoryEstimate.unknown", "why there is no estimate, one line for people", "1 KiB"),
+    ("RepositoryIndex.scope", "the digest over the contents that a refinement chose", "16 bytes or none"),
     ("RepositoryRef.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("RepositoryRef.site", "the name of a site", "64 bytes, letters and digits"),
     ("RepositoryState.failure", "why a repository could not take part, one line for people", "1 KiB"),
@@ -78,6 +82,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
     ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),
     ("Schedule.webhook", "an address that is told when a scan ends, operator to coordinator", "1 KiB"),
+    (
+        "ScopeResponse.contents",
+        "contents that the site itself sent, coordinator to worker",
+        "16 bytes each, 16,384 of them",
+    ),
     ("Seal.canary", "what a text that everybody knows becomes under the method and the key", "16 bytes"),
     ("Seal.root", "the multiset hash of an index", "32 bytes"),
     ("Sealed.root", "the multiset hash of an index", "32 bytes"),
@@ -117,10 +126,20 @@ fn every_bytes_and_string_field_has_a_purpose_and_a_bound() {
     assert!(ALLOWED.iter().all(|(_, purpose, bound)| !purpose.is_empty() && !bound.is_empty()));
 }
 
+fn fields(message: &str) -> Vec<String> {
+    let message = messages().into_iter().find(|one| one.name() == message).unwrap();
+    let mut fields: Vec<_> = message.field.iter().map(|field| field.name().to_owned()).collect();
+    fields.sort();
+    fields
+}
+
 #[test]
 fn nothing_else_ever_comes_down_the_control_stream() {
-    let response = messages().into_iter().find(|message| message.name() == "AttachResponse").unwrap();
-    let mut down: Vec<_> = response.field.iter().map(|field| field.name().to_owned()).collect();
-    down.sort();
-    assert_eq!(down, DOWN);
+    assert_eq!(fields("AttachResponse"), DOWN);
+}
+
+#[test]
+fn what_a_refinement_brings_down_is_digests_alone() {
+    assert_eq!(fields("Refinement"), ["contents", "of_method_id", "scope"]);
+    assert_eq!(fields("ScopeResponse"), ["contents"]);
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use cognate_proto::PROTOCOL;
 use cognate_proto::limits::WINDOW_BYTES;
 use cognate_proto::name::one_line;
+use cognate_proto::scope::{Announced, Scope};
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{Assignment, AttachRequest, Hello, KeepAlive, Resend, SiteState, SyncEnded, SyncProgress};
@@ -415,6 +416,12 @@ impl Task {
         }
     }
 
+    /// Asks which contents a refinement is about. Only whoever's turn it is asks: so one scope is held at a time.
+    async fn scope(&self, assignment: u64, refinement: Announced) -> Result<Scope, SyncError> {
+        let asking = self.link.uplink.scope(assignment, refinement);
+        until(&self.link.cancelled, asking).await?
+    }
+
     /// Runs a sync on a thread that may block.
     async fn attempt(
         &self,
@@ -422,13 +429,17 @@ impl Task {
         counters: &Arc<Counters>,
         turn: &Arc<OwnedSemaphorePermit>,
     ) -> Result<Finished, SyncError> {
+        let scope = match job.refinement {
+            Some(refinement) => Some(self.scope(job.assignment, refinement).await?),
+            None => None,
+        };
         let mut sync = {
             let (site, job, counters) = (Arc::clone(&self.site), Arc::clone(job), Arc::clone(counters));
             let (link, turn) = (self.link.clone(), Arc::clone(turn));
             tokio::task::spawn_blocking(move || {
                 // Held until the thread has really ended, whoever waits for it.
                 let _turn = turn;
-                site.sync(&job, &link, &counters)
+                site.sync(&job, scope, &link, &counters)
             })
         };
         let remote = self.site.config.presence.is_some();

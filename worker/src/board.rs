@@ -92,6 +92,8 @@ pub struct Done {
     pub chunk_bytes: u64,
     /// Its id, in hexadecimal digits.
     pub method_id: String,
+    /// Whether it was only about documents that an earlier scan chose: the last of such syncs stands for all.
+    pub refined: bool,
     /// What of the repository it was about.
     pub include: Vec<String>,
     /// What not.
@@ -149,6 +151,9 @@ impl Done {
     }
 }
 
+/// Repository, method id, and whether it refined.
+type DoneKey = (String, String, bool);
+
 /// The board of a running site.
 pub(crate) struct Board {
     file: Option<PathBuf>,
@@ -161,7 +166,7 @@ struct Inner {
     session: SessionStatus,
     doing: BTreeMap<u64, (Doing, Arc<Counters>)>,
     next: u64,
-    done: BTreeMap<(String, String), Done>,
+    done: BTreeMap<DoneKey, Done>,
     bytes_per_second: u64,
 }
 
@@ -180,7 +185,8 @@ impl Board {
     /// A board that goes on from the last one, or that keeps nothing.
     pub(crate) fn new(state_dir: Option<&Path>, clock: fn() -> SystemTime) -> Board {
         let before = state_dir.map(left_behind).unwrap_or_default();
-        let done = before.done.into_iter().map(|done| ((done.repository.clone(), done.method_id.clone()), done));
+        let key = |done: &Done| (done.repository.clone(), done.method_id.clone(), done.refined);
+        let done = before.done.into_iter().map(|done| (key(&done), done));
         let inner = Inner { done: done.collect(), bytes_per_second: before.bytes_per_second, ..Inner::default() };
         Board { file: state_dir.map(file), clock, inner: Mutex::new(inner) }
     }
@@ -241,16 +247,17 @@ impl Board {
         let now = self.now();
         let mut inner = self.inner();
         inner.doing.remove(&number);
-        let key = (job.repository.to_string(), job.method_id.to_string());
+        let key = (job.repository.to_string(), job.method_id.to_string(), job.refinement.is_some());
         let done = inner.done.entry(key.clone()).or_default();
         let rule = job.selection.rule();
-        let (repository, method_id) = key;
+        let (repository, method_id, refined) = key;
         *done = Done {
             repository,
             method: job.method.name().to_owned(),
             view: job.method.view().to_string(),
             chunk_bytes: job.method.chunk_bytes().into(),
             method_id,
+            refined,
             include: rule.include.clone(),
             exclude: rule.exclude.clone(),
             size_bytes_max: rule.size_bytes_max,
@@ -276,10 +283,11 @@ impl Board {
         self.save();
     }
 
-    /// What was done before of a repository: under these methods.
+    /// What was done before of a whole repository: under these methods.
     pub(crate) fn done(&self, repository: &RepositoryName) -> Vec<Done> {
         let inner = self.inner();
-        inner.done.values().filter(|done| done.repository == repository.as_str()).cloned().collect()
+        let whole = inner.done.values().filter(|done| done.repository == repository.as_str() && !done.refined);
+        whole.cloned().collect()
     }
 
     pub(crate) fn bytes_per_second(&self) -> u64 {

@@ -177,9 +177,11 @@ impl Cache {
         }
     }
 
-    /// Remembers how many documents the repository holds, and brings all that was remembered to the disk.
-    pub(crate) fn finish_sync(&self, repository: &RepositoryName, documents: u64) {
-        let result = self.roots.insert(repository.as_str(), &documents.to_be_bytes()).and_then(|_| self.db.flush());
+    /// Remembers how many documents the repository holds, where that is known, and brings all that was remembered to the
+    /// disk.
+    pub(crate) fn finish_sync(&self, repository: &RepositoryName, documents: Option<u64>) {
+        let count = |documents: u64| self.roots.insert(repository.as_str(), &documents.to_be_bytes()).map(drop);
+        let result = documents.map_or(Ok(()), count).and_then(|()| self.db.flush());
         if let Err(error) = result {
             tracing::warn!(%error, "the cache cannot be written; documents will be read again");
         }
@@ -288,7 +290,7 @@ mod tests {
         let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a/b").unwrap());
         let cache = Cache::open(&folder.path().join("db")).unwrap();
         cache.apply(&repository, &[(path.clone(), Some(known()))]);
-        cache.finish_sync(&repository, 12);
+        cache.finish_sync(&repository, Some(12));
         drop(cache);
         let cache = Cache::open(&folder.path().join("db")).unwrap();
         assert_eq!(cache.get(&repository, &path), Some(known()));
@@ -310,7 +312,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
         let cache = Cache::open(&path).unwrap();
-        cache.finish_sync(&RepositoryName::main(), 1);
+        cache.finish_sync(&RepositoryName::main(), Some(1));
         drop(cache);
         std::fs::write(path.join("conf"), b"this is not sled's").unwrap();
         let cache = Cache::open(&path).unwrap();

@@ -117,7 +117,8 @@ impl Reader<'_> {
         })))
     }
 
-    fn discard(&self, chunks: &Chunks) -> io::Result<()> {
+    /// Removes what a reading that is of no use left behind.
+    pub(crate) fn discard(&self, chunks: &Chunks) -> io::Result<()> {
         match chunks {
             Chunks::Listed(location) => self.lists.delete(location.file),
             Chunks::Held(_) => Ok(()),

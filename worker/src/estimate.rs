@@ -26,7 +26,7 @@ impl Site {
         let root = Root::open(&job.path, job.follow_symlinks).map_err(failed)?;
         let cache = self.cache()?;
         // What stands in the outbox was sent before; how much of it, only the log would tell, which is large.
-        let sent_before = self.outbox_path(&job.repository, job.method_id).try_exists().unwrap_or(false);
+        let sent_before = self.outbox_path(&job.repository, job.method_id, None).try_exists().unwrap_or(false);
         let chunk_bytes = u64::from(job.method.chunk_bytes()).max(1);
         let mut estimate = Estimate { bytes_per_second: self.board.bytes_per_second(), ..Estimate::default() };
         let began = Instant::now();

@@ -119,6 +119,9 @@ pub struct IndexEntry {
     /// Chunks in it.
     #[prost(uint64, tag = "9")]
     pub chunks: u64,
+    /// Which contents the index is about, where it refines: 16 bytes or none.
+    #[prost(bytes = "vec", tag = "10")]
+    pub scope: Vec<u8>,
 }
 
 /// The kinds of messages that leave a site. There are no others.
@@ -149,6 +152,8 @@ pub enum Kind {
     ReceivedRequest = 11,
     /// Results are asked for.
     ResultsRequest = 12,
+    /// Which contents a refinement is about is asked for.
+    ScopeRequest = 13,
 }
 
 impl Kind {
@@ -167,6 +172,7 @@ impl Kind {
             Kind::Renew => "renew",
             Kind::ReceivedRequest => "received-request",
             Kind::ResultsRequest => "results-request",
+            Kind::ScopeRequest => "scope-request",
         }
     }
 }

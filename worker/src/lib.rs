@@ -26,6 +26,7 @@ mod outgoing;
 mod pace;
 pub mod policy;
 mod push;
+mod refine;
 pub mod rehearsal;
 mod root;
 mod stamp;

@@ -100,6 +100,33 @@ impl Outbox {
         Ok(outbox)
     }
 
+    /// All that was put on its way of an index, to be looked at; nothing where there is no log.
+    pub(crate) fn sent(path: &Path) -> io::Result<Option<Outbox>> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let mut epoch = [0; 8];
+        if !filled(&mut reader, &mut epoch)? {
+            return Ok(None);
+        }
+        // It has a log, so that documents are kept; that log is never written.
+        let log = Some(Log { path: path.to_owned(), file: File::open(path)? });
+        let mut outbox = Outbox { log, ..Outbox::ephemeral(u64::from_le_bytes(epoch)) };
+        while let Some((record, _)) = read_record(&mut reader)? {
+            if !outbox.replay(record) {
+                break;
+            }
+        }
+        Ok(Some(outbox))
+    }
+
+    /// The documents that were read, with their contents.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&DocumentPath, &ContentDigest)> {
+        self.documents.iter().filter_map(|(path, shipped)| Some((path, shipped.content.as_ref()?)))
+    }
+
     /// The epoch of the index.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch

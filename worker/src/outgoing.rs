@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
+use cognate_proto::scope::{Announced, Scope, ScopeError};
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::enrolment_client::EnrolmentClient;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
     AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, Hello, PushRequest, PushResponse, ReceivedIndex,
-    ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse,
+    ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
-use crate::error::SiteError;
+use crate::error::{SiteError, SyncError};
 use crate::ledger::{IndexEntry, Kind, Ledger, LedgerError};
 use crate::rehearsal::Rehearsal;
 
@@ -150,6 +151,21 @@ impl Uplink {
         let asked = tokio::time::timeout(ANSWER_MAX, client.renew(request)).await;
         let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
         Ok(asked.map_err(late)?.map_err(session)?.into_inner())
+    }
+
+    /// Asks which contents a refinement is about, and checks that they are what was announced.
+    pub(crate) async fn scope(&self, assignment: u64, refinement: Announced) -> Result<Scope, SyncError> {
+        let request = ScopeRequest { assignment };
+        self.book.record(Kind::ScopeRequest, &request, || None)?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let broken = |error: ScopeError| SyncError::Violation(format!("it sent {error}"));
+        let mut worker = self.worker()?;
+        let asked = tokio::time::timeout(ANSWER_MAX, worker.scope(request)).await.map_err(late)?;
+        let (mut pieces, mut arriving) = (asked?.into_inner(), refinement.arriving());
+        while let Some(piece) = tokio::time::timeout(ANSWER_MAX, pieces.message()).await.map_err(late)?? {
+            arriving.take(&piece).map_err(broken)?;
+        }
+        arriving.finish().map_err(broken)
     }
 
     /// Asks for the scans that concern this site, or for what concerns it of one.

@@ -23,6 +23,8 @@ pub struct Policy {
     pub chunk_bytes_min_unkeyed_across: u64,
     /// Whether scans across parties may be without a key at all.
     pub unkeyed_across_parties: bool,
+    /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
+    pub refine: bool,
     /// What is told of a document's time.
     pub times: Times,
     /// When documents may be read; `None`: always.
@@ -68,6 +70,7 @@ impl Policy {
             chunk_bytes_min: 0,
             chunk_bytes_min_unkeyed_across: 0,
             unkeyed_across_parties: true,
+            refine: true,
             times: Times::Exact,
             hours: None,
             read_bytes_per_second: None,
@@ -103,6 +106,14 @@ impl Policy {
             return refused("chunk_bytes_min_unkeyed_across", &self.chunk_bytes_min_unkeyed_across, &chunk_bytes);
         }
         Ok(())
+    }
+
+    /// Whether a scan may be a refinement of an earlier one.
+    ///
+    /// # Errors
+    /// Which key of the policy is against it.
+    pub fn check_refinement(&self) -> Result<(), String> {
+        if self.refine { Ok(()) } else { Err("policy.refine is false, the scan asks for a refinement".to_owned()) }
     }
 }
 

@@ -115,6 +115,7 @@ impl Push {
                 repository: open.repository.clone(),
                 method_id: open.method_id.clone(),
                 epoch: open.epoch,
+                scope: open.scope.clone(),
                 ..IndexEntry::default()
             },
             under_way: VecDeque::new(),
@@ -228,9 +229,8 @@ impl Push {
     fn send(&mut self, message: Up, index: IndexEntry) -> Result<(), PushError> {
         let request = PushRequest { message: Some(message) };
         let length_bytes = request.encoded_len() as u64;
-        let IndexEntry { repository, method_id, epoch, .. } = &self.index;
-        let (repository, method_id, epoch) = (repository.clone(), method_id.clone(), *epoch);
-        let index = || Some(IndexEntry { repository, method_id, epoch, ..index });
+        let IndexEntry { repository, method_id, epoch, scope, .. } = self.index.clone();
+        let index = || Some(IndexEntry { repository, method_id, epoch, scope, ..index });
         let end = Instant::now() + SILENCE_MAX;
         // Without room the transport is stuck: what is heard meanwhile says whether it will come.
         let requests = &self.requests;

@@ -203,7 +203,7 @@ pub fn rehearse(
             cancelled: Arc::clone(cancelled),
         };
         let counters = Counters::default();
-        let finished = site.sync(&job, &link, &counters)?;
+        let finished = site.sync(&job, None, &link, &counters)?;
         synced.push(RehearsedSync {
             repository: repository.clone(),
             documents: counters.documents_done.load(Ordering::Relaxed),

@@ -19,6 +19,7 @@ use cognate_fingerprint::{Key, Method, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
+use cognate_proto::scope::{Announced, Scope, ScopeId};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount, SyncSummary};
 
@@ -32,6 +33,7 @@ use crate::outbox::Outbox;
 use crate::pace::Pace;
 use crate::policy::Policy;
 use crate::push::{Link, Push, PushError};
+use crate::refine::{Chosen, keep_few_logs, log_name};
 use crate::root::{Root, state_of};
 use crate::stamp::Stamp;
 use crate::walk::{Entry, Skipped, walk};
@@ -118,6 +120,15 @@ pub(crate) struct Job {
     pub(crate) method_id: MethodId,
     pub(crate) selection: Arc<Selection>,
     pub(crate) follow_symlinks: bool,
+    /// Only documents with contents that are chosen; `None`: all.
+    pub(crate) refinement: Option<Announced>,
+}
+
+impl Job {
+    /// Which contents its index is about; `None`: all of the repository.
+    pub(crate) fn scope(&self) -> Option<ScopeId> {
+        self.refinement.map(|refinement| refinement.id)
+    }
 }
 
 /// What a sync came to.
@@ -136,6 +147,8 @@ pub(crate) struct Finished {
 struct Work<'a> {
     job: &'a Job,
     root: &'a Root,
+    /// Which documents it is about; `None`: what the walk comes across.
+    chosen: Option<&'a Chosen>,
     cache: Option<&'a Cache>,
     counters: &'a Counters,
     cancelled: &'a AtomicBool,
@@ -156,6 +169,8 @@ enum Found {
     Failed(DocumentState),
     /// It is larger than what the scan is about.
     NotSelected,
+    /// A refinement chose what it was before.
+    Outdated,
 }
 
 impl Site {
@@ -215,12 +230,21 @@ impl Site {
         Ok(Some(open))
     }
 
-    /// Carries a job out. Blocks; an index that the coordinator has lost is begun anew, once.
-    pub(crate) fn sync(&self, job: &Job, link: &Link, counters: &Counters) -> Result<Finished, SyncError> {
+    /// Carries a job out, over the contents of a scope where it refines. Blocks; an index that the coordinator has lost is
+    /// begun anew, once.
+    pub(crate) fn sync(
+        &self,
+        job: &Job,
+        scope: Option<Scope>,
+        link: &Link,
+        counters: &Counters,
+    ) -> Result<Finished, SyncError> {
         let root = Root::open(&job.path, job.follow_symlinks)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.cache()?;
-        let work = Work { job, root: &root, cache: cache.as_deref(), counters, cancelled: &link.cancelled };
+        let chosen = scope.map(|scope| self.chosen(job, scope)).transpose()?;
+        let (chosen, cache_used) = (chosen.as_ref(), cache.as_deref());
+        let work = Work { job, root: &root, chosen, cache: cache_used, counters, cancelled: &link.cancelled };
         let began = Instant::now();
         let mut finished = self.sync_with(&work, link)?;
         finished.bytes_per_second = speed(finished.summary.read_bytes, began.elapsed());
@@ -266,6 +290,7 @@ impl Site {
                 repository: job.repository.to_string(),
                 method_id: job.method_id.0.to_vec(),
                 epoch: outbox.epoch(),
+                scope: job.scope().map(|scope| scope.0.to_vec()).unwrap_or_default(),
             };
             let (push, opened) = Push::open(link, open)?;
             let agreed = outbox.resume(opened.committed_sequence, opened.root);
@@ -280,7 +305,7 @@ impl Site {
     }
 
     fn attempt(&self, work: &Work<'_>, outbox: Outbox, push: Push) -> Result<Finished, Attempt> {
-        let Work { job, root, counters, cancelled, .. } = *work;
+        let Work { job, root, chosen, counters, cancelled, .. } = *work;
         let skipped = Arc::new(Skipped::default());
         let mut collector = collect::Collector::new(self, work, outbox, push, &skipped);
         let collected = std::thread::scope(|scope| {
@@ -289,8 +314,12 @@ impl Site {
             let walker = {
                 let (selection, skipped) = (&job.selection, &skipped);
                 scope.spawn(move || {
-                    let walked = hand_over(entries_to, cancelled, |each| {
-                        walk(root, selection, job.follow_symlinks, skipped, each)
+                    let walked = hand_over(entries_to, cancelled, |each| match chosen {
+                        None => walk(root, selection, job.follow_symlinks, skipped, each),
+                        Some(chosen) => {
+                            let _ = chosen.documents(selection).all(|path| each(Entry::Document(path.clone())));
+                            Ok(())
+                        }
                     });
                     counters.walk_finished.store(true, Ordering::Relaxed);
                     walked
@@ -374,11 +403,16 @@ impl Site {
         let Work { job, counters, .. } = *work;
         let mut earlier = None;
         if let Some(cache) = work.cache {
-            let stamp = match reader.root.stat(path) {
+            let stamp = match reader.root.stat(path).map_err(|error| state_of(&error)) {
                 Ok(stat) => Stamp::of(&stat),
-                Err(error) => return Ok(Found::Failed(state_of(&error))),
+                Err(DocumentState::Vanished) if work.chosen.is_some() => return Ok(Found::Outdated),
+                Err(state) => return Ok(Found::Failed(state)),
             };
             earlier = cache.get(&job.repository, path).filter(|known| known.stamp == stamp).map(Box::new);
+            let is_chosen = |chosen: &Chosen| earlier.as_ref().is_some_and(|known| chosen.holds(known, &stamp));
+            if !work.chosen.is_none_or(is_chosen) {
+                return Ok(Found::Outdated);
+            }
             if let Some(known) = &earlier
                 && let Some(place) = known.made.iter().position(|(method_id, ..)| *method_id == job.method_id)
                 && !self.lost_lists().contains(&known.made[place].2.file)
@@ -395,6 +429,11 @@ impl Site {
             Reading::Done(done) => {
                 counters.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);
                 counters.documents_read.fetch_add(1, Ordering::Relaxed);
+                let held_still = !done.changing && earlier.as_ref().is_some_and(|known| known.stamp == done.stamp);
+                if work.chosen.is_some() && !held_still {
+                    reader.discard(&done.chunks)?;
+                    return Ok(Found::Outdated);
+                }
                 Found::Read(done, earlier)
             }
         })
@@ -405,13 +444,22 @@ impl Site {
         if !self.config.remember {
             return Ok(Outbox::ephemeral(epoch));
         }
-        Outbox::open(&self.outbox_path(&job.repository, job.method_id), epoch).map_err(|source| self.records(source))
+        let log = self.outbox_path(&job.repository, job.method_id, job.scope());
+        if job.refinement.is_some() {
+            keep_few_logs(&log).map_err(|source| self.records(source))?;
+        }
+        Outbox::open(&log, epoch).map_err(|source| self.records(source))
     }
 
     /// Where the log of an index lies, if anything was ever sent of it.
-    pub(crate) fn outbox_path(&self, repository: &RepositoryName, method_id: MethodId) -> PathBuf {
+    pub(crate) fn outbox_path(
+        &self,
+        repository: &RepositoryName,
+        method_id: MethodId,
+        scope: Option<ScopeId>,
+    ) -> PathBuf {
         let folder = self.config.state_dir.join("outbox").join(repository.as_str());
-        folder.join(format!("{method_id}.log"))
+        folder.join(log_name(method_id, scope))
     }
 
     fn records(&self, source: io::Error) -> SyncError {

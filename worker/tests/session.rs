@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::{Key, Method, View};
+use cognate_fingerprint::{ContentDigest, Key, Method, View};
 use cognate_proto::root::Root;
+use cognate_proto::scope::Scope;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
 use cognate_proto::v1::push_request::Message as PushUp;
@@ -17,7 +18,8 @@ use cognate_proto::v1::push_response::Message as PushDown;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
     Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, MethodSpec, Opened, PushRequest, PushResponse,
-    ReceivedRequest, ReceivedResponse, Resend, ResultsRequest, ResultsResponse, Sealed, SyncEnded, Welcome,
+    ReceivedRequest, ReceivedResponse, RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse,
+    ScopeRequest, ScopeResponse, Sealed, SyncEnded, Welcome,
 };
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
@@ -42,11 +44,15 @@ struct Script {
     answers: fn(PushUp) -> Option<PushDown>,
     /// Refuses to attach.
     refuses: Option<Status>,
+    /// Said one after the other, each when an assignment has ended.
+    then: Vec<AttachDown>,
+    /// Sent to whoever asks which contents a refinement is about.
+    scope: Vec<Vec<u8>>,
 }
 
 impl Script {
     fn saying(says: Vec<AttachDown>) -> Script {
-        Script { says, answers: honest, refuses: None }
+        Script { says, answers: honest, refuses: None, then: vec![], scope: vec![] }
     }
 }
 
@@ -72,6 +78,7 @@ impl Worker for Service {
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
+    type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
 
     async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         if let Some(status) = &self.script.refuses {
@@ -84,9 +91,16 @@ impl Worker for Service {
             down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
         }
         let heard = self.heard.clone();
+        let mut then = self.script.then.clone().into_iter();
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
-                let _ = heard.send(request.message.unwrap());
+                let message = request.message.unwrap();
+                if matches!(message, AttachUp::Ended(_))
+                    && let Some(next) = then.next()
+                {
+                    let _ = down.send(Ok(AttachResponse { message: Some(next) })).await;
+                }
+                let _ = heard.send(message);
             }
             drop(down);
         });
@@ -109,6 +123,17 @@ impl Worker for Service {
 
     async fn received(&self, _: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
         Ok(Response::new(ReceivedResponse::default()))
+    }
+
+    async fn scope(&self, _: Request<ScopeRequest>) -> Result<Response<Self::ScopeStream>, Status> {
+        let (down, stream) = mpsc::channel(64);
+        let pieces = self.script.scope.clone();
+        tokio::spawn(async move {
+            for contents in pieces {
+                let _ = down.send(Ok(ScopeResponse { contents })).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn results(&self, _: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
@@ -338,6 +363,90 @@ async fn what_the_policy_or_the_records_do_not_allow_is_refused_and_the_session_
     assert!(failures[&7].contains("nothing was ever sent"), "{failures:?}");
     assert_eq!(failures[&8], "");
     running.stop().await.1.unwrap();
+}
+
+/// The digest that a document of these tests has under the method of [`assignment`].
+fn content(number: u32) -> ContentDigest {
+    let text = format!("document {number}");
+    let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none());
+    fingerprinter.read(&mut text.as_bytes(), |_| Ok(())).unwrap().digest
+}
+
+/// A refinement at a mean of 100 of what was sent at one of `of` bytes.
+fn refining(number: u64, of: u64, contents: &[ContentDigest]) -> (Assignment, Vec<Vec<u8>>) {
+    let of = Method::tttd(View::Raw, of).unwrap().id(&Key::none());
+    let scope = Scope::new(of, contents.to_vec()).unwrap();
+    let method = Some((&Method::tttd(View::Raw, 100).unwrap()).into());
+    let assignment = Assignment { method, refinement: Some(scope.announcement()), ..assignment(number) };
+    (assignment, scope.pieces().map(|piece| piece.contents).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refinement_reads_what_the_site_itself_sent_and_ignores_the_rest() {
+    let guessed = ContentDigest([7; 16]);
+    let (refinement, scope) = refining(6, 1000, &[content(3), guessed, content(11)]);
+    let then = vec![AttachDown::Assignment(refinement)];
+    let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+    let mut running = Running::start(script, Policy::everything());
+    assert_eq!(running.ended().await.summary.unwrap().read_documents, 20);
+    let ended = running.ended().await;
+    assert_eq!((ended.assignment, ended.failure.as_str()), (6, ""));
+    let summary = ended.summary.unwrap();
+    assert_eq!((summary.read_documents, summary.read_bytes), (2, "document 3document 11".len() as u64));
+    assert_eq!(summary.refined, Some(RefinedSummary { documents: 2, changed: 0, unknown_contents: 1 }));
+    // The site knows it for what it is: nothing that it would sync on its own.
+    let status = running.ask(Ask::Status).await.unwrap();
+    let done = status[0]["status"]["done"].as_array().unwrap();
+    let refined: Vec<_> = done.iter().map(|done| (done["documents"].clone(), done["refined"].clone())).collect();
+    assert!(refined.contains(&(20.into(), false.into())) && refined.contains(&(2.into(), true.into())), "{done:?}");
+    let (folder, stopped) = running.stop().await;
+    stopped.unwrap();
+    let verified = read::verify(&folder.path().join("state"), false).unwrap().unwrap();
+    assert_eq!(verified.indexes.len(), 2);
+    // What a coordinator no longer has of a refinement is not missed; the whole index is.
+    assert_eq!(verified.indexes.compare(&[]).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scope_that_is_not_what_was_announced_ends_the_session() {
+    let (refinement, scope) = refining(6, 1000, &[content(1), content(2), content(3)]);
+    let cut_off = async |refinement: &Assignment, scope: Vec<Vec<u8>>, because: &str| {
+        let then = vec![AttachDown::Assignment(refinement.clone())];
+        let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+        is_cut_off(script, because).await;
+    };
+    cut_off(&refinement, vec![], "another number of contents").await;
+    cut_off(&refinement, vec![scope[0].clone(), scope[0].clone()], "another number of contents").await;
+    cut_off(&refinement, vec![[&scope[0][16..], &scope[0][..16]].concat()], "out of order").await;
+    cut_off(&refinement, vec![vec![0; 7]], "a piece").await;
+    let other = [&scope[0][..32], &[255; 16][..]].concat();
+    cut_off(&refinement, vec![other], "do not come to its digest").await;
+    let announced = refinement.refinement.clone().unwrap();
+    let endless = Refinement { contents: u64::MAX, ..announced };
+    cut_off(&Assignment { refinement: Some(endless), ..refinement }, scope, "more than").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refinement_that_the_site_does_not_agree_to_is_refused_with_the_reason() {
+    let refused = async |refinement: Assignment, policy: Policy, because: &str| {
+        let then = vec![AttachDown::Assignment(refinement)];
+        let script = Script { then, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+        let mut running = Running::start(script, policy);
+        running.ended().await;
+        let failure = running.ended().await.failure;
+        assert!(failure.contains(because), "{failure}");
+        running.stop().await.1.unwrap();
+    };
+    let (refinement, _) = refining(6, 1000, &[content(1)]);
+    let policy = Policy { refine: false, ..Policy::everything() };
+    refused(refinement.clone(), policy, "policy.refine is false").await;
+    let coarse = Policy { chunk_bytes_min: 500, ..Policy::everything() };
+    refused(refinement.clone(), coarse, "policy.chunk_bytes_min is 500").await;
+    refused(refining(6, 2000, &[content(1)]).0, Policy::everything(), "nothing was ever sent").await;
+    let same = Assignment { method: assignment(5).method, ..refinement.clone() };
+    refused(same, Policy::everything(), "by the same").await;
+    let asking = Assignment { estimate_only: true, ..refinement };
+    refused(asking, Policy::everything(), "its scan knows").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,9 @@ mod places;
 use std::io::Write;
 
 use anyhow::Error;
-use cognate_coordinator::report::{ClusterSection, FolderPlace, FolderSection, IdenticalSet, Report, SiteSection};
+use cognate_coordinator::report::{
+    ClusterSection, FolderPlace, FolderSection, IdenticalSet, Report, ScanSection, SiteSection,
+};
 use cognate_proto::path::printable;
 
 use self::places::{Change, Places};
@@ -45,6 +47,7 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
         }
         writeln!(out)?;
     }
+    write_refined(&scan, out)?;
     let headings = [
         "SITE",
         " DOCUMENTS",
@@ -113,6 +116,24 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
         bytes(all),
         percent(compressed, all),
     )?;
+    Ok(())
+}
+
+/// What a refinement is about: the rest of the report speaks of nothing else.
+fn write_refined(scan: &ScanSection, out: &mut impl Write) -> anyhow::Result<()> {
+    let (Some(refines), Some(refined)) = (&scan.refines, &scan.refined) else { return Ok(()) };
+    let size = refined.size_min_bytes.map(|size| format!(", unmatched ones of {} and more", bytes(size)));
+    writeln!(
+        out,
+        "REFINED: {} documents of scan {refines} ({}{}), and no others.",
+        count(refined.documents),
+        refined.what,
+        size.unwrap_or_default(),
+    )?;
+    if refined.changed > 0 {
+        writeln!(out, "  {} of them are gone or not what they were, and left out", count(refined.changed))?;
+    }
+    writeln!(out)?;
     Ok(())
 }
 

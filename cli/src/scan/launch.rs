@@ -8,7 +8,7 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
 use super::follow::{self, Followed};
-use super::{estimate, find, spec::SpecArgs};
+use super::{estimate, find, refine::RefineArgs, spec::SpecArgs};
 use crate::args::ReportFormat;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
@@ -23,10 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[command(after_help = "Examples:
   cognate scan launch --repositories paris/kb,tokyo/kb
   cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait --format json -o report.json
-  cognate scan launch --profile monthly --yes")]
+  cognate scan launch --profile monthly --yes
+  cognate scan launch --refine latest --chunk-bytes 100 --min-shared-bytes 300")]
 pub(super) struct LaunchArgs {
     #[command(flatten)]
     spec: SpecArgs,
+    #[command(flatten)]
+    refine: RefineArgs,
     /// The scan that was saved under this name
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -62,7 +65,10 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         None => random_id()?,
     };
     let operator = Operator::open(arg).await?;
-    let spec = args.spec.spec(&operator, args.profile.as_deref()).await?;
+    let spec = match &args.refine.refine {
+        Some(scan) => args.refine.spec(&operator, scan, &args.spec).await?,
+        None => args.spec.spec(&operator, args.profile.as_deref()).await?,
+    };
     let require_complete = spec.require_complete;
     if !estimate::confirmed(&operator, &spec, args.yes).await? {
         eprintln!("cognate: nothing was launched");

@@ -4,7 +4,7 @@ use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1::{self, ScanState, ScanStatus};
 use serde_json::{Value, json};
 
-use super::{find, spec};
+use super::{find, refine, spec};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, time};
@@ -24,13 +24,19 @@ pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Resu
                     when(scan.started),
                     when(scan.finished),
                     one_line(&scan.launched_by),
-                    scan.spec.as_ref().map(spec::names).unwrap_or_default(),
+                    scan.spec.as_ref().map(about).unwrap_or_default(),
                 ]
             });
             print(&table(&["SCAN", "STATUS", "STARTED", "FINISHED", "BY", "REPOSITORIES"], rows))?;
         }
     }
     Ok(Exit::Complete)
+}
+
+/// The repositories of a scan, and what it refines of them.
+fn about(spec: &v1::ScanSpec) -> String {
+    let refines = spec.refine.as_ref().map(|refine| format!(", refines {}", ScanId(refine.scan)));
+    format!("{}{}", spec::names(spec), refines.unwrap_or_default())
 }
 
 /// `cognate scan show`.
@@ -59,6 +65,8 @@ pub(super) fn text(state: &ScanState) -> String {
     line("finished", when(state.finished));
     line("by", one_line(&state.launched_by));
     line("from", state.spec.as_ref().map(|spec| one_line(&spec.origin)).unwrap_or_default());
+    let refines = state.spec.as_ref().and_then(|spec| spec.refine.as_ref());
+    line("refines", refines.map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
         line("result", bytes(state.result_bytes));
@@ -122,6 +130,8 @@ pub(super) fn object(state: &ScanState) -> Value {
         "across_only": spec.across_only,
         "no_sync": spec.no_sync,
         "require_complete": spec.require_complete,
+        "refines": spec.refine.as_ref().map(|refine| ScanId(refine.scan).to_string()),
+        "refined": spec.refine.as_ref().map(refine::object),
         "repositories": repositories.collect::<Value>(),
         "analysis": state.analysis.as_ref().map(|analysis| json!({
             "phase": analysis.phase().as_str_name().trim_start_matches("ANALYSIS_PHASE_").to_ascii_lowercase(),

@@ -41,12 +41,22 @@ impl SpecArgs {
                 "say what to compare: --repositories paris/kb,tokyo/kb (`cognate repo list` shows what there is)",
             ));
         }
+        let repositories = self.repositories.iter().map(|name| parse(name)).collect::<anyhow::Result<_>>()?;
+        self.typed_over(repositories)
+    }
+
+    /// The specification that was typed, over these repositories where none were.
+    pub(super) fn typed_or_over(&self, repositories: Vec<v1::RepositoryRef>) -> anyhow::Result<v1::ScanSpec> {
+        if self.repositories.is_empty() { self.typed_over(repositories) } else { self.typed() }
+    }
+
+    fn typed_over(&self, repositories: Vec<v1::RepositoryRef>) -> anyhow::Result<v1::ScanSpec> {
         let scan = &self.scan;
         let thresholds = scan.thresholds();
         let selection = scan.selection()?;
         let deadline_ms = |wait: std::time::Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         Ok(v1::ScanSpec {
-            repositories: self.repositories.iter().map(|name| parse(name)).collect::<anyhow::Result<_>>()?,
+            repositories,
             method: Some((&scan.method.method()?).into()),
             min_shared_bytes: thresholds.min_shared_bytes,
             min_containment: thresholds.min_containment.to_string(),
@@ -60,6 +70,7 @@ impl SpecArgs {
             threads: scan.threads.map_or(0, |threads| u32::try_from(threads.get()).unwrap_or(u32::MAX)),
             require_complete: scan.require_complete,
             origin: String::new(),
+            refine: None,
         })
     }
 

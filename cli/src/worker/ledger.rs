@@ -332,6 +332,7 @@ fn fields(entry: &Entry) -> serde_json::Map<String, Value> {
         "documents": index.map(|index| index.documents),
         "contents": index.map(|index| index.contents),
         "chunks": index.map(|index| index.chunks),
+        "scope": index.map(|index| hex(&index.scope)).filter(|scope| !scope.is_empty()),
     });
     match value {
         Value::Object(fields) => fields,

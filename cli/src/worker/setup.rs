@@ -103,6 +103,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         chunk_bytes_min_unkeyed_across: size(&entry.chunk_bytes_min_unkeyed_across)
             .map_err(at("chunk_bytes_min_unkeyed_across"))?,
         unkeyed_across_parties: entry.unkeyed_across_parties,
+        refine: entry.refine,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,
         hours: hours.map(|text| text.parse()).transpose().map_err(|error| ("hours", format!("{error}")))?,
         read_bytes_per_second: speed.and_then(NonZeroU64::new),

@@ -175,7 +175,8 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Statu
 }
 
 fn write_done(out: &mut impl Write, done: &Done) -> io::Result<()> {
-    let method = format!("{} {} {}", done.method, done.view, done.chunk_bytes);
+    let refined = if done.refined { ", refined" } else { "" };
+    let method = format!("{} {} {}{refined}", done.method, done.view, done.chunk_bytes);
     match done.finished {
         Some(finished) => writeln!(
             out,

@@ -45,6 +45,11 @@ impl Coordinator {
 
     /// Deletes a scan that has ended, and says how many bytes that gave back.
     pub(crate) fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
+        if let Some(refinement) = self.keeping().refined_by(id)? {
+            return Err(Error::Refused(format!(
+                "scan {id} is being refined by scan {refinement}: wait for its end, or cancel it first"
+            )));
+        }
         self.scans.lock().remove(&id);
         self.keeping().delete_scan(id, by, self.now())
     }

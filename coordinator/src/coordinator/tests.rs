@@ -27,7 +27,12 @@ fn open(folder: &tempfile::TempDir) -> Arc<Coordinator> {
 }
 
 fn key(site: &str) -> SlotKey {
-    SlotKey { site: site.parse().unwrap(), repository: RepositoryName::main(), method_id: method().id(&Key::none()) }
+    SlotKey {
+        site: site.parse().unwrap(),
+        repository: RepositoryName::main(),
+        method_id: method().id(&Key::none()),
+        scope: None,
+    }
 }
 
 /// A coordinator with two sites that have sealed indexes of three and four documents, three of them the same.

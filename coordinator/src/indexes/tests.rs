@@ -20,7 +20,12 @@ pub(crate) struct Fixture {
 }
 
 pub(crate) fn key() -> SlotKey {
-    SlotKey { site: "a".parse().unwrap(), repository: RepositoryName::main(), method_id: MethodId([1; 16]) }
+    SlotKey {
+        site: "a".parse().unwrap(),
+        repository: RepositoryName::main(),
+        method_id: MethodId([1; 16]),
+        scope: None,
+    }
 }
 
 pub(crate) fn method() -> Method {

@@ -9,7 +9,7 @@ use cognate_proto::v1;
 use crate::error::Error;
 use crate::indexes::Indexes;
 use crate::journal::{Event, MemberName, What};
-use crate::store::{ScanRow, ScanStep, Store};
+use crate::store::{FrozenRow, ScanRow, ScanStep, SlotKey, Store};
 
 /// What is worked on.
 #[derive(Clone, Copy)]
@@ -72,7 +72,31 @@ impl Keeping<'_> {
             _ => {}
         }
         self.record(What::ScanDeleted(id.0), by, now)?;
+        self.drop_refined()?;
         Ok(bytes)
+    }
+
+    /// The scan that refines another and has not ended, if there is one: until then it needs the other's result.
+    pub(crate) fn refined_by(&self, id: ScanId) -> Result<Option<ScanId>, Error> {
+        let scans = self.store.scans()?;
+        let refines = |row: &ScanRow| {
+            let refine = row.spec.as_ref().and_then(|spec| spec.refine.as_ref());
+            !has_ended(row) && refine.is_some_and(|refine| refine.scan == id.0)
+        };
+        Ok(scans.into_iter().find(|(_, row)| refines(row)).map(|(id, _)| id))
+    }
+
+    /// Removes indexes that refinements made and that no scan refers to any more: nothing else can ever use them. Answers
+    /// how many there were.
+    fn drop_refined(&self) -> Result<u64, Error> {
+        let mut refined: Vec<SlotKey> = self.store.slots()?.into_iter().map(|(key, _)| key).collect();
+        refined.retain(|key| key.scope.is_some());
+        if refined.is_empty() {
+            return Ok(0);
+        }
+        let scans = self.store.scans()?;
+        refined.retain(|key| !scans.iter().any(|(_, row)| refers_to(row, key)));
+        refined.iter().try_fold(0, |dropped, key| Ok(dropped + self.indexes.drop_slot(key)?))
     }
 
     /// Throws away what has been kept for long enough.
@@ -81,7 +105,8 @@ impl Keeping<'_> {
         if let Some(seconds) = retention.scans_seconds {
             for (id, row) in self.store.scans()? {
                 let ended = if row.finished > 0 { row.finished } else { row.started };
-                if has_ended(&row) && ended < now.saturating_sub(seconds) {
+                let old = has_ended(&row) && ended < now.saturating_sub(seconds);
+                if old && self.refined_by(id)?.is_none() {
                     self.delete_scan(id, "", now)?;
                     expired.scans.push(id);
                 }
@@ -101,12 +126,26 @@ impl Keeping<'_> {
                 expired.indexes += self.indexes.drop_slot(&key)?;
             }
         }
+        expired.indexes += self.drop_refined()?;
         Ok(expired)
     }
 
     fn record(&self, what: What, by: &str, now: i64) -> Result<(), Error> {
         self.store.record(&Event { time: now, by: by.to_owned(), what: Some(what) })
     }
+}
+
+/// Whether a scan is about the index of a part of a repository, or may yet be.
+fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
+    let refines = row.spec.as_ref().is_some_and(|spec| spec.refine.is_some());
+    let named = |site: &str, repository: &str| (site, repository) == (key.site.as_str(), key.repository.as_str());
+    let asked = row.spec.iter().flat_map(|spec| &spec.repositories).any(|one| named(&one.site, &one.repository));
+    let holds = |frozen: &FrozenRow| {
+        named(&frozen.site, &frozen.repository)
+            && frozen.method_id == key.method_id.0
+            && key.scope.is_some_and(|scope| frozen.scope == scope.0)
+    };
+    (!has_ended(row) && refines && asked) || row.frozen.iter().any(holds)
 }
 
 fn has_ended(row: &ScanRow) -> bool {

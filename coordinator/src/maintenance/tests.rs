@@ -71,7 +71,7 @@ impl Site {
 
     pub(super) fn key(&self) -> SlotKey {
         let (site, repository) = (self.name.clone(), RepositoryName::main());
-        SlotKey { site, repository, method_id: MethodId([1; 16]) }
+        SlotKey { site, repository, method_id: MethodId([1; 16]), scope: None }
     }
 
     pub(super) fn sync(&mut self, indexes: &std::sync::Arc<Indexes>) {

@@ -37,6 +37,21 @@ impl OperatorService {
         Ok(checked)
     }
 
+    /// Whether somebody may see the scan that another is to refine.
+    pub(super) fn check_refined(&self, operator: &Operator, spec: &ScanSpec) -> Result<(), Error> {
+        spec.refine.map_or(Ok(()), |refine| self.visible_state(operator, refine.scan).map(drop))
+    }
+
+    /// Whether a refinement can be had, unless it was launched before: then it is asked for once more, and that is all.
+    pub(super) async fn check_refinement(&self, operator: &Operator, id: ScanId, spec: ScanSpec) -> Result<(), Status> {
+        if spec.refine.is_none() || self.coordinator.store.scan(id)?.is_some() {
+            return Ok(());
+        }
+        self.check_refined(operator, &spec)?;
+        let scans = std::sync::Arc::clone(&self.coordinator.scans);
+        super::blocking(move || scans.choices(&spec).map(drop)).await
+    }
+
     /// How a scan stands, if somebody may see it; else it is as if there were none.
     pub(super) fn visible_state(&self, operator: &Operator, id: ScanId) -> Result<v1::ScanState, Error> {
         let state = self.coordinator.scans.state(id)?;
@@ -96,7 +111,8 @@ impl OperatorService {
 
     pub(super) fn save_profile(&self, operator: &Operator, profile: v1::Profile) -> Result<(), Error> {
         check_name(&profile.name)?;
-        self.checked(operator, profile.spec.as_ref().unwrap_or(&v1::ScanSpec::default()))?;
+        let spec = self.checked(operator, profile.spec.as_ref().unwrap_or(&v1::ScanSpec::default()))?;
+        check_not_refining(&spec)?;
         if let Some(known) = self.coordinator.store.profile(&profile.name)? {
             self.check_own("profile", operator, &profile.name, known.spec.as_ref())?;
         }
@@ -113,7 +129,7 @@ impl OperatorService {
         check_name(&schedule.name)?;
         let mut spec = schedule.spec.take().unwrap_or_default();
         spec.origin = format!("schedule {}", schedule.name);
-        self.checked(operator, &spec)?;
+        check_not_refining(&self.checked(operator, &spec)?)?;
         if !EVERY_SECONDS.contains(&schedule.every_seconds) {
             return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned()));
         }
@@ -145,6 +161,14 @@ impl OperatorService {
             Some(spec) if spec.repositories.iter().all(|one| self.is_own(operator, &one.site)) => Ok(()),
             _ => Err(Error::UnknownMember(format!("no {kind} `{}`", one_line(name)))),
         }
+    }
+}
+
+/// A refinement is of one scan, and done once.
+fn check_not_refining(spec: &ScanSpec) -> Result<(), Error> {
+    match spec.refine {
+        Some(_) => Err(Error::Invalid("`refine`: a refinement is of one scan, and cannot be saved".to_owned())),
+        None => Ok(()),
     }
 }
 

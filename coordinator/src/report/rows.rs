@@ -71,6 +71,12 @@ pub struct ScanSection {
     /// What whoever reads the result must know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
+    /// What was chosen of the scan that this one refines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refined: Option<RefinedSection>,
+    /// The scan that this one refines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refines: Option<String>,
     /// What may differ between equal runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSection>,
@@ -89,6 +95,19 @@ pub struct MissingRow {
     pub repository: String,
     /// Its site.
     pub site: String,
+}
+
+/// Which documents of an earlier scan a refinement is about.
+#[derive(Clone, Serialize, Debug)]
+pub struct RefinedSection {
+    /// Of them, documents that are gone or not what they were, and were left out.
+    pub changed: u64,
+    /// Documents chosen, at the repositories that took part.
+    pub documents: u64,
+    /// Of those that were unmatched, no smaller ones; none where they were not chosen.
+    pub size_min_bytes: Option<u64>,
+    /// `linked`, `unmatched` or `both`.
+    pub what: String,
 }
 
 /// Times and counters of this run alone.

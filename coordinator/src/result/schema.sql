@@ -20,6 +20,15 @@ CREATE TABLE scan (
   finished INTEGER NOT NULL
 );
 
+-- Which documents of which earlier scan this one is about: one row, or none where it is about all.
+CREATE TABLE refined (
+  scan TEXT NOT NULL,
+  what TEXT NOT NULL,                 -- linked, unmatched, both
+  size_min_bytes INTEGER,             -- of those that were unmatched; none where they were not chosen
+  documents INTEGER NOT NULL,         -- chosen
+  changed INTEGER NOT NULL            -- of them, gone or not what they were: left out
+);
+
 -- The repositories that took part.
 CREATE TABLE root (
   id INTEGER PRIMARY KEY,

@@ -1,6 +1,7 @@
 //! What a scan would cost each site: asked of those that are there, and told from the last sync of the others.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -19,7 +20,13 @@ impl Scans {
     ///
     /// # Errors
     /// When the store fails. A site that does not answer is no error.
-    pub(crate) async fn estimate(&self, spec: &ScanSpec) -> Result<Vec<v1::RepositoryEstimate>, Error> {
+    pub(crate) async fn estimate(self: &Arc<Scans>, spec: &ScanSpec) -> Result<Vec<v1::RepositoryEstimate>, Error> {
+        if spec.refine.is_some() {
+            let (scans, spec) = (Arc::clone(self), spec.clone());
+            let telling =
+                tokio::task::spawn_blocking(move || scans.estimate_refined(&spec, &scans.choices(&spec)?)).await;
+            return telling.unwrap_or_else(|_| Err(Error::Refused("the estimate crashed: see the log".to_owned())));
+        }
         let (events, mut heard) = mpsc::unbounded_channel();
         let mut asked = BTreeMap::new();
         let mut told: Vec<Result<v1::Estimate, String>> = Vec::new();
@@ -36,9 +43,11 @@ impl Scans {
                     follow_symlinks: spec.follow_symlinks,
                     estimate_only: true,
                     across_parties: self.crosses_parties(&spec.repositories)?,
+                    refinement: None,
                 };
                 let wanted = Wanted {
                     method: spec.method,
+                    scope: None,
                     agreement: Agreement::default(),
                     target: place,
                     events: events.clone(),
@@ -93,8 +102,9 @@ impl Scans {
     /// The documents of the last sync, all of them known to the site.
     fn last_known(&self, site: &SiteName, repository: &RepositoryName) -> Result<Option<v1::Estimate>, Error> {
         let indexes = self.indexes.all()?;
-        let of_repository =
-            indexes.iter().filter(|(key, _, row)| key.site == *site && key.repository == *repository && row.sealed);
+        let of_repository = indexes.iter().filter(|(key, _, row)| {
+            key.site == *site && key.repository == *repository && key.scope.is_none() && row.sealed
+        });
         Ok(of_repository.max_by_key(|(_, _, row)| row.documents).map(|(_, _, row)| v1::Estimate {
             documents: row.documents,
             size_bytes: row.size_bytes,

@@ -12,6 +12,8 @@ use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 use tokio::sync::{Notify, watch};
 
+use super::refine::Refine;
+
 /// What a scan is to do.
 #[derive(Clone, Debug)]
 pub struct ScanSpec {
@@ -39,6 +41,8 @@ pub struct ScanSpec {
     pub memory_budget_bytes: u64,
     /// Threads of the analysis.
     pub threads: NonZeroUsize,
+    /// Only documents that an earlier scan left interesting; `None`: all.
+    pub refine: Option<Refine>,
     /// Whether a missing site makes it fail.
     pub require_complete: bool,
     /// A comparison within one process: the sites are its own, so that their policies are not asked, and nothing is kept
@@ -69,6 +73,7 @@ impl From<&ScanSpec> for v1::ScanSpec {
             threads: u32::try_from(spec.threads.get()).unwrap_or(u32::MAX),
             require_complete: spec.require_complete,
             origin: String::new(),
+            refine: spec.refine.as_ref().map(Into::into),
         }
     }
 }

@@ -12,6 +12,7 @@ use cognate_proto::v1::{self, SyncProgress, SyncSummary};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::refine::Choices;
 use super::{Scan, Scans, random_number};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
@@ -45,6 +46,7 @@ enum State {
 struct Syncing<'a> {
     scans: &'a Scans,
     scan: &'a Scan,
+    choices: &'a Choices,
     targets: Vec<Target>,
     across_parties: bool,
     agreement: Agreement,
@@ -53,9 +55,9 @@ struct Syncing<'a> {
 
 impl Scans {
     /// Syncs every repository of a scan, until the deadline at most.
-    pub(super) async fn sync_all(&self, scan: &Scan, started: i64) -> Result<Synced, Error> {
+    pub(super) async fn sync_all(&self, scan: &Scan, choices: &Choices, started: i64) -> Result<Synced, Error> {
         let (events, mut heard) = mpsc::unbounded_channel();
-        let mut syncing = Syncing::new(self, scan, events)?;
+        let mut syncing = Syncing::new(self, scan, choices, events)?;
         let deadline = self.deadline(scan, started);
         let mut changes = self.sessions.changes();
         loop {
@@ -93,7 +95,12 @@ async fn until(deadline: Option<Instant>) {
 }
 
 impl<'a> Syncing<'a> {
-    fn new(scans: &'a Scans, scan: &'a Scan, events: mpsc::UnboundedSender<Event>) -> Result<Syncing<'a>, Error> {
+    fn new(
+        scans: &'a Scans,
+        scan: &'a Scan,
+        choices: &'a Choices,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> Result<Syncing<'a>, Error> {
         let target = |(site, repository): &(SiteName, RepositoryName)| Target {
             site: site.clone(),
             repository: repository.clone(),
@@ -104,7 +111,7 @@ impl<'a> Syncing<'a> {
         scan.progress
             .send_modify(|progress| progress.repositories = vec![super::RepositoryProgress::default(); targets.len()]);
         let across_parties = scans.crosses_parties(&scan.spec.repositories)?;
-        Ok(Syncing { scans, scan, targets, across_parties, agreement: Agreement::default(), events })
+        Ok(Syncing { scans, scan, choices, targets, across_parties, agreement: Agreement::default(), events })
     }
 
     fn is_over(&self) -> bool {
@@ -142,6 +149,7 @@ impl<'a> Syncing<'a> {
         let mut method = v1::MethodSpec::from(&spec.method);
         method.method_id = spec.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
         let number = random_number();
+        let scope = self.choices[place].as_ref().map(|choice| Arc::clone(&choice.scope));
         let assignment = v1::Assignment {
             assignment: number,
             repository: target.repository.to_string(),
@@ -149,10 +157,12 @@ impl<'a> Syncing<'a> {
             selection: Some((&spec.selection).into()),
             follow_symlinks: spec.follow_symlinks,
             across_parties: self.across_parties,
+            refinement: scope.as_ref().map(|scope| scope.announcement()),
             ..v1::Assignment::default()
         };
         let wanted = Wanted {
             method: spec.method,
+            scope,
             agreement: Arc::clone(&self.agreement),
             target: place,
             events: self.events.clone(),

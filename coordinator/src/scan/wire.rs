@@ -10,7 +10,7 @@ use cognate_proto::selection::Selection;
 use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 
-use super::ScanSpec;
+use super::{Refine, ScanSpec};
 use crate::error::Error;
 
 /// The least working memory of an analysis.
@@ -82,6 +82,7 @@ impl ScanSpec {
             sync_deadline: spec.sync_deadline_ms.map(Duration::from_millis),
             memory_budget_bytes,
             threads: asked.unwrap_or(limits.threads).min(limits.threads),
+            refine: spec.refine.as_ref().map(Refine::from_wire).transpose().map_err(|why| refused("refine", &why))?,
             require_complete: spec.require_complete,
             in_process: false,
         })
@@ -127,6 +128,7 @@ mod tests {
             min_shared_bytes: 16_384,
             min_containment: "0.5".into(),
             sync_deadline_ms: Some(1500),
+            refine: Some(v1::Refine { scan: 7, what: v1::RefineWhat::Linked.into(), size_bytes_min: 4000 }),
             ..v1::ScanSpec::default()
         }
     }
@@ -160,5 +162,6 @@ mod tests {
         check(|spec| spec.memory_budget_bytes = u64::MAX, "memory_budget");
         let pattern = v1::SelectionSpec { include: vec!["[".into()], ..v1::SelectionSpec::default() };
         check(|spec| spec.selection = Some(pattern), "selection");
+        check(|spec| spec.refine = Some(v1::Refine { scan: 7, ..v1::Refine::default() }), "refine");
     }
 }

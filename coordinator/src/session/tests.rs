@@ -44,7 +44,7 @@ impl Fixture {
     fn assign(&self, name: &str) -> mpsc::UnboundedReceiver<Event> {
         let (events, heard) = mpsc::unbounded_channel();
         let method = Method::tttd(View::Raw, 1000).unwrap();
-        let wanted = Wanted { method, agreement: Agreement::default(), target: 0, events };
+        let wanted = Wanted { method, scope: None, agreement: Agreement::default(), target: 0, events };
         let assignment = Assignment { assignment: 5, repository: "main".into(), ..Assignment::default() };
         assert!(self.sessions.assign(&site(name), assignment, wanted));
         heard
@@ -131,7 +131,8 @@ fn sites_that_open_their_indexes_under_other_methods_are_both_named() {
     let agreement = Agreement::default();
     for (name, number) in [("a", 7), ("b", 8)] {
         let method = Method::tttd(View::Raw, 1000).unwrap();
-        let wanted = Wanted { method, agreement: Arc::clone(&agreement), target: 0, events: events.clone() };
+        let wanted =
+            Wanted { method, scope: None, agreement: Arc::clone(&agreement), target: 0, events: events.clone() };
         let assignment = Assignment { assignment: number, repository: "main".into(), ..Assignment::default() };
         assert!(fixture.sessions.assign(&site(name), assignment, wanted));
     }

@@ -2,6 +2,7 @@
 
 use cognate_fingerprint::MethodId;
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::scope::ScopeId;
 use cognate_proto::v1;
 use prost::Message;
 
@@ -195,6 +196,12 @@ pub(crate) struct FrozenRow {
     /// 16 bytes.
     #[prost(bytes = "vec", tag = "7")]
     pub(crate) method_id: Vec<u8>,
+    /// Which contents it is about, where the scan refines: 16 bytes; none: all of the repository.
+    #[prost(bytes = "vec", tag = "8")]
+    pub(crate) scope: Vec<u8>,
+    /// How many documents the refinement chose.
+    #[prost(uint64, tag = "9")]
+    pub(crate) chosen_documents: u64,
 }
 
 /// A repository that could not take part.
@@ -208,12 +215,14 @@ pub(crate) struct MissingRow {
     pub(crate) reason: String,
 }
 
-/// Which repository under which method.
+/// Which repository under which method, or which contents of it. What has a scope is never taken for the whole.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SlotKey {
     pub(crate) site: SiteName,
     pub(crate) repository: RepositoryName,
     pub(crate) method_id: MethodId,
+    /// `None`: all documents of the repository.
+    pub(crate) scope: Option<ScopeId>,
 }
 
 impl SlotKey {
@@ -224,20 +233,26 @@ impl SlotKey {
             site: header.site.parse().ok()?,
             repository: header.repository.parse().ok()?,
             method_id: MethodId(method_id),
+            scope: ScopeId::from_field(&header.scope).ok()?,
         })
     }
 
+    /// Whose index it is: two names that each end with a 0, the method id, and the scope where there is one.
     pub(super) fn parse(bytes: &[u8]) -> Option<SlotKey> {
-        let (names, method_id) = bytes.split_at_checked(bytes.len().checked_sub(16)?)?;
-        let mut names = names.split(|byte| *byte == 0).map(|name| std::str::from_utf8(name).ok());
+        let mut parts = bytes.splitn(3, |byte| *byte == 0);
+        let (site, repository, ids) = (parts.next()?, parts.next()?, parts.next()?);
+        let (method_id, scope) = ids.split_first_chunk()?;
         Some(SlotKey {
-            site: names.next()??.parse().ok()?,
-            repository: names.next()??.parse().ok()?,
-            method_id: MethodId(method_id.try_into().ok()?),
+            site: std::str::from_utf8(site).ok()?.parse().ok()?,
+            repository: std::str::from_utf8(repository).ok()?.parse().ok()?,
+            method_id: MethodId(*method_id),
+            scope: ScopeId::from_field(scope).ok()?,
         })
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        [self.site.as_str().as_bytes(), &[0], self.repository.as_str().as_bytes(), &[0], &self.method_id.0].concat()
+        let scope = self.scope.as_ref().map_or(&[][..], |scope| &scope.0);
+        let names = [self.site.as_str().as_bytes(), &[0], self.repository.as_str().as_bytes(), &[0]].concat();
+        [&names[..], &self.method_id.0, scope].concat()
     }
 }

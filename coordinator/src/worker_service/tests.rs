@@ -98,7 +98,7 @@ fn method() -> Method {
 
 fn open(assignment: u64) -> OpenIndex {
     let method_id = method().id(&Key::none()).0.to_vec();
-    OpenIndex { assignment, repository: "main".into(), method_id, epoch: 3 }
+    OpenIndex { assignment, repository: "main".into(), method_id, epoch: 3, scope: vec![] }
 }
 
 async fn status(harness: &Harness, id: u64, wanted: v1::ScanStatus) -> v1::ScanState {

@@ -13,6 +13,7 @@ mod identity;
 mod ledger;
 mod lifecycle;
 mod proxy;
+mod refine;
 mod state;
 mod tidy;
 mod usage;

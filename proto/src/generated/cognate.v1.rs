@@ -107,6 +107,22 @@ pub struct SyncSummary {
     /// What a sync would do: in answer to an assignment that only asks.
     #[prost(message, optional, tag = "6")]
     pub estimate: ::core::option::Option<Estimate>,
+    /// What became of the contents that a refinement chose.
+    #[prost(message, optional, tag = "7")]
+    pub refined: ::core::option::Option<RefinedSummary>,
+}
+/// What a site made of the contents that a refinement chose.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RefinedSummary {
+    /// Its documents that had one of them when they were last sent.
+    #[prost(uint64, tag = "1")]
+    pub documents: u64,
+    /// Of them those that are gone or not what they were: they were left out.
+    #[prost(uint64, tag = "2")]
+    pub changed: u64,
+    /// Contents that this site never sent: they were ignored.
+    #[prost(uint64, tag = "3")]
+    pub unknown_contents: u64,
 }
 /// What a sync would come to. Where the site knows its files from before, this is exact but for what changes meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -224,6 +240,22 @@ pub struct Assignment {
     /// The scan crosses parties: the site's policy for such scans applies.
     #[prost(bool, tag = "7")]
     pub across_parties: bool,
+    /// Only documents that have one of these contents; absent: all.
+    #[prost(message, optional, tag = "8")]
+    pub refinement: ::core::option::Option<Refinement>,
+}
+/// Fingerprint only documents whose contents under another method are chosen. Which those are, the worker asks for with
+/// `Scope`; what is not among the contents that it sent itself is ignored.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Refinement {
+    /// Under which method the contents were sent: 16 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub of_method_id: ::prost::alloc::vec::Vec<u8>,
+    /// The digest over that method and the contents, 16 bytes: it names the index, which is never one of all documents.
+    #[prost(bytes = "vec", tag = "2")]
+    pub scope: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    pub contents: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MethodSpec {
@@ -297,6 +329,9 @@ pub struct OpenIndex {
     /// Chosen at random by the worker when it begins the index anew.
     #[prost(fixed64, tag = "4")]
     pub epoch: u64,
+    /// Which contents the index is about: 16 bytes; none: all of the repository.
+    #[prost(bytes = "vec", tag = "5")]
+    pub scope: ::prost::alloc::vec::Vec<u8>,
 }
 /// A numbered piece of an index. Tables are held as parallel columns.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -495,6 +530,19 @@ pub struct ResultsResponse {
     /// A row of the report as one line of JSON: what `cognate report --format ndjson` writes, less what other parties hold.
     #[prost(string, tag = "1")]
     pub row: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScopeRequest {
+    /// An assignment of the site's present session that refines.
+    #[prost(fixed64, tag = "1")]
+    pub assignment: u64,
+}
+/// The next of the chosen contents, ascending by their digests.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScopeResponse {
+    /// 16 bytes each, at most 16,384 of them.
+    #[prost(bytes = "vec", tag = "1")]
+    pub contents: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -807,6 +855,28 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Results"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Which contents a refinement is about, of those that this site itself sent: asked for by the worker once it begins.
+        pub async fn scope(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ScopeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ScopeResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Worker/Scope");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Scope"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -863,6 +933,17 @@ pub mod worker_server {
             &self,
             request: tonic::Request<super::ResultsRequest>,
         ) -> std::result::Result<tonic::Response<Self::ResultsStream>, tonic::Status>;
+        /// Server streaming response type for the Scope method.
+        type ScopeStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ScopeResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Which contents a refinement is about, of those that this site itself sent: asked for by the worker once it begins.
+        async fn scope(
+            &self,
+            request: tonic::Request<super::ScopeRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ScopeStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct WorkerServer<T> {
@@ -1104,6 +1185,52 @@ pub mod worker_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ResultsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Worker/Scope" => {
+                    #[allow(non_camel_case_types)]
+                    struct ScopeSvc<T: Worker>(pub Arc<T>);
+                    impl<
+                        T: Worker,
+                    > tonic::server::ServerStreamingService<super::ScopeRequest>
+                    for ScopeSvc<T> {
+                        type Response = super::ScopeResponse;
+                        type ResponseStream = T::ScopeStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ScopeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Worker>::scope(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ScopeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -1773,6 +1900,9 @@ pub struct RepositoryIndex {
     /// What it takes on the coordinator's disk.
     #[prost(uint64, tag = "6")]
     pub stored_bytes: u64,
+    /// Which contents it is about, where a refinement made it: 16 bytes; none: all of the repository.
+    #[prost(bytes = "vec", tag = "7")]
+    pub scope: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ScanSpec {
@@ -1808,6 +1938,20 @@ pub struct ScanSpec {
     /// The profile or schedule that it comes from, or nothing.
     #[prost(string, tag = "13")]
     pub origin: ::prost::alloc::string::String,
+    /// Only the documents that an earlier scan left interesting; absent: all.
+    #[prost(message, optional, tag = "15")]
+    pub refine: ::core::option::Option<Refine>,
+}
+/// Which documents of an earlier scan are read again under another method.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Refine {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    #[prost(enumeration = "RefineWhat", tag = "2")]
+    pub what: i32,
+    /// No smaller ones of those that are unmatched.
+    #[prost(uint64, tag = "3")]
+    pub size_bytes_min: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryRef {
@@ -2080,6 +2224,41 @@ impl MemberStatus {
             "MEMBER_STATUS_INVITED" => Some(Self::Invited),
             "MEMBER_STATUS_ACTIVE" => Some(Self::Active),
             "MEMBER_STATUS_REVOKED" => Some(Self::Revoked),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RefineWhat {
+    Unspecified = 0,
+    /// Those in clusters.
+    Linked = 1,
+    /// Those that are unique.
+    Unmatched = 2,
+    /// Either.
+    Both = 3,
+}
+impl RefineWhat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "REFINE_WHAT_UNSPECIFIED",
+            Self::Linked => "REFINE_WHAT_LINKED",
+            Self::Unmatched => "REFINE_WHAT_UNMATCHED",
+            Self::Both => "REFINE_WHAT_BOTH",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "REFINE_WHAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "REFINE_WHAT_LINKED" => Some(Self::Linked),
+            "REFINE_WHAT_UNMATCHED" => Some(Self::Unmatched),
+            "REFINE_WHAT_BOTH" => Some(Self::Both),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cognate_fingerprint::Method;
 use cognate_proto::name::RepositoryName;
+use cognate_proto::scope::{Announced, ScopeError};
 use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::spec;
 use cognate_proto::v1::{Assignment, Resend};
@@ -31,7 +32,21 @@ pub(super) fn checked(site: &Site, assignment: Assignment) -> Result<Job, SyncEr
     let keyed = site.config.key.is_keyed();
     site.config.policy.check(&method, keyed, assignment.across_parties).map_err(SyncError::Policy)?;
     let selection = Selection::try_from(assignment.selection.unwrap_or_default()).map_err(|error| refused(&error))?;
-    job(site, assignment.assignment, repository, method, selection, assignment.follow_symlinks)
+    let follow_symlinks = assignment.follow_symlinks;
+    let mut job = job(site, assignment.assignment, repository, method, selection, follow_symlinks)?;
+    if let Some(refinement) = &assignment.refinement {
+        let refinement = Announced::check(refinement).map_err(|error| broken(&error))?;
+        site.check_refinement(&job, &refinement)?;
+        if assignment.estimate_only {
+            return Err(refused(&"what a refinement comes to, its scan knows"));
+        }
+        job.refinement = Some(refinement);
+    }
+    Ok(job)
+}
+
+fn broken(error: &ScopeError) -> SyncError {
+    SyncError::Violation(format!("it announced {error}"))
 }
 
 /// The assignment that a resend stands for: only for an index that this site has sent something of.
@@ -41,7 +56,9 @@ pub(super) fn checked_resend(site: &Site, resend: Resend) -> Result<Assignment, 
     let check = || {
         let method_id = spec::method_id(&resend.method_id).map_err(|error| refused(&error))?;
         let repository: RepositoryName = assignment.repository.parse().map_err(|error| refused(&error))?;
-        let sent = site.outbox_path(&repository, method_id).try_exists().unwrap_or(false);
+        let refinement = assignment.refinement.as_ref().map(Announced::check).transpose();
+        let scope = refinement.map_err(|error| broken(&error))?.map(|refinement| refinement.id);
+        let sent = site.outbox_path(&repository, method_id, scope).try_exists().unwrap_or(false);
         if !sent {
             return Err(refused(&format!("nothing was ever sent of `{repository}` under method {method_id}")));
         }
@@ -75,6 +92,7 @@ pub(crate) fn job(
         method,
         selection: Arc::new(selection),
         follow_symlinks,
+        refinement: None,
     })
 }
 

@@ -68,6 +68,8 @@ impl Indexes {
         let Some(index) = &entry.index else { return };
         let key = (index.repository.clone(), index.method_id.clone(), index.epoch);
         match entry.kind() {
+            // One that a refinement made goes with its scan: that the coordinator lacks it says nothing.
+            Kind::Open if !index.scope.is_empty() => {}
             Kind::Open => {
                 self.latest.insert((key.0, key.1), key.2);
             }

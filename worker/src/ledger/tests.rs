@@ -22,6 +22,7 @@ fn batch(epoch: u64, sequence: u64, digest: u8) -> IndexEntry {
         documents: 1,
         contents: 1,
         chunks: 2,
+        scope: Vec::new(),
     }
 }
 

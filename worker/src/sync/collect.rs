@@ -20,6 +20,7 @@ use crate::error::SyncError;
 use crate::lists::{ListWriter, Location};
 use crate::outbox::Outbox;
 use crate::push::{Counts, Push};
+use crate::refine::Chosen;
 use crate::stamp::Stamp;
 use crate::walk::Skipped;
 
@@ -30,6 +31,7 @@ pub(super) struct Collector<'a> {
     site: &'a Site,
     job: &'a Job,
     cache: Option<&'a Cache>,
+    chosen: Option<&'a Chosen>,
     counters: &'a Counters,
     /// Entries that earlier attempts came across.
     entries_before: u64,
@@ -50,6 +52,8 @@ pub(super) struct Collector<'a> {
     unlisted: Vec<DocumentPath>,
     unreadable: u64,
     unreadable_documents: Vec<(DocumentPath, DocumentState)>,
+    /// Documents that a refinement chose and that are not what they were.
+    outdated: u64,
     census: Census,
 }
 
@@ -80,6 +84,7 @@ impl<'a> Collector<'a> {
             site,
             job: work.job,
             cache: work.cache,
+            chosen: work.chosen,
             counters: work.counters,
             entries_before: work.counters.entries_seen.load(Ordering::Relaxed),
             skipped,
@@ -97,6 +102,7 @@ impl<'a> Collector<'a> {
             unlisted: Vec::new(),
             unreadable: 0,
             unreadable_documents: Vec::new(),
+            outdated: 0,
             census: Census::default(),
         }
     }
@@ -159,7 +165,10 @@ impl<'a> Collector<'a> {
         self.guard_root(counters)?;
         for path in self.outbox.unseen() {
             if self.is_gone(&path) {
-                self.remembered.push((path.clone(), None));
+                // One that a refinement leaves out may be there, and known for another method.
+                if self.chosen.is_none() {
+                    self.remembered.push((path.clone(), None));
+                }
                 self.send(DocumentRow { path, state: DocumentState::Removed, content: None, modified: 0 })?;
             }
         }
@@ -169,8 +178,11 @@ impl<'a> Collector<'a> {
         let sent_bytes = self.push.seal(sequence, root, self.job.method.canary(&self.site.config.key))?;
         counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         self.outbox.finish_sync().map_err(|source| self.site.records(source))?;
-        if let Some(cache) = self.cache {
-            cache.finish_sync(&self.job.repository, self.outbox.documents());
+        match (self.cache, self.chosen) {
+            (Some(cache), None) => cache.finish_sync(&self.job.repository, Some(self.outbox.documents())),
+            // How many documents the repository holds, only a sync of all of them can tell.
+            (Some(cache), Some(_)) => cache.finish_sync(&self.job.repository, None),
+            (None, _) => {}
         }
         let summary = SyncSummary {
             read_bytes: counters.read_bytes.load(Ordering::Relaxed),
@@ -179,6 +191,7 @@ impl<'a> Collector<'a> {
             skipped: Vec::new(),
             census: self.census.rows(),
             estimate: None,
+            refined: self.chosen.map(|chosen| chosen.summary(self.outdated)),
         };
         Ok(Finished {
             summary,
@@ -193,6 +206,11 @@ impl<'a> Collector<'a> {
     fn guard_root(&self, counters: &Counters) -> Result<(), SyncError> {
         let Some(cache) = self.cache else { return Ok(()) };
         let documents = cache.documents_at_last_sync(&self.job.repository);
+        if self.chosen.is_some() {
+            let held = std::fs::read_dir(&self.job.path).is_ok_and(|mut entries| entries.next().is_some());
+            let empty = documents > 0 && !held;
+            return if empty { Err(SyncError::RootGuard { path: self.job.path.clone(), documents }) } else { Ok(()) };
+        }
         let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
         let left_out: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
         let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before;
@@ -221,6 +239,10 @@ impl<'a> Collector<'a> {
                 if self.outbox.size_of(&path).is_some_and(|size_bytes| !selection.selects_size(size_bytes)) {
                     self.outbox.leave(path);
                 }
+                Ok(())
+            }
+            Found::Outdated => {
+                self.outdated += 1;
                 Ok(())
             }
             Found::Failed(state) => {

@@ -1,0 +1,228 @@
+//! A refinement: the documents that an earlier scan left interesting, read again under another method.
+//!
+//! Which those are, the earlier result says: it never changes, so that the choice is the same after a restart. A site is
+//! told the contents that it sent itself, by their digests, and the index that comes of it bears the digest over them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, MethodId};
+use cognate_proto::limits::SCOPE_CONTENTS_MAX;
+use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::scope::{Scope, ScopeId};
+use cognate_proto::selection::Selection;
+use cognate_proto::v1::{self, RefineWhat};
+
+use super::{ScanSpec, Scans};
+use crate::error::Error;
+use crate::report::Report;
+use crate::store::{ScanRow, ScanStep};
+
+/// What a chunk adds to a batch: its tag and its length.
+const CHUNK_BYTES_SENT: u64 = 18;
+/// What a document adds: its path with what it shares left out, state, digest, time.
+const DOCUMENT_BYTES_SENT: u64 = 48;
+
+/// Which documents of which scan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refine {
+    /// The earlier scan.
+    pub scan: ScanId,
+    /// Which of its documents.
+    pub what: RefineWhat,
+    /// No smaller ones of those that are unmatched.
+    pub size_bytes_min: u64,
+}
+
+/// What of one repository is chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) documents: u64,
+    pub(crate) size_bytes: u64,
+}
+
+/// What each repository of a scan is asked for, in the order of its specification; nothing where it is all there is.
+pub(crate) type Choices = Vec<Option<Choice>>;
+
+impl Refine {
+    /// Whether documents in clusters are chosen.
+    pub(crate) fn linked(&self) -> bool {
+        matches!(self.what, RefineWhat::Linked | RefineWhat::Both)
+    }
+
+    /// Whether documents that are unique are chosen.
+    pub(crate) fn unmatched(&self) -> bool {
+        matches!(self.what, RefineWhat::Unmatched | RefineWhat::Both)
+    }
+
+    /// What is chosen, in one word.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.what {
+            RefineWhat::Linked => "linked",
+            RefineWhat::Unmatched => "unmatched",
+            RefineWhat::Both | RefineWhat::Unspecified => "both",
+        }
+    }
+
+    /// Checks what somebody asks for.
+    pub(super) fn from_wire(refine: &v1::Refine) -> Result<Refine, &'static str> {
+        let what = refine.what();
+        if what == RefineWhat::Unspecified {
+            return Err("it does not say which documents: linked, unmatched, or both");
+        }
+        Ok(Refine { scan: ScanId(refine.scan), what, size_bytes_min: refine.size_bytes_min })
+    }
+}
+
+impl From<&Refine> for v1::Refine {
+    fn from(refine: &Refine) -> v1::Refine {
+        v1::Refine { scan: refine.scan.0, what: refine.what.into(), size_bytes_min: refine.size_bytes_min }
+    }
+}
+
+impl Scans {
+    /// What each repository of a scan is asked for.
+    ///
+    /// # Errors
+    /// When the scan that is refined is not there, has not ended with a result, is not about a repository, or is of the
+    /// same method; or when it leaves nothing, or too much, to be read again.
+    pub(crate) fn choices(&self, spec: &ScanSpec) -> Result<Choices, Error> {
+        let Some(refine) = &spec.refine else { return Ok(vec![None; spec.repositories.len()]) };
+        let row = self.refinable(refine.scan, spec)?;
+        let mut found = self.contents_of(refine, &row, spec)?;
+        let mut choices = Vec::new();
+        for (site, repository) in &spec.repositories {
+            let (of, contents) = found.remove(&(site.clone(), repository.clone())).ok_or_else(|| {
+                Error::Refused(format!("scan {} is not about {site}/{repository}: leave it out", refine.scan))
+            })?;
+            let too_many = |_| {
+                Error::Refused(format!(
+                    "of {site}/{repository} more than {SCOPE_CONTENTS_MAX} contents are chosen: choose less, or scan it \
+                     whole under this method"
+                ))
+            };
+            let Found { digests, documents, size_bytes } = contents;
+            let scope = Arc::new(Scope::new(of, digests).map_err(too_many)?);
+            choices.push(Some(Choice { scope, documents, size_bytes }));
+        }
+        if choices.iter().flatten().all(|choice| choice.documents == 0) {
+            return Err(Error::Refused(format!("scan {} leaves no documents of this kind to refine", refine.scan)));
+        }
+        Ok(choices)
+    }
+
+    /// The row of a scan that this one can refine.
+    fn refinable(&self, id: ScanId, spec: &ScanSpec) -> Result<ScanRow, Error> {
+        let row = self.store.scan(id)?.ok_or(Error::UnknownScan(id))?;
+        let refused = |why: String| Err(Error::Refused(format!("scan {id} cannot be refined: {why}")));
+        if row.step() != ScanStep::Published {
+            return refused("it has no result".to_owned());
+        }
+        let earlier = row.spec.clone().unwrap_or_default();
+        if earlier.refine.is_some() {
+            return refused("it is a refinement itself; refine the scan that it refines".to_owned());
+        }
+        let (method, wanted) = (earlier.method.unwrap_or_default(), v1::MethodSpec::from(&spec.method));
+        if (&method.name, &method.view) == (&wanted.name, &wanted.view) && method.chunk_bytes <= wanted.chunk_bytes {
+            return refused(format!(
+                "its chunks have a mean of {} bytes, and a refinement needs shorter ones: --chunk-bytes 100",
+                method.chunk_bytes
+            ));
+        }
+        Ok(row)
+    }
+
+    fn contents_of(&self, refine: &Refine, row: &ScanRow, spec: &ScanSpec) -> Result<FoundByPlace, Error> {
+        let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
+        let mut found = BTreeMap::new();
+        let mut names = Vec::new();
+        for frozen in &row.frozen {
+            let site: SiteName = frozen.site.parse().map_err(|error| invalid(&error))?;
+            let repository: RepositoryName = frozen.repository.parse().map_err(|error| invalid(&error))?;
+            let of = cognate_proto::spec::method_id(&frozen.method_id).map_err(|error| invalid(&error))?;
+            names.push((site.clone(), repository.clone()));
+            found.insert((site, repository), (of, Found::default()));
+        }
+        let selection = Selection::new(spec.selection.clone()).map_err(|error| invalid(&error))?;
+        let report = Report::open(&self.folder.join(refine.scan.to_string()).join("result.sqlite"))?;
+        let (linked, unmatched) = (refine.linked(), refine.unmatched());
+        report.left_interesting(linked, unmatched, refine.size_bytes_min, |document| {
+            let place = names.iter().position(|(site, repository)| {
+                (site.as_str(), repository.as_str()) == (document.site, document.repository)
+            });
+            let selected = selection.selects_path(document.path) && selection.selects_size(document.size_bytes);
+            if let Some((_, found)) = place.and_then(|place| found.get_mut(&names[place])).filter(|_| selected) {
+                found.digests.push(ContentDigest(document.digest));
+                found.documents += 1;
+                found.size_bytes += document.size_bytes;
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// What a refinement comes to at each repository: the earlier scan knows its documents.
+    pub(super) fn estimate_refined(
+        &self,
+        spec: &ScanSpec,
+        choices: &Choices,
+    ) -> Result<Vec<v1::RepositoryEstimate>, Error> {
+        let chunk_bytes = u64::from(spec.method.chunk_bytes()).max(1);
+        let mut estimates = Vec::new();
+        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            let Some(Choice { scope, documents, size_bytes }) = choice else { continue };
+            let known = self.is_synced(site, repository, spec, scope.id())?;
+            let attached = self.sessions.attached(site).is_some();
+            estimates.push(v1::RepositoryEstimate {
+                repository: Some(v1::RepositoryRef { site: site.to_string(), repository: repository.to_string() }),
+                unknown: if attached { String::new() } else { "the site is not attached".to_owned() },
+                estimate: Some(v1::Estimate {
+                    documents: *documents,
+                    size_bytes: *size_bytes,
+                    unread_documents: if known { *documents } else { 0 },
+                    unread_bytes: if known { *size_bytes } else { 0 },
+                    send_bytes: match known {
+                        true => 0,
+                        false => size_bytes / chunk_bytes * CHUNK_BYTES_SENT + documents * DOCUMENT_BYTES_SENT,
+                    },
+                    ..v1::Estimate::default()
+                }),
+            });
+        }
+        Ok(estimates)
+    }
+
+    /// Whether the index of a refinement is here already.
+    fn is_synced(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        spec: &ScanSpec,
+        scope: ScopeId,
+    ) -> Result<bool, Error> {
+        let wanted = v1::MethodSpec::from(&spec.method);
+        let all = self.indexes.all()?;
+        Ok(all.iter().any(|(key, _, row)| {
+            let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+            (&key.site, &key.repository, key.scope) == (site, repository, Some(scope))
+                && row.sealed
+                && method.is_some_and(|method| (&method.name, method.chunk_bytes) == (&wanted.name, wanted.chunk_bytes))
+        }))
+    }
+}
+
+/// What an earlier scan found of each repository, and under which method.
+type FoundByPlace = BTreeMap<(SiteName, RepositoryName), (MethodId, Found)>;
+
+/// What an earlier scan found of a repository.
+#[derive(Default)]
+struct Found {
+    digests: Vec<ContentDigest>,
+    documents: u64,
+    size_bytes: u64,
+}
+
+/// The digest over what a repository is asked for.
+pub(crate) fn scope_of(choice: Option<&Choice>) -> Option<ScopeId> {
+    choice.map(|choice| choice.scope.id())
+}

@@ -1,0 +1,286 @@
+//! A scope: which contents of a repository a refinement is about, by their digests under an earlier method.
+//!
+//! The digest over it names the index that the refinement makes, so that an index of some documents is never taken for one
+//! of all. What comes from the other side is checked piece by piece: no more than was announced, ascending, and in the end
+//! what the digest says.
+
+use std::fmt;
+
+use cognate_fingerprint::{ContentDigest, MethodId};
+
+use crate::limits::{SCOPE_CONTENTS_MAX, SCOPE_PIECE_CONTENTS};
+use crate::v1;
+
+/// The digest over a method and contents under it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScopeId(pub [u8; 16]);
+
+/// Contents that were sent under a method, ascending.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    id: ScopeId,
+    of: MethodId,
+    contents: Vec<ContentDigest>,
+}
+
+/// A scope as an assignment announces it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Announced {
+    /// The digest over it.
+    pub id: ScopeId,
+    /// Under which method the contents were sent.
+    pub of: MethodId,
+    contents: usize,
+}
+
+/// A scope on its way.
+#[derive(Debug)]
+pub struct Arriving {
+    announced: Announced,
+    contents: Vec<ContentDigest>,
+}
+
+/// What is wrong with a scope that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// A digest has another length.
+    #[error("a digest of a refinement has another length than 16 bytes")]
+    Length,
+    /// There are more contents than a refinement may choose.
+    #[error("a refinement of more than {SCOPE_CONTENTS_MAX} contents")]
+    TooMany,
+    /// A piece is empty or longer than one may be.
+    #[error("a piece of a refinement that is empty or too long")]
+    Piece,
+    /// There are more contents, or fewer, than were announced.
+    #[error("a refinement of another number of contents than was announced")]
+    Count,
+    /// A content does not come after the one before it.
+    #[error("contents of a refinement that are out of order")]
+    Order,
+    /// The contents are not those that the digest stands for.
+    #[error("contents of a refinement that do not come to its digest")]
+    Digest,
+}
+
+impl ScopeId {
+    /// Reads the 16 bytes of a scope's digest.
+    ///
+    /// # Errors
+    /// When there are more or fewer.
+    pub fn from_bytes(bytes: &[u8]) -> Result<ScopeId, ScopeError> {
+        bytes.try_into().map(ScopeId).map_err(|_| ScopeError::Length)
+    }
+
+    /// The same, where no bytes mean that there is no scope.
+    ///
+    /// # Errors
+    /// When there are other than 16 bytes or none.
+    pub fn from_field(bytes: &[u8]) -> Result<Option<ScopeId>, ScopeError> {
+        if bytes.is_empty() { Ok(None) } else { ScopeId::from_bytes(bytes).map(Some) }
+    }
+}
+
+impl fmt::Display for ScopeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ScopeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScopeId({self})")
+    }
+}
+
+impl Scope {
+    /// The scope of these contents, in whatever order and however often each is named.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn new(of: MethodId, mut contents: Vec<ContentDigest>) -> Result<Scope, ScopeError> {
+        contents.sort_unstable();
+        contents.dedup();
+        if contents.len() > SCOPE_CONTENTS_MAX {
+            return Err(ScopeError::TooMany);
+        }
+        Ok(Scope { id: digest(of, &contents), of, contents })
+    }
+
+    /// The digest over it.
+    pub fn id(&self) -> ScopeId {
+        self.id
+    }
+
+    /// Under which method the contents were sent.
+    pub fn of(&self) -> MethodId {
+        self.of
+    }
+
+    /// The contents, ascending.
+    pub fn contents(&self) -> &[ContentDigest] {
+        &self.contents
+    }
+
+    /// Whether a content is in it.
+    pub fn holds(&self, content: &ContentDigest) -> bool {
+        self.contents.binary_search(content).is_ok()
+    }
+
+    /// What an assignment says of it.
+    pub fn announcement(&self) -> v1::Refinement {
+        v1::Refinement {
+            of_method_id: self.of.0.to_vec(),
+            scope: self.id.0.to_vec(),
+            contents: self.contents.len() as u64,
+        }
+    }
+
+    /// The pieces in which it is sent.
+    pub fn pieces(&self) -> impl Iterator<Item = v1::ScopeResponse> + '_ {
+        let piece = |contents: &[ContentDigest]| contents.iter().flat_map(|content| content.0).collect();
+        self.contents.chunks(SCOPE_PIECE_CONTENTS).map(move |contents| v1::ScopeResponse { contents: piece(contents) })
+    }
+}
+
+impl Announced {
+    /// Checks what an assignment says.
+    ///
+    /// # Errors
+    /// When a digest has another length, or there are too many contents.
+    pub fn check(refinement: &v1::Refinement) -> Result<Announced, ScopeError> {
+        let of = refinement.of_method_id.as_slice().try_into().map(MethodId).map_err(|_| ScopeError::Length)?;
+        let contents = usize::try_from(refinement.contents).ok().filter(|contents| *contents <= SCOPE_CONTENTS_MAX);
+        Ok(Announced {
+            id: ScopeId::from_bytes(&refinement.scope)?,
+            of,
+            contents: contents.ok_or(ScopeError::TooMany)?,
+        })
+    }
+
+    /// Begins to take its contents.
+    pub fn arriving(self) -> Arriving {
+        Arriving { announced: self, contents: Vec::new() }
+    }
+}
+
+impl Arriving {
+    /// Takes a piece. Memory grows with what came, never with what was announced.
+    ///
+    /// # Errors
+    /// When it is not what comes next.
+    pub fn take(&mut self, piece: &v1::ScopeResponse) -> Result<(), ScopeError> {
+        let (contents, rest) = piece.contents.as_chunks::<16>();
+        if contents.is_empty() || !rest.is_empty() || contents.len() > SCOPE_PIECE_CONTENTS {
+            return Err(ScopeError::Piece);
+        }
+        if self.contents.len() + contents.len() > self.announced.contents {
+            return Err(ScopeError::Count);
+        }
+        for content in contents {
+            let content = ContentDigest(*content);
+            if self.contents.last().is_some_and(|last| *last >= content) {
+                return Err(ScopeError::Order);
+            }
+            self.contents.push(content);
+        }
+        Ok(())
+    }
+
+    /// The scope, once all has come.
+    ///
+    /// # Errors
+    /// When it is not what was announced.
+    pub fn finish(self) -> Result<Scope, ScopeError> {
+        let Announced { id, of, contents } = self.announced;
+        if self.contents.len() != contents {
+            return Err(ScopeError::Count);
+        }
+        if digest(of, &self.contents) != id {
+            return Err(ScopeError::Digest);
+        }
+        Ok(Scope { id, of, contents: self.contents })
+    }
+}
+
+fn digest(of: MethodId, contents: &[ContentDigest]) -> ScopeId {
+    let mut hasher = blake3::Hasher::new_derive_key("cognate scope v1");
+    hasher.update(&of.0);
+    for content in contents {
+        hasher.update(&content.0);
+    }
+    let mut id = [0; 16];
+    id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    ScopeId(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: MethodId = MethodId([7; 16]);
+
+    fn content(number: u32) -> ContentDigest {
+        let mut digest = [0; 16];
+        digest[..4].copy_from_slice(&number.to_be_bytes());
+        ContentDigest(digest)
+    }
+
+    fn scope(contents: u32) -> Scope {
+        Scope::new(OF, (0..contents).rev().chain(0..1).map(content).collect()).unwrap()
+    }
+
+    fn came(announced: &v1::Refinement, pieces: &[v1::ScopeResponse]) -> Result<Scope, ScopeError> {
+        let mut arriving = Announced::check(announced)?.arriving();
+        pieces.iter().try_for_each(|piece| arriving.take(piece))?;
+        arriving.finish()
+    }
+
+    #[test]
+    fn a_scope_arrives_as_it_was_sent_in_however_many_pieces() {
+        let piece = u32::try_from(SCOPE_PIECE_CONTENTS).unwrap();
+        for (contents, pieces) in [(1, 1), (piece, 1), (piece + 1, 2), (3 * piece, 3)] {
+            let sent = scope(contents);
+            let in_pieces: Vec<_> = sent.pieces().collect();
+            assert_eq!(in_pieces.len(), pieces);
+            let arrived = came(&sent.announcement(), &in_pieces).unwrap();
+            assert_eq!(arrived, sent);
+            assert!(arrived.holds(&content(contents - 1)) && !arrived.holds(&content(contents)));
+        }
+        let none = Scope::new(OF, vec![]).unwrap();
+        assert_eq!(came(&none.announcement(), &[]).unwrap(), none);
+    }
+
+    #[test]
+    fn the_digest_says_which_contents_under_which_method() {
+        let other = Scope::new(MethodId([8; 16]), scope(3).contents().to_vec()).unwrap();
+        assert_ne!(other.id(), scope(3).id());
+        assert_ne!(scope(4).id(), scope(3).id());
+        assert_eq!(ScopeId::from_field(&scope(3).id().0), Ok(Some(scope(3).id())));
+        assert_eq!((ScopeId::from_field(&[]), ScopeId::from_field(&[1])), (Ok(None), Err(ScopeError::Length)));
+    }
+
+    #[test]
+    fn what_is_not_what_was_announced_is_refused_for_its_reason() {
+        let announced = scope(3).announcement();
+        let pieces: Vec<_> = scope(3).pieces().collect();
+        let piece = |bytes: &[u8]| v1::ScopeResponse { contents: bytes.to_vec() };
+        let bytes = &pieces[0].contents;
+        let check = |announced: &v1::Refinement, pieces: &[v1::ScopeResponse], error| {
+            assert_eq!(came(announced, pieces).unwrap_err(), error);
+        };
+        check(&announced, &[], ScopeError::Count);
+        check(&announced, &[piece(&bytes[..32])], ScopeError::Count);
+        check(&announced, &[piece(bytes), piece(bytes)], ScopeError::Count);
+        check(&announced, &[piece(&bytes[..17])], ScopeError::Piece);
+        check(&announced, &[piece(&[])], ScopeError::Piece);
+        check(&announced, &[piece(&vec![0; 16 * (SCOPE_PIECE_CONTENTS + 1)])], ScopeError::Piece);
+        check(&announced, &[piece(&[&bytes[16..], &bytes[..16]].concat())], ScopeError::Order);
+        check(&announced, &[piece(&bytes[..16]), piece(&bytes[..32])], ScopeError::Order);
+        check(&announced, &[piece(&[&bytes[..32], &[255; 16][..]].concat())], ScopeError::Digest);
+        let long = v1::Refinement { contents: SCOPE_CONTENTS_MAX as u64 + 1, ..announced.clone() };
+        check(&long, &pieces, ScopeError::TooMany);
+        check(&v1::Refinement { scope: vec![0; 15], ..announced.clone() }, &pieces, ScopeError::Length);
+        check(&v1::Refinement { of_method_id: vec![], ..announced }, &pieces, ScopeError::Length);
+    }
+}
