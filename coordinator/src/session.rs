@@ -412,12 +412,16 @@ impl Sessions {
             Error::Stale("the site's present session has no such assignment: attach, and wait".to_owned())
         })?;
         let scope = assigned.scope.as_ref().map(|scope| scope.id());
-        // A site that does not know what a refinement is opens the index of all its documents.
-        let other_scope = ScopeId::from_field(&open.scope) != Ok(scope);
         let other = assigned.site != *site || assigned.repository.as_str() != open.repository;
-        if other || other_scope || assigned.estimate_only {
+        if other || assigned.estimate_only {
             self.metrics.pushes_denied.inc();
             return Err(Error::Denied("nobody asked this site for such a push".to_owned()));
+        }
+        if ScopeId::from_field(&open.scope) != Ok(scope) {
+            // Whoever does not know what a refinement is takes the assignment for one over all documents.
+            let why =
+                "the index is not of the documents that were asked for: upgrade the worker if it is the older side";
+            return Err(Error::Refused(why.to_owned()));
         }
         if let Err(difference) = agree(assigned, method_id) {
             let _ = assigned.events.send(Event::Differs(difference.clone()));

@@ -37,7 +37,10 @@ pub(crate) use self::rows::{
 use crate::error::Error;
 use crate::journal::{Event, Journal, MemberName, Position, ScanEvent, What};
 
+/// The version of the rows, and that of a store with places for parts of repositories, which versions before this one would
+/// take for places of whole ones.
 const SCHEMA: u32 = 2;
+const SCHEMA_PARTS: u32 = 3;
 const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The open store.
@@ -160,11 +163,11 @@ impl Store {
                 self.meta.insert("schema", &SCHEMA.to_be_bytes())?;
             }
             None => return Err(corrupt(&self.folder, "the schema is gone".to_owned())),
-            Some(Ok(SCHEMA)) => {}
+            Some(Ok(SCHEMA | SCHEMA_PARTS)) => {}
             Some(Ok(found)) if found < SCHEMA => {
                 return Err(Error::Older { path: self.folder.clone(), found, known: SCHEMA });
             }
-            Some(Ok(found)) => return Err(Error::Newer { path: self.folder.clone(), found, known: SCHEMA }),
+            Some(Ok(found)) => return Err(Error::Newer { path: self.folder.clone(), found, known: SCHEMA_PARTS }),
             Some(Err(_)) => return Err(corrupt(&self.folder, "the schema is not a number".to_owned())),
         }
         Ok(())
@@ -173,7 +176,7 @@ impl Store {
     /// Reads every row once.
     fn check_rows(&self) -> Result<(), Error> {
         if let Some(schema) = self.meta.get("schema")?
-            && *schema != SCHEMA.to_be_bytes()
+            && ![SCHEMA, SCHEMA_PARTS].iter().any(|known| *schema == known.to_be_bytes())
         {
             // Rows of another version say nothing here; who opened this hears of the version.
             return Ok(());
@@ -463,6 +466,9 @@ impl Store {
     }
 
     pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {
+        if key.scope.is_some() {
+            self.meta.insert("schema", &SCHEMA_PARTS.to_be_bytes())?;
+        }
         put(&self.slots, &key.bytes(), row)
     }
 
@@ -590,6 +596,10 @@ mod tests {
         assert_eq!(keys, scopes.map(key));
         store.remove_slot(&key(scopes[1])).unwrap();
         assert_eq!(store.slot(&key(None)).unwrap().current, 1);
+        // A version that knows whole ones only refuses it.
+        assert_eq!(store.meta.get("schema").unwrap().unwrap(), SCHEMA_PARTS.to_be_bytes());
+        drop(store);
+        Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use cognate_fingerprint::View;
+use cognate_fingerprint::{ContentDigest, View};
 
 use super::*;
 
@@ -109,6 +109,37 @@ fn a_site_can_push_only_what_it_was_asked_for_in_its_present_session() {
     assert!(matches!(heard.try_recv(), Ok(Event::Ended { outcome: Outcome::Away, .. })));
     assert!(!purpose.live.holds());
     assert!(matches!(fixture.open("a", 5, "main"), Err(Error::Stale(_))));
+}
+
+#[test]
+fn a_refinement_is_told_to_its_site_alone_and_only_its_own_index_is_taken() {
+    let fixture = fixture();
+    let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
+    let (events, _heard) = mpsc::unbounded_channel();
+    let scope = Arc::new(Scope::new(MethodId([1; 16]), vec![ContentDigest([3; 16])]).unwrap());
+    let method = Method::tttd(View::Raw, 100).unwrap();
+    let wanted = Wanted { method, scope: Some(Arc::clone(&scope)), agreement: Agreement::default(), target: 0, events };
+    let assignment = Assignment { assignment: 7, repository: "main".into(), ..Assignment::default() };
+    assert!(fixture.sessions.assign(&site("a"), assignment, wanted));
+    let _heard = fixture.assign("b");
+    assert_eq!(fixture.sessions.scope(&site("a"), 7).unwrap(), scope);
+    assert!(matches!(fixture.sessions.scope(&site("b"), 7), Err(Error::Stale(_))));
+    assert!(matches!(fixture.sessions.scope(&site("a"), 8), Err(Error::Stale(_))));
+    assert!(matches!(fixture.sessions.scope(&site("b"), 5), Err(Error::Denied(_))));
+    let open = |assignment, scope: &[u8]| {
+        let open = OpenIndex { assignment, repository: "main".into(), scope: scope.to_vec(), ..OpenIndex::default() };
+        let name = if assignment == 5 { "b" } else { "a" };
+        fixture.sessions.purpose(&site(name), &open, MethodId([1; 16])).map(|purpose| purpose.scope)
+    };
+    assert_eq!(open(7, &scope.id().0).unwrap(), Some(scope.id()));
+    assert_eq!(open(5, &[]).unwrap(), None);
+    // An older worker knows of no scope, and would send everything.
+    for other in [&[][..], &[9; 16], &[9; 3]] {
+        assert!(matches!(open(7, other), Err(Error::Refused(_))), "{other:?}");
+    }
+    assert!(matches!(open(5, &scope.id().0), Err(Error::Refused(_))));
+    assert!(matches!(open(0, &scope.id().0), Err(Error::Denied(_))));
 }
 
 #[test]
