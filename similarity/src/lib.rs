@@ -83,7 +83,7 @@ pub use pair::PairMeasure;
 pub use posting::{ContentIndex, Posting};
 pub use run::{Run, RunReader, RunRecord, RunSummary, SHARDS, WriteRun, merge_runs, write_run};
 pub use shape::Shape;
-pub use shards::{ContentMap, MemoryShards, RunInput, RunShards, Shards};
+pub use shards::{ContentMap, MemoryShards, RunInput, RunShards, Shards, VisitTag};
 pub use spill::SpillFolder;
 pub use threshold::{Containment, ContainmentError, Thresholds};
 pub use watch::{Phase, Progress, Watch};

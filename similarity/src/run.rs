@@ -295,15 +295,12 @@ impl Run {
             records: self.records,
             next,
             end,
+            file_block: u64::MAX,
             block: Vec::new(),
             block_start: 0,
         };
         if next < end {
-            let mut file = File::open(&self.path).map_err(Error::io("open", &self.path))?;
-            let block = next / u64::from(BLOCK_RECORDS);
-            file.seek(SeekFrom::Start(HEADER_BYTES as u64 + block * BLOCK_BYTES as u64))
-                .map_err(Error::io("read", &self.path))?;
-            reader.file = Some(file);
+            reader.file = Some(File::open(&self.path).map_err(Error::io("open", &self.path))?);
         }
         Ok(reader)
     }
@@ -360,7 +357,9 @@ pub struct RunReader {
     /// Number of the next record, and of the one after the shard's last.
     next: u64,
     end: u64,
-    /// The checked bytes of the block that holds `next`, once it has been read, and the number of its first record.
+    /// The block before which the file stands.
+    file_block: u64,
+    /// The checked bytes of the block that was read last, and the number of its first record.
     block: Vec<u8>,
     block_start: u64,
 }
@@ -377,7 +376,8 @@ impl RunReader {
             return Ok(None);
         }
         let loaded = (self.block.len() / RECORD_BYTES) as u64;
-        if self.next >= self.block_start + loaded {
+        // A record before the block is as far from it as one after its end.
+        if self.next.wrapping_sub(self.block_start) >= loaded {
             self.load()?;
         }
         let at = usize::try_from(self.next - self.block_start).expect("a place within a block") * RECORD_BYTES;
@@ -390,11 +390,38 @@ impl RunReader {
         self.next += 1;
     }
 
+    /// Passes the records of all lesser tags, by halves: few blocks are read on the way.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or a block is damaged.
+    pub fn seek(&mut self, tag: Tag) -> Result<(), Error> {
+        let per_block = u64::from(BLOCK_RECORDS);
+        // What comes before `least` is passed; what stands at `most`, where it is a record, is not.
+        let (mut least, mut most) = (self.next, self.end);
+        while least < most {
+            // The first record of the block in the middle, or where one block is left, the record in the middle of it.
+            let middle = least + (most - least) / 2;
+            let first = (middle / per_block * per_block).max(least);
+            let at = if first > least { first } else { middle };
+            self.next = at;
+            let Some(found) = self.peek()? else { break };
+            if found.tag < tag { least = at + 1 } else { most = at }
+        }
+        self.next = least;
+        Ok(())
+    }
+
     fn load(&mut self) -> Result<(), Error> {
         let Some(file) = &mut self.file else {
             return Err(corrupt(&self.path, "an empty shard has records"));
         };
         let number = self.next / u64::from(BLOCK_RECORDS);
+        if number != self.file_block {
+            let place = HEADER_BYTES as u64 + number * BLOCK_BYTES as u64;
+            file.seek(SeekFrom::Start(place)).map_err(Error::io("read", &self.path))?;
+        }
+        self.file_block = number + 1;
         self.block_start = number * u64::from(BLOCK_RECORDS);
         let left = self.records - self.block_start;
         let records = left.min(u64::from(BLOCK_RECORDS));

@@ -117,11 +117,75 @@ pub struct RunInput {
     pub contents: ContentMap,
 }
 
+/// Who is shown all postings of a tag at once.
+pub type VisitTag<'a> = dyn FnMut(Tag, &[Posting]) -> Result<(), Error> + 'a;
+
 /// Postings in run files.
 #[derive(Debug)]
 pub struct RunShards {
     /// The runs, in any order.
     pub runs: Vec<RunInput>,
+    templates: Vec<Tag>,
+}
+
+impl RunShards {
+    /// The postings as they stand in the runs.
+    pub fn new(runs: Vec<RunInput>) -> RunShards {
+        RunShards { runs, templates: Vec::new() }
+    }
+
+    /// Declares tags boilerplate: from now on their postings are handed over as such, in place of the tags that were
+    /// declared before.
+    pub fn set_templates(&mut self, mut tags: Vec<Tag>) {
+        tags.sort_unstable();
+        tags.dedup();
+        self.templates = tags;
+    }
+
+    /// The tags that are declared boilerplate, ascending.
+    pub fn templates(&self) -> &[Tag] {
+        &self.templates
+    }
+
+    /// Visits all postings of each of these tags at once, by ascending tag, as they stand in the runs. The other postings
+    /// are passed over without being read, but for those in the same blocks. Tags without postings are not visited.
+    ///
+    /// # Errors
+    ///
+    /// What reading fails with, and whatever `visit` returns.
+    pub fn visit_tags(&self, tags: &[Tag], visit: &mut VisitTag<'_>) -> Result<(), Error> {
+        let mut sorted = tags.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut postings = Vec::new();
+        for tags in sorted.chunk_by(|a, b| a.0[0] == b.0[0]) {
+            let mut streams = self.streams(u32::from(tags[0].0[0]))?;
+            for &tag in tags {
+                postings.clear();
+                for stream in &mut streams {
+                    stream.reader.seek(tag)?;
+                    stream.drain_tag(tag, false, &mut |posting| {
+                        postings.push(posting);
+                        Ok(())
+                    })?;
+                }
+                if !postings.is_empty() {
+                    visit(tag, &postings)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tags of a shard that are declared boilerplate.
+    fn templates_of(&self, shard: u32) -> &[Tag] {
+        let place = |shard: u32| self.templates.partition_point(|tag| u32::from(tag.0[0]) < shard);
+        &self.templates[place(shard)..place(shard + 1)]
+    }
+
+    fn streams(&self, shard: u32) -> Result<Vec<Stream<'_>>, Error> {
+        self.runs.iter().map(|input| Ok(Stream { reader: input.run.shard(shard)?, input })).collect()
+    }
 }
 
 impl Shards for RunShards {
@@ -134,19 +198,31 @@ impl Shards for RunShards {
     }
 
     fn visit(&self, shard: u32, visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>) -> Result<(), Error> {
-        let mut streams = Vec::with_capacity(self.runs.len());
-        let mut next = BinaryHeap::with_capacity(self.runs.len());
-        for input in &self.runs {
-            let mut stream = Stream { reader: input.run.shard(shard)?, input };
+        let mut streams = self.streams(shard)?;
+        let mut next = BinaryHeap::with_capacity(streams.len());
+        for (stream, place) in streams.iter_mut().zip(0..) {
             if let Some(tag) = stream.tag()? {
-                next.push(Reverse((tag, streams.len())));
-                streams.push(stream);
+                next.push(Reverse((tag, place)));
             }
         }
+        let mut templates = self.templates_of(shard);
         let mut slice = Vec::with_capacity(SLICE_POSTINGS);
         while let Some(mut least) = next.peek_mut() {
             let Reverse((tag, stream)) = *least;
-            match streams[stream].drain_tag(tag, &mut slice, visit)? {
+            // Both ascend: what has been passed is not looked at again.
+            while templates.first().is_some_and(|template| *template < tag) {
+                templates = &templates[1..];
+            }
+            let template = templates.first() == Some(&tag);
+            let after = streams[stream].drain_tag(tag, template, &mut |posting| {
+                slice.push(posting);
+                if slice.len() == SLICE_POSTINGS {
+                    visit(&slice)?;
+                    slice.clear();
+                }
+                Ok(())
+            });
+            match after? {
                 Some(tag) => *least = Reverse((tag, stream)),
                 None => {
                     std::collections::binary_heap::PeekMut::pop(least);
@@ -158,6 +234,7 @@ impl Shards for RunShards {
 }
 
 /// A run's records of one shard on their way into the merge.
+#[derive(Debug)]
 struct Stream<'a> {
     reader: RunReader,
     input: &'a RunInput,
@@ -168,12 +245,13 @@ impl Stream<'_> {
         Ok(self.reader.peek()?.map(|record| record.tag))
     }
 
-    /// Moves the records of `tag` into the slice, handing it over when full, and tells the tag after it.
+    /// Hands over the records of `tag`, all as boilerplate where `template` says so, and tells the tag after it.
+    #[inline]
     fn drain_tag(
         &mut self,
         tag: Tag,
-        slice: &mut Vec<Posting>,
-        visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>,
+        template: bool,
+        each: &mut impl FnMut(Posting) -> Result<(), Error>,
     ) -> Result<Option<Tag>, Error> {
         while let Some(record) = self.reader.peek()? {
             if record.tag != tag {
@@ -187,11 +265,8 @@ impl Stream<'_> {
                 ordinals: self.input.contents.contents.len(),
             })?;
             let Some(content) = content else { continue };
-            slice.push(Posting { tag, length_bytes: record.length_bytes, template: record.template, content });
-            if slice.len() == SLICE_POSTINGS {
-                visit(slice)?;
-                slice.clear();
-            }
+            let template = template || record.template;
+            each(Posting { tag, length_bytes: record.length_bytes, template, content })?;
         }
         Ok(None)
     }
@@ -243,7 +318,7 @@ mod tests {
             let contents = (0..7).map(|o| (o != 3).then_some(ContentIndex(o * 3 + number)));
             runs.push(RunInput { run: Run::open(&path).unwrap(), contents: contents.collect() });
         }
-        let postings = all(&RunShards { runs });
+        let postings = all(&RunShards::new(runs));
         assert!(postings.is_sorted_by_key(|posting| posting.tag));
         let mut found: Vec<_> = postings.iter().map(|p| (p.tag, p.content)).collect();
         found.sort_unstable();
@@ -257,8 +332,7 @@ mod tests {
         let path = folder.path().join("short.run");
         let mut records = vec![RunRecord { tag: tag(1, 1), length_bytes: 1, template: false, ordinal: 9 }];
         write_run(&path, &mut records, &WriteRun { sync: false }).unwrap();
-        let shards =
-            RunShards { runs: vec![RunInput { run: Run::open(&path).unwrap(), contents: ContentMap::default() }] };
+        let shards = RunShards::new(vec![RunInput { run: Run::open(&path).unwrap(), contents: ContentMap::default() }]);
         let error = shards.visit(1, &mut |_| Ok(())).unwrap_err();
         assert!(matches!(error, Error::OrdinalOutOfRange { ordinal: 9, .. }));
     }
@@ -275,5 +349,45 @@ mod tests {
             assert_eq!(found.len(), 256);
             assert!(found.is_sorted_by_key(|posting| posting.tag));
         }
+    }
+
+    #[test]
+    fn declared_tags_are_boilerplate_and_all_else_is_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runs = Vec::new();
+        for number in 0..3u8 {
+            // Several blocks a shard, and tags that stretch over the end of one.
+            let step = |n: u32| (n / 700).to_le_bytes()[0].wrapping_mul(number + 1);
+            let mut records: Vec<_> = (0..6000u32)
+                .map(|n| RunRecord { tag: tag(9, step(n)), length_bytes: 10, template: n % 13 == 0, ordinal: n })
+                .chain([RunRecord { tag: tag(200, 1), length_bytes: 10, template: false, ordinal: 0 }])
+                .collect();
+            let path = folder.path().join(format!("{number}.run"));
+            write_run(&path, &mut records, &WriteRun { sync: false }).unwrap();
+            let contents = (0..6000).map(|n| Some(ContentIndex(n * 3 + u32::from(number))));
+            runs.push(RunInput { run: Run::open(&path).unwrap(), contents: contents.collect() });
+        }
+        let mut shards = RunShards::new(runs);
+        let before = all(&shards);
+        let declared = vec![tag(9, 4), tag(9, 0), tag(9, 5), tag(9, 4), tag(9, 255), tag(200, 1), tag(201, 1)];
+        shards.set_templates(declared.clone());
+        let expected: Vec<Posting> = before
+            .iter()
+            .map(|posting| Posting { template: posting.template || declared.contains(&posting.tag), ..*posting })
+            .collect();
+        assert_eq!(all(&shards), expected);
+        let mut visited = Vec::new();
+        shards
+            .visit_tags(&declared, &mut |tag, postings| {
+                assert!(!postings.is_empty() && postings.iter().all(|posting| posting.tag == tag));
+                visited.extend_from_slice(postings);
+                Ok(())
+            })
+            .unwrap();
+        let key = |posting: &Posting| (posting.tag, posting.content);
+        visited.sort_unstable_by_key(key);
+        let mut sought: Vec<_> = before.iter().filter(|posting| declared.contains(&posting.tag)).copied().collect();
+        sought.sort_unstable_by_key(key);
+        assert_eq!(visited, sought);
     }
 }

@@ -293,7 +293,7 @@ fn postings_in_runs_give_the_same_result_as_in_memory() {
     }
     let setup = Setup { shards: 1, threads: 2, budget_bytes: 300_000 };
     let spill_dir = tempfile::tempdir().unwrap();
-    let found = run_on(&RunShards { runs }, &world, thresholds, setup, spill_dir.path()).unwrap();
+    let found = run_on(&RunShards::new(runs), &world, thresholds, setup, spill_dir.path()).unwrap();
     let expected = run(&world, thresholds, setup);
     assert_eq!(found.clusters, expected.clusters);
     assert_eq!(found.overlap, expected.overlap);

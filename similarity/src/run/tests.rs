@@ -161,3 +161,36 @@ fn a_damaged_run_is_not_put_together_with_others() {
     assert!(error.to_string().contains("b.run"), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
+
+#[test]
+fn a_tag_is_found_by_halves_wherever_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sought.run");
+    // Shard 3 begins and ends within blocks; every tag but the odd ones occurs, some thousand times.
+    let mut records: Vec<_> = (0..500).map(|ordinal| record(2, ordinal)).collect();
+    let tag = |number: u16| {
+        let mut tag = [0; 16];
+        tag[0] = 3;
+        tag[1..3].copy_from_slice(&number.to_be_bytes());
+        Tag(tag)
+    };
+    for number in 0..400u16 {
+        let times = if number % 97 == 0 { 2500 } else { 1 + u32::from(number % 5) };
+        records.extend((0..times).map(|ordinal| RunRecord { tag: tag(2 * number), ..record(3, ordinal) }));
+    }
+    records.extend((0..500).map(|ordinal| record(4, ordinal)));
+    write(&path, &mut records);
+    let run = Run::open(&path).unwrap();
+    let first_from = |sought: Tag| records.iter().find(|r| r.tag.0[0] == 3 && r.tag >= sought).copied();
+    for number in 0..802 {
+        let mut reader = run.shard(3).unwrap();
+        reader.seek(tag(number)).unwrap();
+        assert_eq!(reader.peek().unwrap(), first_from(tag(number)), "{number}");
+    }
+    // One after the other, on the same reader.
+    let mut reader = run.shard(3).unwrap();
+    for number in (0..802).step_by(7) {
+        reader.seek(tag(number)).unwrap();
+        assert_eq!(reader.peek().unwrap(), first_from(tag(number)), "{number}");
+    }
+}
