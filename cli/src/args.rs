@@ -20,6 +20,7 @@ use crate::repo::RepoArgs;
 use crate::report::ReportArgs;
 use crate::scan::ScanCommandArgs;
 use crate::site::SiteArgs;
+use crate::template::TemplateArgs;
 use crate::trace::{LogFormat, LogLevel};
 use crate::worker::WorkerArgs;
 
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Scan(ScanCommandArgs),
     /// What a scan found
     Report(ReportArgs),
+    /// Boilerplate that later scans set aside
+    Template(TemplateArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),
 }

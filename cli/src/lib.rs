@@ -16,6 +16,7 @@ mod report;
 mod scan;
 mod site;
 mod stop;
+mod template;
 mod trace;
 mod worker;
 
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Repo(args) => repo::run(&args),
         Command::Scan(args) => scan::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Template(args) => template::run(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

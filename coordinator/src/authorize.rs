@@ -67,6 +67,10 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/PutSchedule", ANALYST),
     ("/cognate.v1.Operator/ListSchedules", VIEWER),
     ("/cognate.v1.Operator/RemoveSchedule", ANALYST),
+    ("/cognate.v1.Operator/MarkTemplate", ANALYST),
+    ("/cognate.v1.Operator/UnmarkTemplate", ANALYST),
+    ("/cognate.v1.Operator/ListTemplates", VIEWER),
+    ("/cognate.v1.Operator/SuggestTemplates", ANALYST),
     ("/cognate.v1.Operator/ShowCoordinator", VIEWER),
 ];
 

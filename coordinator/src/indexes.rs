@@ -17,7 +17,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::SystemTime;
 
 use cognate_fingerprint::{Key, Method};
@@ -63,6 +63,8 @@ pub(crate) struct Indexes {
     told: Mutex<HashMap<SlotKey, SyncSummary>>,
     /// Indexes that were put together anew under another number.
     compacted: Mutex<HashMap<IndexId, IndexId>>,
+    /// Repositories whose indexes somebody reads beside the scans.
+    holds: Mutex<Vec<Weak<Hold>>>,
     /// Held while a slot gets another index, and while what no slot refers to is removed.
     switching: Mutex<()>,
 }
@@ -96,6 +98,7 @@ impl Indexes {
             released: Condvar::new(),
             told: Mutex::default(),
             compacted: Mutex::default(),
+            holds: Mutex::default(),
             switching: Mutex::default(),
         };
         indexes.catch_up()?;
@@ -108,6 +111,14 @@ impl Indexes {
         let id = IndexId(self.store.slot(key)?.current);
         let row = if id.0 == 0 { None } else { self.store.index(id)? };
         Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
+    }
+
+    /// Keeps the indexes of these repositories, and those that take their places, from being removed until what is answered
+    /// is let go.
+    pub(crate) fn hold(&self, repositories: impl Iterator<Item = (String, String)>) -> Arc<Hold> {
+        let hold = Arc::new(Hold { repositories: repositories.collect() });
+        lock(&self.holds).push(Arc::downgrade(&hold));
+        hold
     }
 
     /// Every index that a slot refers to, with whose it is.
@@ -336,6 +347,11 @@ impl IndexRow {
             head: self.head.clone(),
         }
     }
+}
+
+/// Repositories whose indexes stay, by site.
+pub(crate) struct Hold {
+    repositories: Vec<(String, String)>,
 }
 
 /// The right to write an index, given back when dropped.

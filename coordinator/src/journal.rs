@@ -31,7 +31,7 @@ pub(crate) struct Event {
     /// Who did it: the name of an operator or site, or nothing where the coordinator did.
     #[prost(string, tag = "2")]
     pub(crate) by: String,
-    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
+    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16")]
     pub(crate) what: Option<What>,
 }
 
@@ -70,6 +70,12 @@ pub(crate) enum What {
     Schedule(v1::Schedule),
     #[prost(string, tag = "14")]
     ScheduleRemoved(String),
+    /// Tags are set aside from now on.
+    #[prost(message, tag = "15")]
+    Template(v1::Template),
+    /// They are not any more.
+    #[prost(fixed64, tag = "16")]
+    TemplateUnmarked(u64),
 }
 
 /// An invitation, as far as the coordinator keeps it: never the secret itself.

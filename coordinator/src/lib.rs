@@ -30,6 +30,7 @@ mod segment;
 mod server;
 mod session;
 mod store;
+mod template;
 mod webhook;
 mod worker_service;
 

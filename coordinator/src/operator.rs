@@ -3,6 +3,7 @@
 
 mod results;
 mod scans;
+mod templates;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,8 @@ type Answer<T> = Result<Response<T>, Status>;
 #[tonic::async_trait]
 impl OperatorMethods for OperatorService {
     type WatchScanStream = ReceiverStream<Result<v1::ScanState, Status>>;
+    type ListTemplatesStream = ReceiverStream<Result<v1::Template, Status>>;
+    type SuggestTemplatesStream = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
@@ -207,6 +210,31 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         self.drop_schedule(&operator, &request.into_inner().name)?;
         Ok(Response::new(v1::RemoveScheduleResponse {}))
+    }
+
+    async fn mark_template(&self, request: Request<v1::MarkTemplateRequest>) -> Answer<v1::Template> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.mark_template(&operator, &request)).await.map(Response::new)
+    }
+
+    async fn unmark_template(&self, request: Request<v1::UnmarkTemplateRequest>) -> Answer<v1::UnmarkTemplateResponse> {
+        let operator = operator_of(&request)?;
+        self.unmark_template(&operator, request.into_inner().id)?;
+        Ok(Response::new(v1::UnmarkTemplateResponse {}))
+    }
+
+    async fn list_templates(&self, request: Request<v1::ListTemplatesRequest>) -> Answer<Self::ListTemplatesStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.list_templates(&operator, request.into_inner().all)?))
+    }
+
+    async fn suggest_templates(
+        &self,
+        request: Request<v1::SuggestTemplatesRequest>,
+    ) -> Answer<Self::SuggestTemplatesStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.suggest(&operator, request.into_inner())?))
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {

@@ -14,6 +14,7 @@ use crate::result::{FORMAT, ten_thousandths};
 
 mod canonical;
 mod documents;
+mod members;
 mod refined;
 mod rows;
 mod share;
@@ -70,6 +71,7 @@ impl Report {
             })?;
         let run = self.run()?;
         let (refines, refined) = self.refined()?.unzip();
+        let templates_digest = self.templates_digest()?;
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
@@ -88,9 +90,35 @@ impl Report {
                 refines,
                 run: Some(run),
                 status: row.get("status")?,
+                templates_digest,
                 view: row.get("view")?,
             })
         })
+    }
+
+    /// The digest of the templates that were set aside, where any were marked.
+    fn templates_digest(&self) -> Result<Option<String>, Error> {
+        if !self.tells_of_templates()? {
+            return Ok(None);
+        }
+        Ok(self.collect("SELECT digest FROM templates", |row| row.get(0))?.pop())
+    }
+
+    /// Results that were written before there were templates do not.
+    fn tells_of_templates(&self) -> Result<bool, Error> {
+        self.one("SELECT count(*) > 0 FROM sqlite_master WHERE name = 'set_aside'", |row| row.get(0))
+    }
+
+    /// The tags that were left out of the comparison.
+    pub fn set_aside<E: From<Error>>(&self, mut each: impl FnMut(SetAsideRow) -> Result<(), E>) -> Result<(), E> {
+        if !self.tells_of_templates()? {
+            return Ok(());
+        }
+        let read = |row: &Row<'_>| -> rusqlite::Result<Option<SetAsideRow>> {
+            let tag = hex(row.get_ref(0)?.as_blob()?);
+            Ok(Some(SetAsideRow { documents: row.get(1)?, length_bytes: row.get(2)?, tag }))
+        };
+        self.each_or("SELECT tag, documents, length_bytes FROM set_aside ORDER BY tag", read, &mut each)
     }
 
     fn run(&self) -> Result<RunSection, Error> {

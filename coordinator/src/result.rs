@@ -74,6 +74,7 @@ impl Writer {
     fn write_all(&mut self, publication: &Publication<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
         self.scan(publication)?;
+        self.templates(publication)?;
         self.roots(publication)?;
         let order = ClusterOrder::of(publication);
         self.contents(publication, &order)?;
@@ -136,6 +137,18 @@ impl Writer {
                 integer(chosen.saturating_sub(found)),
             ],
         )?;
+        Ok(())
+    }
+
+    fn templates(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let Publication { row, frozen, .. } = publication;
+        if !row.templates_digest.is_empty() {
+            self.connection.execute("INSERT INTO templates VALUES (?)", [&row.templates_digest])?;
+        }
+        let mut insert = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?)")?;
+        for one in &frozen.set_aside {
+            insert.execute(params![one.tag.0, integer(one.documents), one.length_bytes])?;
+        }
         Ok(())
     }
 
@@ -466,7 +479,7 @@ pub(crate) fn ten_thousandths(part: u64, whole: u64) -> i64 {
 }
 
 /// The name of a cluster: the digest of its smallest member's digest, so that it stays while that member does.
-fn cluster_name(frozen: &Frozen, cluster: &Cluster) -> String {
+pub(crate) fn cluster_name(frozen: &Frozen, cluster: &Cluster) -> String {
     hex(&frozen.contents[cluster.members[0].0 as usize].digest.0)
 }
 

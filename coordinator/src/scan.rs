@@ -11,6 +11,7 @@ mod estimate;
 mod folders;
 mod freeze;
 mod refine;
+mod set_aside;
 mod spec;
 mod state;
 mod sync;
@@ -21,14 +22,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::{Key, MethodId};
+use cognate_fingerprint::{Key, MethodId, Tag};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{ResultNotice, SyncSummary};
 use tokio::sync::{Semaphore, mpsc};
 
-pub(crate) use self::analyse::{Findings, Status};
+pub(crate) use self::analyse::{Findings, Prepared, Status};
+pub(crate) use self::copies::Copies;
 pub(crate) use self::folders::FolderRelation;
 pub(crate) use self::freeze::Frozen;
 pub use self::refine::Refine;
@@ -45,6 +47,7 @@ use crate::report::Report;
 use crate::result;
 use crate::session::Sessions;
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
+use crate::template;
 
 /// How many analyses are carried out at once, each with its own working memory; others wait.
 pub(crate) const ANALYSES_AT_ONCE: usize = 2;
@@ -105,6 +108,7 @@ impl Scans {
                     false => self.take_last(scan, &choices, row)?,
                 };
                 self.check_canaries(&frozen)?;
+                let frozen = self.freeze_templates(frozen)?;
                 self.record(scan.id, &frozen)?;
                 crate::failpoint!("scan.after_frozen");
                 frozen
@@ -161,7 +165,7 @@ impl Scans {
     }
 
     /// The first step without syncing: what the last syncs left is what will be analysed.
-    fn take_last(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
+    pub(crate) fn take_last(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
         let spec = &scan.spec;
         let method_id = match spec.method_id {
             Some(method_id) => method_id,
@@ -251,6 +255,26 @@ impl Scans {
         })
     }
 
+    /// Fixes which templates are set aside: marks that come later are for later scans.
+    pub(crate) fn freeze_templates(&self, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let Some(method_id) = row.method_id() else { return Ok(row) };
+        let (ids, tags) = template::in_force(&self.store, method_id)?;
+        row.templates_digest = if ids.is_empty() { String::new() } else { template::digest(method_id, &tags) };
+        row.templates = ids;
+        Ok(row)
+    }
+
+    /// The tags that were fixed for a scan.
+    pub(crate) fn frozen_templates(&self, row: &ScanRow) -> Result<Vec<Tag>, Error> {
+        let tags = template::tags_of(&self.store, &row.templates)?;
+        match row.method_id() {
+            Some(method_id) if !tags.is_empty() && template::digest(method_id, &tags) != row.templates_digest => Err(
+                Error::Refused("the templates that it was frozen with are not what they were: launch it again".into()),
+            ),
+            _ => Ok(tags),
+        }
+    }
+
     /// Whether a known text became the same at all sites: the last guard against comparing what cannot be compared.
     fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
         let mut first: Option<(String, Vec<u8>)> = None;
@@ -288,7 +312,8 @@ impl Scans {
         std::fs::create_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
         let compare = || {
             at(AnalysisPhase::Freezing, 0, 0);
-            let frozen = Frozen::build(&self.indexes, &row, &selection)?;
+            let mut frozen = Frozen::build(&self.indexes, &row, &selection)?;
+            frozen.set_aside(self.frozen_templates(&row)?)?;
             let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
             tracing::info!(scan = %scan.id, documents, contents, "frozen");
             let told = |done, total| {

@@ -14,8 +14,9 @@
 //! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
 //! | `profile`, `schedule` | name | as on the wire | until it is removed |
+//! | `template` | template id, big-endian | as on the wire | as long as the state: scans refer to those that were taken back |
 //!
-//! Members, scans, profiles and schedules change only through [`Store::record`], which writes the journal first. What a
+//! Members, scans, profiles, schedules and templates change only through [`Store::record`], which writes the journal first. What a
 //! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
 
 mod rows;
@@ -60,6 +61,7 @@ pub(crate) struct Store {
     used: sled::Tree,
     profiles: sled::Tree,
     schedules: sled::Tree,
+    templates: sled::Tree,
     slots: sled::Tree,
     indexes: sled::Tree,
     scans: sled::Tree,
@@ -132,6 +134,7 @@ impl Store {
                 used: db.open_tree("used")?,
                 profiles: db.open_tree("profile")?,
                 schedules: db.open_tree("schedule")?,
+                templates: db.open_tree("template")?,
                 slots: db.open_tree("slot")?,
                 indexes: db.open_tree("index")?,
                 scans: db.open_tree("scan")?,
@@ -185,6 +188,7 @@ impl Store {
         self.all::<SeenRow>(&self.seen)?;
         self.all::<v1::Profile>(&self.profiles)?;
         self.all::<v1::Schedule>(&self.schedules)?;
+        self.templates()?;
         self.slots()?;
         self.indexes()?;
         self.scans()?;
@@ -358,6 +362,12 @@ impl Store {
                 self.schedules.remove(name.as_bytes())?;
                 Ok(())
             }
+            What::Template(template) => put(&self.templates, &template.id.to_be_bytes(), template),
+            What::TemplateUnmarked(id) => {
+                let Some(template) = self.template(*id)? else { return Ok(()) };
+                let (unmarked_by, unmarked) = (event.by.clone(), event.time);
+                put(&self.templates, &id.to_be_bytes(), &v1::Template { unmarked_by, unmarked, ..template })
+            }
         }
     }
 
@@ -423,6 +433,16 @@ impl Store {
 
     pub(crate) fn schedules(&self) -> Result<Vec<v1::Schedule>, Error> {
         self.schedules.iter().map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    /// A template, in force or taken back.
+    pub(crate) fn template(&self, id: u64) -> Result<Option<v1::Template>, Error> {
+        self.get(&self.templates, &id.to_be_bytes())
+    }
+
+    /// All templates, those too that were taken back, in the order of their ids.
+    pub(crate) fn templates(&self) -> Result<Vec<v1::Template>, Error> {
+        self.all(&self.templates)
     }
 
     /// Which repositories have indexes, under which methods.

@@ -142,6 +142,46 @@ impl Corpus {
         Corpus { repositories, documents, contents, shared }
     }
 
+    /// Sets tags aside: they count as templates from now on. Answers what a report must list.
+    pub fn set_aside(&mut self, tags: &[String]) -> Value {
+        for content in &mut self.contents {
+            for tag in tags {
+                if let Some((count, length_bytes)) = content.tags.remove(tag) {
+                    content.payload_bytes -= count * length_bytes;
+                    content.templates.insert(tag.clone(), (count, length_bytes));
+                }
+            }
+        }
+        self.shared = shared_by_all(&self.contents);
+        let mut rows = BTreeMap::new();
+        for document in &self.documents {
+            for (tag, (_, length_bytes)) in &self.contents[document.content].templates {
+                if tags.contains(tag) {
+                    rows.entry(tag).or_insert((0, length_bytes)).0 += 1;
+                }
+            }
+        }
+        let rows = rows.into_iter();
+        rows.map(|(tag, (documents, length))| json!({"tag": tag, "documents": documents, "length_bytes": length}))
+            .collect()
+    }
+
+    /// The tags that at least so many of the contents at these places have.
+    pub fn common_tags(&self, documents: &[(String, String)], least: usize) -> Vec<String> {
+        let is_named = |content: &Content| {
+            content.documents.iter().any(|document| {
+                let document = &self.documents[*document];
+                let site = &self.repositories[document.repository].site;
+                documents.iter().any(|(named, path)| named == site && *path == document.path)
+            })
+        };
+        let mut counts = BTreeMap::<&String, usize>::new();
+        for content in self.contents.iter().filter(|content| is_named(content)) {
+            content.tags.keys().for_each(|tag| *counts.entry(tag).or_default() += 1);
+        }
+        counts.into_iter().filter(|(_, count)| *count >= least).map(|(tag, _)| tag.clone()).collect()
+    }
+
     /// The identical sets of a report, those whose copies waste most bytes first.
     pub fn identical(&self, rules: Rules) -> Value {
         let mut sets: Vec<usize> =

@@ -24,7 +24,9 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()>
     list.close()?;
     write!(out, ",\n\"overlap\":")?;
     serde_json::to_writer(&mut *out, &report.overlap()?)?;
-    write!(out, ",\n\"set_aside\":[]")?;
+    let mut list = List::open(out, "set_aside")?;
+    report.set_aside(|row| list.push(&row))?;
+    list.close()?;
     let mut list = List::open(out, "unread")?;
     report.unread(|row| list.push(&row))?;
     list.close()?;
@@ -39,6 +41,7 @@ pub(super) fn write_lines(report: &Report, out: &mut impl Write) -> anyhow::Resu
     line(out, "scan", &scan)?;
     report.sites()?.iter().try_for_each(|site| line(out, "site", site))?;
     report.overlap()?.iter().try_for_each(|row| line(out, "overlap", row))?;
+    report.set_aside(|row| line(out, "set_aside", &row))?;
     report.identical(|set| line(out, "identical", &set))?;
     report.clusters(|cluster| line(out, "cluster", &cluster))?;
     report.folders(|pair| line(out, "folder", &pair))?;

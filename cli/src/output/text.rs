@@ -87,6 +87,7 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
             )?;
         }
     }
+    write_templates(report, out)?;
     let unreadable: u64 = sites.iter().map(|site| site.unreadable).sum();
     let changed: u64 = sites.iter().map(|site| site.changed).sum();
     let skipped: u64 = sites.iter().map(|site| site.skipped).sum();
@@ -134,6 +135,25 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> anyhow::Result<()>
         writeln!(out, "  {} of them are gone or not what they were, and left out", count(refined.changed))?;
     }
     writeln!(out)?;
+    Ok(())
+}
+
+/// What was set aside, where something was.
+fn write_templates(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
+    let (mut tags, mut occurrences) = (0, 0);
+    report.set_aside::<Error>(|row| {
+        tags += 1;
+        occurrences += row.documents * row.length_bytes;
+        Ok(())
+    })?;
+    if tags > 0 {
+        writeln!(
+            out,
+            "Templates     {} tags are set aside, at least {} of all documents",
+            count(tags),
+            bytes(occurrences)
+        )?;
+    }
     Ok(())
 }
 
@@ -319,8 +339,9 @@ fn write_cluster(cluster: &ClusterSection, out: &mut impl Write) -> anyhow::Resu
     };
     writeln!(
         out,
-        "  {} · {} documents, {} · {links}, {:.0} % alike on average, {:.0} % at least",
+        "  {} {} · {} documents, {} · {links}, {:.0} % alike on average, {:.0} % at least",
         cluster.relation,
+        cluster.id.get(..8).unwrap_or(&cluster.id),
         count(cluster.documents.len() as u64),
         bytes(cluster.total_bytes),
         cluster.mean_resemblance.to_f64() * 100.0,

@@ -78,6 +78,13 @@ impl Indexes {
                 scanned.extend(scan.frozen.into_iter().map(|frozen| (frozen.site, frozen.repository)));
             }
         }
+        lock(&self.holds).retain(|hold| match hold.upgrade() {
+            Some(hold) => {
+                scanned.extend(hold.repositories.iter().cloned());
+                true
+            }
+            None => false,
+        });
         Ok(InUse { scanned, busy: lock(&self.busy).keys().cloned().collect() })
     }
 
@@ -98,7 +105,7 @@ impl Indexes {
 
 /// What must stay for now.
 struct InUse {
-    /// Sites and repositories that a scan is about which has not ended.
+    /// Sites and repositories that a scan is about which has not ended, or that somebody holds on to.
     scanned: HashSet<(String, String)>,
     /// What is being written.
     busy: HashSet<SlotKey>,

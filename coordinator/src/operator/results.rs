@@ -72,7 +72,12 @@ impl OperatorService {
 
     /// A whole result names documents of all its sites: somebody who is bound to a site or party gets it only where all of
     /// them are of that party, whose sites trust each other.
-    fn check_whole_result(&self, operator: &Operator, id: ScanId, state: &v1::ScanState) -> Result<(), Error> {
+    pub(super) fn check_whole_result(
+        &self,
+        operator: &Operator,
+        id: ScanId,
+        state: &v1::ScanState,
+    ) -> Result<(), Error> {
         let bound = match (&operator.party, &operator.site) {
             (None, None) => return Ok(()),
             (Some(party), _) => Some(party.clone()),

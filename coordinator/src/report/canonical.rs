@@ -36,7 +36,10 @@ impl Report {
         out.value(&ScanSection { id: None, run: None, digest: None, ..self.scan()? })?;
         out.text(",\"schema\":");
         out.value(&SCHEMA)?;
-        out.text(",\"set_aside\":[],\"sites\":");
+        out.text(",\"set_aside\":[");
+        list = List::default();
+        self.set_aside(|row| out.row(&mut list, &row))?;
+        out.text("],\"sites\":");
         out.value(&self.sites()?)?;
         out.text(",\"unread\":[");
         list = List::default();

@@ -82,8 +82,22 @@ pub struct ScanSection {
     pub run: Option<RunSection>,
     /// `complete` or `partial`.
     pub status: String,
+    /// The digest of the templates that were set aside, where any were marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub templates_digest: Option<String>,
     /// The view's name.
     pub view: String,
+}
+
+/// A tag that was left out of the comparison.
+#[derive(Clone, Serialize, Debug)]
+pub struct SetAsideRow {
+    /// Documents that have it, every copy counted.
+    pub documents: u64,
+    /// The length of its chunk.
+    pub length_bytes: u64,
+    /// The tag, in hexadecimal digits.
+    pub tag: String,
 }
 
 /// A repository that could not take part.

@@ -29,6 +29,18 @@ CREATE TABLE refined (
   changed INTEGER NOT NULL            -- of them, gone or not what they were: left out
 );
 
+-- The templates that were set aside: one row, or none where none were marked.
+CREATE TABLE templates (
+  digest TEXT NOT NULL                -- of the method and the tags
+);
+
+-- Their tags that occur here, ascending.
+CREATE TABLE set_aside (
+  tag BLOB NOT NULL,
+  documents INTEGER NOT NULL,         -- that have it, every copy counted
+  length_bytes INTEGER NOT NULL
+);
+
 -- The repositories that took part.
 CREATE TABLE root (
   id INTEGER PRIMARY KEY,

@@ -59,6 +59,46 @@ pub(crate) struct Findings {
     pub(crate) folders: Vec<FolderPair>,
 }
 
+/// What the engine is told of a frozen set.
+pub(crate) struct Prepared<'a> {
+    scan: &'a Scan,
+    spill_dir: &'a Path,
+    holders: Holders,
+    levels: [Level; 2],
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn of(frozen: &Frozen, copies: &Copies, scan: &'a Scan, spill_dir: &'a Path) -> Prepared<'a> {
+        let (sites, parties) = labels(frozen);
+        Prepared { scan, spill_dir, holders: holders(frozen, copies), levels: [sites, parties] }
+    }
+
+    /// The labels across which links count, if they count so: parties where there are two or more, else sites.
+    fn across(&self) -> &[u16] {
+        let [sites, parties] = &self.levels;
+        if parties.label_count > 1 { &parties.labels } else { &sites.labels }
+    }
+
+    /// Contents with these payloads.
+    pub(crate) fn input<'b>(&'b self, payload_bytes: &'b [u64]) -> Input<'b> {
+        Input {
+            payload_bytes,
+            holders: &self.holders,
+            levels: &self.levels,
+            across: self.scan.spec.across_only.then_some(self.across()),
+        }
+    }
+
+    pub(crate) fn options(&self) -> Options<'_> {
+        Options {
+            thresholds: self.scan.spec.thresholds,
+            memory_budget_bytes: self.scan.spec.memory_budget_bytes,
+            threads: self.scan.spec.threads,
+            spill_dir: self.spill_dir,
+        }
+    }
+}
+
 impl Findings {
     /// Analyses a frozen set.
     pub(crate) fn of(
@@ -68,23 +108,11 @@ impl Findings {
         progress: &(dyn Fn(u64, u64) + Sync),
     ) -> Result<Findings, Error> {
         let copies = Copies::of(frozen);
-        let (sites, parties) = labels(frozen);
-        // Groups are roots; across means across parties where there are two or more, else across sites.
-        let across = if parties.label_count > 1 { &parties.labels } else { &sites.labels };
-        let holders = holders(frozen, &copies);
+        let prepared = Prepared::of(frozen, &copies, scan, spill_dir);
+        // Groups are roots.
+        let across = prepared.across();
         let payload_bytes: Vec<u64> = frozen.contents.iter().map(|content| content.payload_bytes).collect();
-        let input = Input {
-            payload_bytes: &payload_bytes,
-            holders: &holders,
-            levels: &[sites.clone(), parties.clone()],
-            across: scan.spec.across_only.then_some(across.as_slice()),
-        };
-        let options = Options {
-            thresholds: scan.spec.thresholds,
-            memory_budget_bytes: scan.spec.memory_budget_bytes,
-            threads: scan.spec.threads,
-            spill_dir,
-        };
+        let (input, options) = (prepared.input(&payload_bytes), prepared.options());
         let phases = 5;
         let told = |now: Progress| {
             let share = (1000 * now.done).checked_div(now.total).unwrap_or(1000);
@@ -120,7 +148,7 @@ impl Findings {
         let status = statuses(frozen, &links, &identical);
         let partners = Partners::of(frozen, &copies, &links, input.across);
         Ok(Findings {
-            overlap: overlap(frozen, &copies, &analysis, &links, [&sites, &parties]),
+            overlap: overlap(frozen, &copies, &analysis, &links, &prepared.levels),
             folders: super::folders::pairs(frozen, &partners),
             partners,
             identical,
@@ -197,7 +225,7 @@ fn overlap(
     copies: &Copies,
     analysis: &Analysis,
     links: &[Link],
-    levels: [&Level; 2],
+    levels: &[Level; 2],
 ) -> Vec<OverlapRow> {
     let mut rows = Vec::new();
     for (place, (name, level)) in ["site", "party"].into_iter().zip(levels).enumerate() {

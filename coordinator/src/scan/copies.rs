@@ -11,7 +11,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn of(frozen: &Frozen) -> Copies {
+    pub(crate) fn of(frozen: &Frozen) -> Copies {
         let mut starts = vec![0_u32; frozen.contents.len() + 1];
         for document in &frozen.documents {
             starts[document.content.0 as usize + 1] += 1;

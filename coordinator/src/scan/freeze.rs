@@ -12,6 +12,7 @@ use cognate_proto::selection::Selection;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, ContentMap, Link, Relation, RunInput, RunShards};
 
+use super::set_aside::SetAside;
 use crate::error::Error;
 use crate::index::Index;
 use crate::indexes::Indexes;
@@ -24,6 +25,8 @@ pub(crate) struct Frozen {
     pub(crate) contents: Vec<FrozenContent>,
     pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
     pub(crate) shards: RunShards,
+    /// The tags of templates that occur, ascending.
+    pub(crate) set_aside: Vec<SetAside>,
 }
 
 /// One repository of one site.
@@ -76,7 +79,8 @@ impl Frozen {
             documents: Vec::new(),
             contents: Vec::new(),
             unread: Vec::new(),
-            shards: RunShards { runs: Vec::new() },
+            shards: RunShards::new(Vec::new()),
+            set_aside: Vec::new(),
         };
         let numbers = frozen.number_contents(&loaded, selection);
         for (root, index) in loaded.iter().enumerate() {

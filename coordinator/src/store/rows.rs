@@ -160,6 +160,11 @@ pub(crate) struct ScanRow {
     /// Grows with every scan: which of two that began in the same second was later.
     #[prost(uint64, tag = "11")]
     pub(crate) number: u64,
+    /// The templates that were in force when it was frozen, ascending, and the digest of their tags; nothing: none were.
+    #[prost(fixed64, repeated, tag = "12")]
+    pub(crate) templates: Vec<u64>,
+    #[prost(string, tag = "13")]
+    pub(crate) templates_digest: String,
 }
 
 /// The steps of a scan, each begun only when the one before it is durable.

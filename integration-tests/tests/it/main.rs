@@ -15,5 +15,6 @@ mod lifecycle;
 mod proxy;
 mod refine;
 mod state;
+mod templates;
 mod tidy;
 mod usage;

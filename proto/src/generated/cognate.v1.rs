@@ -2164,6 +2164,122 @@ pub struct RemoveScheduleRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveScheduleResponse {}
+/// Tags that are set aside, under one method.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Template {
+    /// Made from the method and the tags: the same tags have the same id.
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+    /// The method, with its id.
+    #[prost(message, optional, tag = "2")]
+    pub method: ::core::option::Option<MethodSpec>,
+    /// 16 bytes each, ascending, and the length of each chunk.
+    #[prost(bytes = "vec", tag = "3")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, repeated, tag = "4")]
+    pub lengths: ::prost::alloc::vec::Vec<u32>,
+    /// What people are to know of it.
+    #[prost(string, tag = "5")]
+    pub note: ::prost::alloc::string::String,
+    /// The scan and the cluster that it comes from; 0 and nothing: none.
+    #[prost(fixed64, tag = "6")]
+    pub scan: u64,
+    #[prost(string, tag = "7")]
+    pub cluster: ::prost::alloc::string::String,
+    /// Who marked it, and when; seconds since 1970.
+    #[prost(string, tag = "8")]
+    pub marked_by: ::prost::alloc::string::String,
+    #[prost(sint64, tag = "9")]
+    pub marked: i64,
+    /// Who took it back, and when; 0: it is in force.
+    #[prost(string, tag = "10")]
+    pub unmarked_by: ::prost::alloc::string::String,
+    #[prost(sint64, tag = "11")]
+    pub unmarked: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MarkTemplateRequest {
+    /// 0: the latest scan that has the cluster.
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    /// The id of a cluster, or the beginning of it.
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    /// The tags that at least this share of the cluster's contents have are marked: a decimal number above 0, at most 1;
+    /// nothing: all.
+    #[prost(string, tag = "3")]
+    pub share: ::prost::alloc::string::String,
+    /// These tags are marked instead: 16 bytes each.
+    #[prost(bytes = "vec", tag = "4")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
+    #[prost(string, tag = "5")]
+    pub note: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnmarkTemplateRequest {
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnmarkTemplateResponse {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListTemplatesRequest {
+    /// Those too that were taken back.
+    #[prost(bool, tag = "1")]
+    pub all: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SuggestTemplatesRequest {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    /// Goes on as if what is suggested were marked, until there is nothing more to suggest.
+    #[prost(bool, tag = "2")]
+    pub until_quiet: bool,
+    /// From how many documents on, unlike each other otherwise, something is suggested; 0: 5.
+    #[prost(uint32, tag = "3")]
+    pub min_documents: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SuggestTemplatesResponse {
+    /// How far the work is, from time to time.
+    #[prost(message, optional, tag = "1")]
+    pub progress: ::core::option::Option<AnalysisState>,
+    #[prost(message, optional, tag = "2")]
+    pub suggestion: ::core::option::Option<TemplateSuggestion>,
+}
+/// Tags that many contents of a cluster share which have nothing else in common.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TemplateSuggestion {
+    /// How often had been analysed when it was found.
+    #[prost(uint32, tag = "1")]
+    pub round: u32,
+    /// The cluster in which most of its documents are.
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "3")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, repeated, tag = "4")]
+    pub lengths: ::prost::alloc::vec::Vec<u32>,
+    /// How many documents have any of the tags, and how many bytes of theirs that is.
+    #[prost(uint64, tag = "5")]
+    pub documents: u64,
+    #[prost(uint64, tag = "6")]
+    pub document_bytes: u64,
+    /// How many of them consist of nothing else.
+    #[prost(uint64, tag = "7")]
+    pub emptied: u64,
+    /// How many clusters rest on the tags alone, and how many others lose links.
+    #[prost(uint64, tag = "8")]
+    pub clusters_gone: u64,
+    #[prost(uint64, tag = "9")]
+    pub clusters_changed: u64,
+    /// Links that rest on them.
+    #[prost(uint64, tag = "10")]
+    pub links_gone: u64,
+    /// A few of the documents, as site/repository/path.
+    #[prost(string, repeated, tag = "11")]
+    pub examples: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ShowCoordinatorRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2871,6 +2987,102 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "RemoveSchedule"));
             self.inner.unary(req, path, codec).await
         }
+        /// --- Templates: tags that later analyses set aside
+        /// Marks tags, or those that the members of a cluster have in common. Asked again, it answers the same.
+        pub async fn mark_template(
+            &mut self,
+            request: impl tonic::IntoRequest<super::MarkTemplateRequest>,
+        ) -> std::result::Result<tonic::Response<super::Template>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/MarkTemplate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "MarkTemplate"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn unmark_template(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UnmarkTemplateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnmarkTemplateResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/UnmarkTemplate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "UnmarkTemplate"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_templates(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListTemplatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Template>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListTemplates",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListTemplates"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// What clusters rest on that is worth marking: analyses what there is, and marks nothing.
+        pub async fn suggest_templates(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SuggestTemplatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::SuggestTemplatesResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/SuggestTemplates",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "SuggestTemplates"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// --- The coordinator itself
         pub async fn show_coordinator(
             &mut self,
@@ -3050,6 +3262,49 @@ pub mod operator_server {
             request: tonic::Request<super::RemoveScheduleRequest>,
         ) -> std::result::Result<
             tonic::Response<super::RemoveScheduleResponse>,
+            tonic::Status,
+        >;
+        /// --- Templates: tags that later analyses set aside
+        /// Marks tags, or those that the members of a cluster have in common. Asked again, it answers the same.
+        async fn mark_template(
+            &self,
+            request: tonic::Request<super::MarkTemplateRequest>,
+        ) -> std::result::Result<tonic::Response<super::Template>, tonic::Status>;
+        async fn unmark_template(
+            &self,
+            request: tonic::Request<super::UnmarkTemplateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnmarkTemplateResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ListTemplates method.
+        type ListTemplatesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::Template, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        async fn list_templates(
+            &self,
+            request: tonic::Request<super::ListTemplatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ListTemplatesStream>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the SuggestTemplates method.
+        type SuggestTemplatesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<
+                    super::SuggestTemplatesResponse,
+                    tonic::Status,
+                >,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What clusters rest on that is worth marking: analyses what there is, and marks nothing.
+        async fn suggest_templates(
+            &self,
+            request: tonic::Request<super::SuggestTemplatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::SuggestTemplatesStream>,
             tonic::Status,
         >;
         /// --- The coordinator itself
@@ -3984,6 +4239,189 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/MarkTemplate" => {
+                    #[allow(non_camel_case_types)]
+                    struct MarkTemplateSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::MarkTemplateRequest>
+                    for MarkTemplateSvc<T> {
+                        type Response = super::Template;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::MarkTemplateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::mark_template(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = MarkTemplateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/UnmarkTemplate" => {
+                    #[allow(non_camel_case_types)]
+                    struct UnmarkTemplateSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::UnmarkTemplateRequest>
+                    for UnmarkTemplateSvc<T> {
+                        type Response = super::UnmarkTemplateResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UnmarkTemplateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::unmark_template(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UnmarkTemplateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListTemplates" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListTemplatesSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::ListTemplatesRequest>
+                    for ListTemplatesSvc<T> {
+                        type Response = super::Template;
+                        type ResponseStream = T::ListTemplatesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListTemplatesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_templates(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListTemplatesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/SuggestTemplates" => {
+                    #[allow(non_camel_case_types)]
+                    struct SuggestTemplatesSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<
+                        super::SuggestTemplatesRequest,
+                    > for SuggestTemplatesSvc<T> {
+                        type Response = super::SuggestTemplatesResponse;
+                        type ResponseStream = T::SuggestTemplatesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SuggestTemplatesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::suggest_templates(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SuggestTemplatesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

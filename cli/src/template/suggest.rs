@@ -1,0 +1,143 @@
+//! `cognate template suggest`: what is worth marking, and the question whether to.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::Args;
+use cognate_proto::name::one_line;
+use cognate_proto::v1::{self, TemplateSuggestion};
+use serde_json::{Value, json};
+
+use super::mark::{mark, shown};
+use super::tags;
+use crate::exit::{Exit, usage};
+use crate::operator::client::{Operator, OperatorArg, refusal};
+use crate::operator::members::{TableFormat, print};
+use crate::output::table::{bytes, count, table};
+use crate::scan::find;
+
+/// Finds what clusters rest on that is worth marking.
+///
+/// The coordinator analyses what the scan was about as it stands now, with what is marked already, once as it is and once
+/// without the tags that many documents carry which are otherwise unlike each other. What is suggested is what links
+/// rested on that are gone then. Nothing is marked unless --accept says so.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate template suggest latest
+  cognate template suggest latest --until-quiet --accept
+  cognate template suggest 3f2a --format json")]
+pub(super) struct SuggestArgs {
+    /// A scan: its id, the beginning of it, or `latest`
+    scan: String,
+    /// Go on as if what is suggested were marked, until there is nothing more to suggest
+    #[arg(long)]
+    until_quiet: bool,
+    /// Suggest what this many documents carry that are otherwise unlike each other
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..))]
+    min_documents: u32,
+    /// Mark all of it, after asking
+    #[arg(long)]
+    accept: bool,
+    /// Mark without asking
+    #[arg(long, short, requires = "accept")]
+    yes: bool,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+}
+
+/// Runs the command.
+pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result<Exit> {
+    let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if args.accept && !args.yes && !on_terminal {
+        return Err(usage("nobody is here to be asked whether to mark them, so say --yes"));
+    }
+    let operator = Operator::open(arg).await?;
+    let scan = find(&operator, &args.scan).await?;
+    let request =
+        v1::SuggestTemplatesRequest { scan: scan.0, until_quiet: args.until_quiet, min_documents: args.min_documents };
+    let suggestions = suggestions(&operator, request).await?;
+    match args.format {
+        TableFormat::Json => print(&format!("{:#}", suggestions.iter().map(object).collect::<Value>()))?,
+        TableFormat::Text if suggestions.is_empty() => eprintln!("nothing is worth marking"),
+        TableFormat::Text => print(&text(&suggestions))?,
+    }
+    if !args.accept || suggestions.is_empty() || !(args.yes || confirmed(suggestions.len())?) {
+        return Ok(Exit::Complete);
+    }
+    for TemplateSuggestion { cluster, tags, examples, .. } in suggestions {
+        let first = examples.first().map(|example| one_line(example)).unwrap_or_default();
+        let note = format!("suggested: cluster {cluster}, {first}").chars().take(200).collect();
+        // The cluster may be one of an analysis that left no result.
+        let request = v1::MarkTemplateRequest { scan: scan.0, tags, note, ..v1::MarkTemplateRequest::default() };
+        let template = mark(&operator, &request).await?;
+        eprintln!("cognate: marked {}", shown(&template));
+    }
+    Ok(Exit::Complete)
+}
+
+/// Waits for all of them.
+async fn suggestions(
+    operator: &Operator,
+    request: v1::SuggestTemplatesRequest,
+) -> anyhow::Result<Vec<TemplateSuggestion>> {
+    let mut told = operator.call(|mut client| async move { client.suggest_templates(request).await }).await?;
+    let mut suggestions = Vec::new();
+    while let Some(answer) = told.message().await.map_err(|status| refusal(&status))? {
+        suggestions.extend(answer.suggestion);
+    }
+    Ok(suggestions)
+}
+
+fn confirmed(suggestions: usize) -> anyhow::Result<bool> {
+    eprint!("Mark {suggestions}? [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn text(suggestions: &[TemplateSuggestion]) -> String {
+    let headings = [
+        "CLUSTER",
+        " TAGS",
+        " BYTES",
+        " DOCUMENTS",
+        " THEIR BYTES",
+        " NOTHING ELSE",
+        " LINKS",
+        " CLUSTERS GONE",
+        " CHANGED",
+        "FOR EXAMPLE",
+    ];
+    let row = |one: &TemplateSuggestion| {
+        vec![
+            one_line(&one.cluster).chars().take(8).collect(),
+            count(one.lengths.len() as u64),
+            bytes(one.lengths.iter().copied().map(u64::from).sum()),
+            count(one.documents),
+            bytes(one.document_bytes),
+            count(one.emptied),
+            count(one.links_gone),
+            count(one.clusters_gone),
+            count(one.clusters_changed),
+            one.examples.iter().map(|example| one_line(example)).collect::<Vec<_>>().join("\n"),
+        ]
+    };
+    let note = "  (nothing else: documents that are all template · links, clusters gone: what rests on the tags alone)";
+    format!("{}\n{note}", table(&headings, suggestions.iter().map(row)))
+}
+
+fn object(suggestion: &TemplateSuggestion) -> Value {
+    json!({
+        "round": suggestion.round,
+        "cluster": suggestion.cluster,
+        "documents": suggestion.documents,
+        "document_bytes": suggestion.document_bytes,
+        "documents_emptied": suggestion.emptied,
+        "links_gone": suggestion.links_gone,
+        "clusters_gone": suggestion.clusters_gone,
+        "clusters_changed": suggestion.clusters_changed,
+        "examples": suggestion.examples,
+        "tags": tags(&suggestion.tags, &suggestion.lengths),
+    })
+}

@@ -1,0 +1,206 @@
+//! Marking what is set aside from then on, and taking it back.
+
+use std::collections::HashMap;
+
+use cognate_fingerprint::{ContentDigest, MethodId, Tag};
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::scope::ScopeId;
+use cognate_proto::v1;
+use cognate_similarity::Containment;
+
+use super::postings::Postings;
+use super::{Chunk, TAGS_MAX, id_of, joined, split};
+use crate::coordinator::Coordinator;
+use crate::error::Error;
+use crate::indexes::Sealed;
+use crate::journal::What;
+use crate::report::Report;
+use crate::scan::seconds;
+use crate::store::{ScanRow, ScanStep, SlotKey};
+
+/// The longest decimal number from 0 to 1 that is taken.
+const SHARE_BYTES_MAX: usize = 32;
+
+/// What is to be marked.
+pub(crate) struct Mark {
+    pub(crate) which: Which,
+    /// The cluster that it comes from, by the beginning of its id; nothing: none.
+    pub(crate) cluster: String,
+    pub(crate) note: String,
+}
+
+/// Which tags.
+pub(crate) enum Which {
+    /// Those that at least this share of the cluster's contents have.
+    Common(Containment),
+    /// These.
+    Tags(Vec<Tag>),
+}
+
+impl Mark {
+    /// Checks what somebody asks for.
+    pub(crate) fn from_wire(request: &v1::MarkTemplateRequest) -> Result<Mark, Error> {
+        let refused = |field: &str, why: &dyn std::fmt::Display| Error::Invalid(format!("`{field}`: {why}"));
+        let v1::MarkTemplateRequest { cluster, share, tags, note, .. } = request;
+        if note.len() > TEXT_BYTES_MAX {
+            return Err(refused("note", &"it is too long"));
+        }
+        let digits = cluster.bytes().all(|byte| byte.is_ascii_hexdigit()) && cluster.len() <= 32;
+        if !digits || (cluster.is_empty() && tags.is_empty()) {
+            return Err(refused("cluster", &"an id is up to 32 hexadecimal digits: `cognate report` shows them"));
+        }
+        if !tags.len().is_multiple_of(16) || tags.len() / 16 > TAGS_MAX {
+            return Err(refused("tags", &format!("they are at most {TAGS_MAX} of 16 bytes each")));
+        }
+        let which = if tags.is_empty() {
+            let share = if share.is_empty() { "1" } else { share };
+            let parsed = if share.len() > SHARE_BYTES_MAX { None } else { share.parse::<Containment>().ok() };
+            let above_nothing = parsed.filter(|share| share.share_of_bytes(u64::MAX) > 0);
+            Which::Common(above_nothing.ok_or_else(|| refused("share", &"a decimal number above 0, at most 1"))?)
+        } else {
+            Which::Tags(split(tags).collect())
+        };
+        Ok(Mark { which, cluster: cluster.to_ascii_lowercase(), note: one_line(note) })
+    }
+}
+
+/// A cluster of a result and the contents in it.
+struct Members {
+    cluster: String,
+    contents: HashMap<ContentDigest, u32>,
+}
+
+impl Coordinator {
+    /// Marks a template. What the same tags were marked as before stays, note and all.
+    ///
+    /// # Errors
+    /// When the scan has no such cluster, its documents have changed since, or they have nothing in common.
+    pub(crate) fn mark_template(&self, scans: &[ScanId], mark: &Mark, by: &str) -> Result<v1::Template, Error> {
+        let (scan, row, members) = self.origin(scans, mark)?;
+        let (method_id, method) = self.method_of(scan, &row)?;
+        let indexes = &self.scans.indexes;
+        let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
+        let _hold = indexes.hold(places);
+        let sealed = self.sealed(&row, method_id)?;
+        let chunks = match (&mark.which, &members) {
+            (Which::Tags(tags), _) => {
+                let known = Postings::open(indexes, &sealed, None)?.known(tags)?;
+                if let Some(unknown) =
+                    tags.iter().find(|tag| known.binary_search_by_key(*tag, |known| known.0).is_err())
+                {
+                    return Err(Error::Invalid(format!("`tags`: no document of scan {scan} has {unknown} now")));
+                }
+                known
+            }
+            (Which::Common(share), Some(members)) => {
+                let postings = Postings::open(indexes, &sealed, Some(&members.contents))?;
+                common(&postings, members, *share)?
+            }
+            (Which::Common(_), None) => return Err(Error::Invalid("`cluster`: it is missing".to_owned())),
+        };
+        let ascending: Vec<Tag> = chunks.iter().map(|chunk| chunk.0).collect();
+        let id = id_of(method_id, &ascending);
+        if let Some(known) = self.store.template(id)?.filter(|known| known.unmarked == 0) {
+            return Ok(known);
+        }
+        let (tags, lengths) = joined(&chunks);
+        let template = v1::Template {
+            id,
+            method: Some(method),
+            tags,
+            lengths,
+            note: mark.note.clone(),
+            scan: scan.0,
+            cluster: members.map(|members| members.cluster).unwrap_or_default(),
+            marked_by: by.to_owned(),
+            marked: seconds((self.scans.clock)()),
+            unmarked_by: String::new(),
+            unmarked: 0,
+        };
+        self.record(What::Template(template.clone()), by)?;
+        tracing::info!(template = %ScanId(id), by, tags = chunks.len(), "a template is marked");
+        Ok(template)
+    }
+
+    /// Takes a template back: from now on its tags count again, unless another has them.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn unmark_template(&self, id: u64, by: &str) -> Result<(), Error> {
+        match self.store.template(id)? {
+            None => Err(Error::UnknownMember(format!("no template {}", ScanId(id)))),
+            // Asked again.
+            Some(template) if template.unmarked != 0 => Ok(()),
+            Some(_) => {
+                tracing::info!(template = %ScanId(id), by, "a template is taken back");
+                self.record(What::TemplateUnmarked(id), by)
+            }
+        }
+    }
+
+    /// The first of these scans that has a result with the cluster; where none is named, the first that has a result.
+    fn origin(&self, scans: &[ScanId], mark: &Mark) -> Result<(ScanId, ScanRow, Option<Members>), Error> {
+        for id in scans {
+            let Some(row) = self.store.scan(*id)?.filter(|row| row.step() == ScanStep::Published) else { continue };
+            if mark.cluster.is_empty() {
+                return Ok((*id, row, None));
+            }
+            let report = Report::open(&self.result_path(*id))?;
+            if let Some((cluster, digests)) = report.members_of(&mark.cluster)? {
+                let contents = digests.into_iter().zip(0..).collect();
+                return Ok((*id, row, Some(Members { cluster, contents })));
+            }
+        }
+        Err(match scans {
+            [scan] if mark.cluster.is_empty() => Error::Refused(format!("scan {scan} has no result")),
+            [scan] => Error::UnknownMember(format!("scan {scan} has no cluster `{}`", mark.cluster)),
+            _ => Error::UnknownMember(format!("no scan has a cluster `{}`", mark.cluster)),
+        })
+    }
+
+    /// The method of a scan, as its indexes have it.
+    fn method_of(&self, scan: ScanId, row: &ScanRow) -> Result<(MethodId, v1::MethodSpec), Error> {
+        let method = row.spec.as_ref().and_then(|spec| spec.method.clone());
+        match (row.method_id(), method) {
+            (Some(id), Some(method)) => Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method })),
+            _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
+        }
+    }
+
+    /// The indexes that stand now of what a scan was about.
+    fn sealed(&self, row: &ScanRow, method_id: MethodId) -> Result<Vec<Sealed>, Error> {
+        let mut sealed = Vec::new();
+        for frozen in &row.frozen {
+            let (Ok(site), Ok(repository)) = (frozen.site.parse(), frozen.repository.parse()) else { continue };
+            let scope = ScopeId::from_field(&frozen.scope).unwrap_or_default();
+            sealed.extend(self.scans.indexes.sealed(&SlotKey { site, repository, method_id, scope })?);
+        }
+        Ok(sealed)
+    }
+}
+
+/// What this share of a cluster's contents has in common.
+fn common(postings: &Postings, members: &Members, share: Containment) -> Result<Vec<Chunk>, Error> {
+    let Members { cluster, contents } = members;
+    if postings.found < contents.len() {
+        let gone = contents.len() - postings.found;
+        let all = contents.len();
+        return Err(Error::Refused(format!(
+            "{gone} of the {all} contents of cluster {cluster} have changed or are gone since: scan again, and mark a cluster of that"
+        )));
+    }
+    let least = usize::try_from(share.share_of_bytes(contents.len() as u64)).unwrap_or(usize::MAX);
+    let common = postings.common(least.max(1))?;
+    match common.len() {
+        0 => Err(Error::Refused(format!(
+            "no chunk is common to so many of the {} contents of cluster {cluster}: ask for a smaller --share",
+            contents.len()
+        ))),
+        count if count > TAGS_MAX => Err(Error::Refused(format!(
+            "the contents of cluster {cluster} have {count} chunks in common, more than the {TAGS_MAX} of a template: these \
+             are copies rather than templates"
+        ))),
+        _ => Ok(common),
+    }
+}
