@@ -16,6 +16,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::error::Error;
 
 const CHECKSUM_BYTES: usize = 16;
+/// Rows that a writer holds back per bucket, at most: so few that those of hundreds of buckets stay in a nearer cache.
+const HELD_ROWS_MAX: usize = 64;
 /// A block is read into memory whole; rows beyond this go into a block of their own.
 const BLOCK_BYTES_MAX: usize = 1 << 18;
 /// Names of spill folders within one process differ by this number.
@@ -123,8 +125,8 @@ pub(crate) struct Buckets<'s, T> {
     buckets: Vec<Mutex<Bucket<T>>>,
     memory_bytes: AtomicU64,
     memory_bytes_max: u64,
-    /// Rows that a writer holds back per bucket, so that locks are rare.
-    held_rows_max: usize,
+    /// Rows of a slice: memory is taken for so many at a time.
+    slice_rows_max: usize,
 }
 
 struct Bucket<T> {
@@ -137,8 +139,8 @@ struct Bucket<T> {
 
 impl<'s, T: Row> Buckets<'s, T> {
     pub(crate) fn new(spill: &'s SpillFolder, options: &BucketsOptions) -> Buckets<'s, T> {
-        let held_bytes = options.memory_bytes_max / 4 / (options.count * options.writers) as u64;
-        let held_rows = usize::try_from(held_bytes).unwrap_or(usize::MAX) / T::BYTES;
+        let slice_bytes = options.memory_bytes_max / 4 / (options.count * options.writers) as u64;
+        let slice_rows = usize::try_from(slice_bytes).unwrap_or(usize::MAX) / T::BYTES;
         let empty = || Bucket { slices: Vec::new(), memory_bytes: 0, spilled_rows: 0 };
         Buckets {
             spill,
@@ -146,7 +148,7 @@ impl<'s, T: Row> Buckets<'s, T> {
             buckets: (0..options.count).map(|_| Mutex::new(empty())).collect(),
             memory_bytes: AtomicU64::new(0),
             memory_bytes_max: options.memory_bytes_max,
-            held_rows_max: held_rows.clamp(8, 1024),
+            slice_rows_max: slice_rows.clamp(8, 1024),
         }
     }
 
@@ -156,7 +158,9 @@ impl<'s, T: Row> Buckets<'s, T> {
 
     /// A handle for one thread to write with.
     pub(crate) fn writer(&self) -> Writer<'_, 's, T> {
-        Writer { buckets: self, held: self.buckets.iter().map(|_| Vec::new()).collect() }
+        let held_rows_max = self.slice_rows_max.min(HELD_ROWS_MAX);
+        let held = self.buckets.iter().map(|_| Vec::with_capacity(held_rows_max)).collect();
+        Writer { buckets: self, held, held_rows_max }
     }
 
     /// Visits the rows of a bucket in slices, a block of the file at a time; the order of rows is not defined.
@@ -188,7 +192,7 @@ impl<'s, T: Row> Buckets<'s, T> {
     }
 
     /// Takes rows into a bucket.
-    pub(crate) fn add(&self, number: usize, rows: Vec<T>) -> Result<(), Error> {
+    fn add(&self, number: usize, rows: Vec<T>) -> Result<(), Error> {
         let bytes = (rows.capacity() * size_of::<T>()) as u64;
         let mut bucket = lock(&self.buckets[number]);
         bucket.slices.push(rows);
@@ -202,12 +206,12 @@ impl<'s, T: Row> Buckets<'s, T> {
         Ok(())
     }
 
-    /// Copies rows into a bucket, behind those that came this way before; for writers that come with many rows at once.
+    /// Copies rows into a bucket, behind those that came this way before.
     pub(crate) fn append(&self, number: usize, mut rows: &[T]) -> Result<(), Error> {
         while !rows.is_empty() {
             let mut bucket = lock(&self.buckets[number]);
             let open = bucket.slices.last_mut().filter(|slice| slice.len() < slice.capacity());
-            let room = open.as_ref().map_or(self.held_rows_max, |slice| slice.capacity() - slice.len());
+            let room = open.as_ref().map_or(self.slice_rows_max, |slice| slice.capacity() - slice.len());
             let (now, later) = rows.split_at(rows.len().min(room));
             rows = later;
             if let Some(slice) = open {
@@ -215,7 +219,7 @@ impl<'s, T: Row> Buckets<'s, T> {
                 continue;
             }
             drop(bucket);
-            let mut slice = Vec::with_capacity(self.held_rows_max);
+            let mut slice = Vec::with_capacity(self.slice_rows_max);
             slice.extend_from_slice(now);
             self.add(number, slice)?;
         }
@@ -323,31 +327,24 @@ fn scan_file<T: Row>(
 pub(crate) struct Writer<'b, 's, T> {
     buckets: &'b Buckets<'s, T>,
     held: Vec<Vec<T>>,
+    held_rows_max: usize,
 }
 
 impl<T: Row> Writer<'_, '_, T> {
     #[inline]
     pub(crate) fn push(&mut self, number: usize, row: T) -> Result<(), Error> {
         let held = &mut self.held[number];
-        if held.capacity() == 0 {
-            held.reserve_exact(self.buckets.held_rows_max);
-        }
         held.push(row);
-        if held.len() == self.buckets.held_rows_max {
-            self.buckets.add(number, std::mem::take(held))?;
+        if held.len() >= self.held_rows_max {
+            self.buckets.append(number, held)?;
+            held.clear();
         }
         Ok(())
     }
 
     /// Hands over what is still held back.
     pub(crate) fn finish(self) -> Result<(), Error> {
-        for (number, mut rows) in self.held.into_iter().enumerate() {
-            if !rows.is_empty() {
-                rows.shrink_to_fit();
-                self.buckets.add(number, rows)?;
-            }
-        }
-        Ok(())
+        self.held.iter().enumerate().try_for_each(|(number, rows)| self.buckets.append(number, rows))
     }
 }
 
