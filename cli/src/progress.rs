@@ -34,6 +34,11 @@ impl Bars {
             show_repository(name, bar, repository);
         }
         let Some((phase, done, total)) = progress.analysis else { return };
+        if let Some(waiting) = &progress.waiting {
+            self.analysis.set_style(style("{prefix}"));
+            self.analysis.set_prefix(waiting.clone());
+            return self.analysis.tick();
+        }
         let what = match phase {
             AnalysisPhase::Freezing => "putting documents together",
             AnalysisPhase::Comparing => "comparing",

@@ -124,7 +124,7 @@ impl Coordinator {
     /// When the store fails, or something cannot be removed.
     pub fn end_interrupted(&self) -> Result<(), Error> {
         for (id, mut row) in self.store.scans()? {
-            if !is_under_way(&row) {
+            if !row.step().is_under_way() {
                 continue;
             }
             tracing::info!(scan = %id, "a scan was interrupted");
@@ -144,7 +144,7 @@ impl Coordinator {
     /// When the store fails.
     pub fn carry_on(&self, limits: &AnalysisLimits) -> Result<(), Error> {
         let under_way: Vec<(ScanId, ScanRow)> =
-            self.store.scans()?.into_iter().filter(|(_, row)| is_under_way(row)).collect();
+            self.store.scans()?.into_iter().filter(|(_, row)| row.step().is_under_way()).collect();
         let mut scans = Vec::new();
         for (id, row) in under_way {
             let spec = row.spec.clone().unwrap_or_default();
@@ -161,7 +161,11 @@ impl Coordinator {
             };
             let scan = Arc::new(Scan::new(id, spec));
             // What is half written is written anew.
-            self.remove_folder(id)?;
+            if row.step() == ScanStep::Analysed {
+                self.scans.remove_unfinished(id)?;
+            } else {
+                self.remove_folder(id)?;
+            }
             tracing::info!(scan = %id, step = ?row.step(), "a scan goes on");
             scans.push((scan, row));
         }
@@ -359,10 +363,6 @@ impl Coordinator {
             _ => Ok(()),
         }
     }
-}
-
-fn is_under_way(row: &ScanRow) -> bool {
-    matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen)
 }
 
 #[cfg(test)]

@@ -247,6 +247,10 @@ impl Error {
             Error::Contradiction(_) | Error::Corrupt { .. } => ErrorKind::Corrupt,
             Error::Full(_) => ErrorKind::Exhausted,
             Error::State { source, .. } if is_full(source) => ErrorKind::Exhausted,
+            Error::Analysis(cognate_similarity::Error::Io { source, .. }) if is_full(source) => ErrorKind::Exhausted,
+            Error::Result { source, .. } if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) => {
+                ErrorKind::Exhausted
+            }
             Error::State { .. } | Error::Store(_) | Error::Sync { .. } | Error::Stopped(_) => ErrorKind::InputOutput,
             Error::Listen { .. }
             | Error::Identity(_)

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::error::Error;
 use crate::result::{FORMAT, ten_thousandths};
+use crate::scan::HISTOGRAM_BUCKETS as BUCKETS;
 
 mod canonical;
 mod documents;
@@ -384,6 +385,10 @@ impl Report {
                 site: row.get(format!("site_{side}").as_str())?,
             })
         };
+        let is_told = self.has_histogram()?;
+        let share = |row: &Row<'_>, shared: &str, all: &str| -> rusqlite::Result<Option<Ratio>> {
+            Ok(if is_told { Some(Ratio::of(row.get(shared)?, row.get(all)?)) } else { None })
+        };
         self.each_or(
             sql,
             |row| {
@@ -397,12 +402,45 @@ impl Report {
                     documents_total_a: row.get("documents_total_a")?,
                     documents_total_b: row.get("documents_total_b")?,
                     relation: row.get("relation")?,
+                    share_a: share(row, "shared_bytes_a", "bytes_a")?,
+                    share_b: share(row, "shared_bytes_b", "bytes_b")?,
                     shared_bytes_a: row.get("shared_bytes_a")?,
                     shared_bytes_b: row.get("shared_bytes_b")?,
                 }))
             },
             &mut each,
         )
+    }
+
+    /// How strong the links are, all of them; nothing where there are none, or an earlier version wrote the result.
+    pub fn histogram(&self) -> Result<Option<HistogramSection>, Error> {
+        if !self.has_histogram()? {
+            return Ok(None);
+        }
+        let buckets = |measure: &str| {
+            let sql =
+                format!("SELECT bucket, links, documents FROM histogram WHERE measure = '{measure}' ORDER BY bucket");
+            self.collect(&sql, |row| {
+                let bucket: u64 = row.get(0)?;
+                let bound = |bucket| Ratio::of(bucket, BUCKETS as u64);
+                Ok(BucketRow { documents: row.get(2)?, from: bound(bucket), links: row.get(1)?, to: bound(bucket + 1) })
+            })
+        };
+        let all = self.one("SELECT links, documents FROM histogram WHERE measure = 'all'", |row| {
+            Ok(HistogramSection {
+                containment: Vec::new(),
+                documents: row.get(1)?,
+                links: row.get(0)?,
+                resemblance: Vec::new(),
+            })
+        })?;
+        let (containment, resemblance) = (buckets("containment")?, buckets("resemblance")?);
+        Ok((all.links > 0).then_some(HistogramSection { containment, resemblance, ..all }))
+    }
+
+    /// Results of earlier versions have none, and their digests are those of reports without.
+    fn has_histogram(&self) -> Result<bool, Error> {
+        self.one("SELECT count(*) FROM sqlite_master WHERE name = 'histogram'", |row| row.get(0))
     }
 
     /// What sites, and parties, have in common.

@@ -11,7 +11,7 @@ use cognate_similarity::{Cluster, ContentIndex, Relation, Resemblance, Shape};
 use rusqlite::{Connection, Statement, params};
 
 use crate::error::Error;
-use crate::scan::{Findings, FolderRelation, Frozen, Refine, Scan, Status};
+use crate::scan::{Bucket, Findings, FolderRelation, Frozen, Histogram, Refine, Scan, Status};
 use crate::store::ScanRow;
 
 const SCHEMA: &str = include_str!("result/schema.sql");
@@ -38,9 +38,15 @@ pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Er
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&beside)(error)),
         _ => {}
     }
-    Writer::create(&beside).and_then(|mut writer| writer.write_all(publication)).map_err(failed)?;
+    let written = Writer::create(&beside).and_then(|mut writer| writer.write_all(publication)).map_err(failed);
     // The rename is what publishes: until then the file has no name that anybody reads.
-    std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside))?;
+    let synced = written
+        .and_then(|()| std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside)));
+    if let Err(error) = synced {
+        // The first error is the one worth telling; a leftover is overwritten by the next attempt.
+        let _ = std::fs::remove_file(&beside);
+        return Err(error);
+    }
     crate::failpoint!("publish.before_rename");
     std::fs::rename(&beside, path).map_err(Error::state(path))?;
     if publication.durable
@@ -82,6 +88,7 @@ impl Writer {
         self.clusters(publication, &order)?;
         self.folders(publication)?;
         self.overlap(publication)?;
+        self.histogram(&publication.findings.histogram)?;
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(INDEXES)
     }
@@ -330,6 +337,20 @@ impl Writer {
                 integer(row.template_bytes[0]),
                 integer(row.template_bytes[1]),
             ])?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn histogram(&self, histogram: &Histogram) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO histogram VALUES (?,?,?,?)")?;
+        let mut row = |measure: &str, bucket: usize, counts: &Bucket| {
+            insert.execute(params![measure, bucket, integer(counts.links), integer(counts.documents)]).map(drop)
+        };
+        row("all", 0, &histogram.all)?;
+        for (measure, buckets) in [("containment", &histogram.containment), ("resemblance", &histogram.resemblance)] {
+            buckets.iter().enumerate().try_for_each(|(bucket, counts)| row(measure, bucket, counts))?;
         }
         Ok(())
     }

@@ -1,19 +1,25 @@
 //! A scan: one analysis over a frozen set of indexes, in steps that are each done once.
 //!
-//! `Syncing` brings the indexes up to date, `Frozen` fixes which ones and at which batch, `Published` means that the result
-//! stands. The step is written to the store before the next one begins, so that a scan goes on where it was after a
+//! `Syncing` brings the indexes up to date, `Frozen` fixes which ones and at which batch, `Analysed` has all links, clusters
+//! and overlap in files, `Published` means that the result stands. The step is written to the store before the next one begins, so that a scan goes on where it was after a
 //! restart: what was synced is found to be level, what was frozen is held on to, and a result is the same however often it
 //! is begun.
 
 mod analyse;
+mod checkpoint;
 mod copies;
 mod estimate;
+mod findings;
+mod finish;
 mod folders;
 mod freeze;
+mod histogram;
 mod refine;
+mod room;
 mod set_aside;
 mod spec;
 mod state;
+mod subject;
 mod sync;
 mod wire;
 
@@ -24,27 +30,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{Key, MethodId, Tag};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
-use cognate_proto::selection::Selection;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{ResultNotice, SyncSummary};
 use tokio::sync::{Semaphore, mpsc};
 
-pub(crate) use self::analyse::{Findings, Prepared, Status};
 pub(crate) use self::copies::Copies;
+pub(crate) use self::findings::{Findings, Status};
 pub(crate) use self::folders::FolderRelation;
 pub(crate) use self::freeze::Frozen;
+pub(crate) use self::histogram::{BUCKETS as HISTOGRAM_BUCKETS, Bucket, Histogram};
 pub use self::refine::Refine;
 use self::refine::{Choice, Choices, scope_of};
 pub(crate) use self::spec::Scan;
 pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 pub(crate) use self::state::status;
+pub(crate) use self::subject::Subject;
 pub use self::wire::AnalysisLimits;
 use crate::error::Error;
 use crate::indexes::{Indexes, Sealed};
 use crate::journal::{Event, ScanEvent, What};
 use crate::metrics::Metrics;
-use crate::report::Report;
-use crate::result;
 use crate::session::Sessions;
 use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
 use crate::template;
@@ -70,7 +75,7 @@ pub(crate) struct Scans {
 impl Scans {
     /// Carries a scan out from where its row says that it is.
     pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>, row: ScanRow) {
-        let result = self.steps(&scan, row).await;
+        let result = self.steps_with_room(&scan, row).await;
         let cancelled = matches!(result, Err(Error::Cancelled | Error::Analysis(cognate_similarity::Error::Cancelled)));
         if cancelled && scan.is_halted() {
             tracing::info!(scan = %scan.id, "a scan is left where it is: it goes on at the next start");
@@ -299,54 +304,6 @@ impl Scans {
             Some(now) => self.indexes.put_summary(now.id, summary),
             None => Ok(()),
         }
-    }
-
-    /// The steps after freezing: they need no site any more.
-    pub(crate) fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
-        let at = |phase, done, total| {
-            scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));
-        };
-        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let folder = self.folder.join(scan.id.to_string());
-        let spill_dir = folder.join("spill");
-        std::fs::create_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
-        let compare = || {
-            at(AnalysisPhase::Freezing, 0, 0);
-            let mut frozen = Frozen::build(&self.indexes, &row, &selection)?;
-            frozen.set_aside(self.frozen_templates(&row)?)?;
-            let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
-            tracing::info!(scan = %scan.id, documents, contents, "frozen");
-            let told = |done, total| {
-                crate::failpoint!("scan.between_partitions");
-                at(AnalysisPhase::Comparing, done, total);
-            };
-            let findings = Findings::of(&frozen, scan, &spill_dir, &told)?;
-            Ok((frozen, findings))
-        };
-        let (frozen, findings) = match compare() {
-            Err(Error::Analysis(error)) if error.kind() == cognate_similarity::ErrorKind::Corrupt => {
-                tracing::warn!(%error, "the runs are made anew from the segments");
-                row.frozen.iter().try_for_each(|row| self.indexes.rebuild_runs(IndexId(row.index)))?;
-                compare()
-            }
-            found => found,
-        }?;
-        std::fs::remove_dir_all(&spill_dir).map_err(Error::state(&spill_dir))?;
-        tracing::info!(scan = %scan.id, clusters = findings.analysis.clusters.len(), "analysed");
-        at(AnalysisPhase::Publishing, 0, 0);
-        let path = folder.join("result.sqlite");
-        let finished = seconds((self.clock)());
-        let durable = !scan.spec.in_process;
-        let (row_so_far, frozen, findings) = (&row, &frozen, &findings);
-        result::write(&path, &result::Publication { scan, row: row_so_far, finished, frozen, findings, durable })?;
-        tracing::info!(scan = %scan.id, "published");
-        row.step = ScanStep::Published.into();
-        row.finished = finished;
-        if !scan.spec.in_process {
-            row.digest = Report::open(&path)?.digest()?;
-        }
-        self.record(scan.id, &row)?;
-        Ok(path)
     }
 
     fn record_end(&self, id: ScanId, end: &ScanEnd) -> Result<(), Error> {

@@ -61,8 +61,8 @@ impl Coordinator {
             // What was missed while nobody was there is made up for once.
             let next_start = now.saturating_add(every);
             let last = ScanId(schedule.last_scan);
-            let still_runs = schedule.last_scan != 0
-                && self.store.scan(last)?.is_some_and(|row| matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen));
+            let still_runs =
+                schedule.last_scan != 0 && self.store.scan(last)?.is_some_and(|row| row.step().is_under_way());
             let mut changed = v1::Schedule { next_start, ..schedule.clone() };
             if still_runs {
                 tracing::info!(schedule = schedule.name, scan = %last, "the last scan of a schedule has not ended: this one is left out");

@@ -83,6 +83,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanSpec.origin", "the profile or schedule that a scan comes from", "1 KiB"),
     ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),
     ("ScanState.failure", "why a scan failed, one line for people", "1 KiB"),
+    ("ScanState.waiting", "what a scan waits for, one line for people", "1 KiB"),
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
     ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),
     ("Schedule.webhook", "an address that is told when a scan ends, operator to coordinator", "1 KiB"),

@@ -77,7 +77,7 @@ pub fn analyse(
     options: &Options<'_>,
     watch: &Watch<'_>,
 ) -> Result<Analysis, Error> {
-    run(shards, input, options, watch, (Wish { told: None, clusters: true }, LinkRule::PUBLISHED))
+    run(shards, input, options, watch, (Wish { told: None, clusters: true, touched: None }, LinkRule::PUBLISHED))
 }
 
 /// As [`analyse`], and tells every link once: the clusters keep only some of the links where those are very many.
@@ -95,7 +95,7 @@ pub fn analyse_telling(
     watch: &Watch<'_>,
     told: &Told<'_>,
 ) -> Result<Analysis, Error> {
-    run(shards, input, options, watch, (Wish { told: Some(told), clusters: true }, LinkRule::PUBLISHED))
+    run(shards, input, options, watch, (Wish { told: Some(told), clusters: true, touched: None }, LinkRule::PUBLISHED))
 }
 
 /// As [`analyse_telling`], and keeps nothing of the links: no clusters are built.
@@ -110,7 +110,8 @@ pub fn find_links(
     watch: &Watch<'_>,
     told: &Told<'_>,
 ) -> Result<Stats, Error> {
-    Ok(run(shards, input, options, watch, (Wish { told: Some(told), clusters: false }, LinkRule::PUBLISHED))?.stats)
+    let wish = Wish { told: Some(told), clusters: false, touched: None };
+    Ok(run(shards, input, options, watch, (wish, LinkRule::PUBLISHED))?.stats)
 }
 
 /// Who is told about links.
@@ -121,6 +122,8 @@ pub type Told<'a> = dyn Fn(&[Link]) -> Result<(), Error> + Sync + 'a;
 pub(crate) struct Wish<'a> {
     pub(crate) told: Option<&'a Told<'a>>,
     pub(crate) clusters: bool,
+    /// When given, only links of which one end at least is marked.
+    pub(crate) touched: Option<&'a [bool]>,
 }
 
 /// Runs an analysis; `rule` is [`LinkRule::PUBLISHED`] outside of tests.
@@ -135,7 +138,7 @@ pub(crate) fn run(
     let spill = SpillFolder::new(options.spill_dir);
     let engine = Engine { input, options, watch, budget: Budget::new(options), spill: &spill, wish, rule };
     let rows = Buckets::new(&spill, &engine.budget.tag_rows(shards, input));
-    let tags = find_shared_tags(shards, input, &rows, options.threads, watch)?;
+    let tags = find_shared_tags(shards, input, &rows, wish.touched, options.threads, watch)?;
     let partitions = engine.find_partitions(&rows, &tags)?;
     let parts = engine.route(rows, &tags.numbers, &partitions)?;
     let found = engine.join_all(&partitions, &parts)?;
@@ -143,7 +146,7 @@ pub(crate) fn run(
         stats: Stats {
             postings: tags.postings,
             tags: tags.tags,
-            shared_tags: u64::from(tags.numbers.count),
+            shared_tags: tags.shared,
             candidates: found.candidates,
             links: found.links,
             spilled_bytes: spill.written_bytes(),

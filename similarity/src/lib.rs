@@ -39,8 +39,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod again;
 mod analyse;
+mod analysis_file;
 mod budget;
+mod checked;
 mod cluster;
 mod common;
 mod component;
@@ -50,6 +53,7 @@ mod gather;
 mod input;
 mod join;
 mod joiner;
+mod link_file;
 mod links;
 mod lists;
 mod measure;
@@ -69,13 +73,16 @@ mod threshold;
 mod watch;
 mod workers;
 
+pub use again::{Again, Before, analyse_again};
 pub use analyse::{Analysis, Stats, Told, analyse, analyse_telling, find_links};
+pub use checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
 pub use cluster::{
     CLUSTER_LINKS_PER_MEMBER_MAX, CLUSTER_LINKS_WHOLE_MAX, Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link,
 };
 pub use error::{Error, ErrorKind};
 pub use gather::{GatherOptions, GatherWriter, GatheredShards};
 pub use input::{CONTENTS_MAX, Group, Holders, Holding, Input, Level, Options};
+pub use link_file::{LinkFile, LinkReader, LinkWriter};
 pub use links::{LinksOptions, SortedLinks, Visit};
 pub use measure::{Relation, Resemblance};
 pub use overlap::OverlapLevel;

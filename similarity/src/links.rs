@@ -4,6 +4,7 @@
 //! a time. What an analysis keeps of them is linear; see [`crate::Cluster`].
 
 use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::cluster::Link;
 use crate::error::Error;
@@ -46,6 +47,14 @@ impl Row for Link {
 
 /// Who is shown sorted links, with the number of the first.
 pub type Visit<'a> = dyn Fn(u64, &[Link]) -> Result<(), Error> + Sync + 'a;
+
+/// Whose turn it is when links are visited in order.
+struct Gate<'v> {
+    /// The number of the link that is visited next.
+    next: u64,
+    failure: Option<Error>,
+    visit: &'v mut (dyn FnMut(&[Link]) -> Result<(), Error> + Send),
+}
 
 /// Links on their way into order.
 pub struct SortedLinks<'s> {
@@ -107,22 +116,81 @@ impl<'s> SortedLinks<'s> {
     ///
     /// When a spill file is damaged or cannot be read, and whatever `visit` returns.
     pub fn drain(&self, threads: NonZeroUsize, visit: &Visit<'_>) -> Result<(), Error> {
+        let firsts = self.firsts();
+        share_out(threads, self.buckets.count(), Vec::new, |part, range| {
+            self.drain_range(range, firsts[range], threads, part, visit)
+        })?;
+        Ok(())
+    }
+
+    fn drain_range(
+        &self,
+        range: usize,
+        mut number: u64,
+        threads: NonZeroUsize,
+        part: &mut Vec<Link>,
+        visit: &Visit<'_>,
+    ) -> Result<(), Error> {
+        let from = (range * self.contents_per_range).min(self.contents);
+        let end = (from + self.contents_per_range).min(self.contents);
+        for (from, to) in self.parts(range, from, end, threads)? {
+            self.sort_part(range, from, to, part)?;
+            if !part.is_empty() {
+                visit(number, part)?;
+            }
+            number += part.len() as u64;
+        }
+        self.buckets.clear(range)
+    }
+
+    fn firsts(&self) -> Vec<u64> {
         let mut firsts = vec![0];
         for range in 0..self.buckets.count() {
             firsts.push(firsts[range] + self.buckets.rows(range));
         }
-        share_out(threads, self.buckets.count(), Vec::new, |part, range| {
-            let mut number = firsts[range];
-            let from = (range * self.contents_per_range).min(self.contents);
-            let end = (from + self.contents_per_range).min(self.contents);
-            for (from, to) in self.parts(range, from, end, threads)? {
-                self.sort_part(range, from, to, part)?;
-                visit(number, part)?;
-                number += part.len() as u64;
+        firsts
+    }
+
+    /// Visits all links by (a, b), a part of them at a time, and forgets them; threads sort parts while others wait for
+    /// their turn to be visited.
+    ///
+    /// # Errors
+    ///
+    /// As [`drain`](SortedLinks::drain).
+    pub fn drain_in_order(
+        &self,
+        threads: NonZeroUsize,
+        visit: &mut (dyn FnMut(&[Link]) -> Result<(), Error> + Send),
+    ) -> Result<(), Error> {
+        let gate = Mutex::new(Gate { next: 0, failure: None, visit });
+        let turned = Condvar::new();
+        let lock = || gate.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ranges are handed out in order, so that the thread with the first of them never waits.
+        let in_turn = |number: u64, part: &[Link]| {
+            let turn = turned.wait_while(lock(), |gate| gate.next != number && gate.failure.is_none());
+            let mut gate = turn.unwrap_or_else(PoisonError::into_inner);
+            if gate.failure.is_some() {
+                return Err(Error::Cancelled);
             }
-            self.buckets.clear(range)
-        })?;
-        Ok(())
+            (gate.visit)(part)?;
+            gate.next += part.len() as u64;
+            turned.notify_all();
+            Ok(())
+        };
+        let firsts = self.firsts();
+        let drained = share_out(threads, self.buckets.count(), Vec::new, |part, range| {
+            let drained = self.drain_range(range, firsts[range], threads, part, &in_turn);
+            drained.map_err(|error| {
+                // Whoever waits for the turn after this one has to be told.
+                lock().failure.get_or_insert(error);
+                turned.notify_all();
+                Error::Cancelled
+            })
+        });
+        match lock().failure.take() {
+            Some(error) => Err(error),
+            None => drained.map(drop),
+        }
     }
 
     /// Sorts the links of some contents of a range: counted into place by the first content, then by the second.
@@ -221,6 +289,39 @@ mod tests {
             expected.sort_unstable();
             assert_eq!(found, expected);
             assert_eq!(folder.written_bytes() > 0, memory_budget_bytes < 1 << 24);
+        }
+    }
+
+    #[test]
+    fn links_are_visited_in_order_by_any_number_of_threads_and_an_error_ends_all() {
+        let folder = tempfile::tempdir().unwrap();
+        for threads in 1..5 {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            let spill = SpillFolder::new(folder.path());
+            let options = LinksOptions { contents: 500, memory_budget_bytes: 20_000, threads: 1 };
+            let fill = || {
+                let sorted = SortedLinks::new(&spill, &options);
+                let link = |n: u32| Link { a: ContentIndex(n * 7919 % 499), b: ContentIndex(n + 500), shared_bytes: 1 };
+                let links: Vec<Link> = (0..5000).map(link).collect();
+                sorted.add(&links).unwrap();
+                (sorted, links)
+            };
+            let (sorted, mut expected) = fill();
+            expected.sort_unstable();
+            let mut found = Vec::new();
+            let keep = &mut |links: &[Link]| {
+                found.extend_from_slice(links);
+                Ok(())
+            };
+            sorted.drain_in_order(threads, keep).unwrap();
+            assert_eq!(found, expected);
+            let mut left = 10;
+            let fail = &mut |_: &[Link]| {
+                left -= 1;
+                if left == 0 { Err(Error::LengthTooLarge { length_bytes: 7 }) } else { Ok(()) }
+            };
+            let error = fill().0.drain_in_order(threads, fail).unwrap_err();
+            assert!(matches!(error, Error::LengthTooLarge { .. }), "{error}");
         }
     }
 }

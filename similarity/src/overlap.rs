@@ -43,6 +43,15 @@ impl OverlapLevel {
         matrix[cell] = matrix[cell].saturating_add(bytes);
     }
 
+    /// Bytes that are no template's and bytes that are, for each pair of labels.
+    pub(crate) fn matrices(&self) -> [&[u64]; 2] {
+        [&self.shared_bytes, &self.template_bytes]
+    }
+
+    pub(crate) fn matrices_mut(&mut self) -> [&mut [u64]; 2] {
+        [&mut self.shared_bytes, &mut self.template_bytes]
+    }
+
     fn absorb(&mut self, other: &OverlapLevel) {
         let pairs = [(&mut self.shared_bytes, &other.shared_bytes), (&mut self.template_bytes, &other.template_bytes)];
         for (mine, theirs) in pairs {

@@ -174,10 +174,16 @@ impl Part<'_> {
         let least_bytes = |member| self.thresholds.least_shared_bytes(self.members.payload_bytes(member));
         // The members of a group may be in several clusters.
         let crosses = |b| self.first_members.is_none_or(|first| b >= first);
-        let admits = |a, b| crosses(b) && seeks.is_none_or(|seeks| seeks(a)) && self.is_across(a, b);
-        let chosen = seeks.is_some() || self.homes.is_some();
+        let admits =
+            |a, b| crosses(b) && seeks.is_none_or(|seeks| seeks(a)) && self.is_across(a, b) && self.is_touched(a, b);
+        let chosen = seeks.is_some() || self.homes.is_some() || self.wish.touched.is_some();
         let wanted = Wanted { least_bytes: &least_bytes, admits: chosen.then_some(&admits), seeks };
         join(&self.lists, wanted, self.threads, self.tracker, collect)
+    }
+
+    fn is_touched(&self, a: u32, b: u32) -> bool {
+        let touched = |touched: &[bool]| [a, b].iter().any(|&member| touched[self.members.content(member).at()]);
+        self.wish.touched.is_none_or(touched)
     }
 
     fn is_across(&self, a: u32, b: u32) -> bool {

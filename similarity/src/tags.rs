@@ -86,15 +86,19 @@ pub(crate) struct SharedTags {
     pub(crate) postings: u64,
     /// Distinct tags, shared or not.
     pub(crate) tags: u64,
+    /// Shared tags, also those without rows.
+    pub(crate) shared: u64,
     /// Rows written.
     pub(crate) rows: u64,
 }
 
-/// Reads all shards and fills `rows` with the occurrences of shared tags.
+/// Reads all shards and fills `rows` with the occurrences of shared tags; where contents are marked as touched, only with
+/// those of tags that one of them holds.
 pub(crate) fn find_shared_tags(
     shards: &dyn Shards,
     input: &Input<'_>,
     rows: &Buckets<'_, TagRow>,
+    touched: Option<&[bool]>,
     threads: NonZeroUsize,
     watch: &Watch<'_>,
 ) -> Result<SharedTags, Error> {
@@ -105,11 +109,13 @@ pub(crate) fn find_shared_tags(
     let start = || Grouper {
         writer: rows.writer(),
         contents_per_bucket: contents.div_ceil(rows.count()).max(1),
+        touched,
         tally: Tally::new(&labels),
         group: Vec::new(),
         occurrences: Vec::new(),
         postings: 0,
         tags: 0,
+        shared: 0,
         rows: 0,
         shared_tags: Vec::new(),
     };
@@ -125,17 +131,18 @@ pub(crate) fn find_shared_tags(
 
 fn collect(groupers: Vec<Grouper<'_, '_>>, shard_count: u32, overlap: Vec<OverlapLevel>) -> Result<SharedTags, Error> {
     let mut shared_tags = vec![0; shard_count as usize];
-    let (mut postings, mut tags, mut rows) = (0, 0, 0);
+    let (mut postings, mut tags, mut shared, mut rows) = (0, 0, 0, 0);
     for grouper in groupers {
         for &(shard, count) in &grouper.shared_tags {
             shared_tags[shard as usize] = count;
         }
         postings += grouper.postings;
         tags += grouper.tags;
+        shared += grouper.shared;
         rows += grouper.rows;
         grouper.writer.finish()?;
     }
-    Ok(SharedTags { numbers: TagNumbers::new(shared_tags.into_iter())?, overlap, postings, tags, rows })
+    Ok(SharedTags { numbers: TagNumbers::new(shared_tags.into_iter())?, overlap, postings, tags, shared, rows })
 }
 
 /// Groups the postings of a shard and tells how many of its tags are shared.
@@ -188,11 +195,13 @@ impl Entry {
 struct Grouper<'a, 's> {
     writer: Writer<'a, 's, TagRow>,
     contents_per_bucket: usize,
+    touched: Option<&'a [bool]>,
     tally: Tally<'a>,
     group: Vec<Entry>,
     occurrences: Vec<Occurrence>,
     postings: u64,
     tags: u64,
+    shared: u64,
     rows: u64,
     /// Shared tags of the shards that this thread read.
     shared_tags: Vec<(u32, u32)>,
@@ -247,6 +256,11 @@ impl Grouper<'_, '_> {
         }
         self.tally.count(length_bytes, template, &self.occurrences);
         if template || self.occurrences.len() < 2 {
+            return Ok(());
+        }
+        self.shared += 1;
+        let is_touched = |touched: &[bool]| self.occurrences.iter().any(|occurrence| touched[occurrence.content.at()]);
+        if !self.touched.is_none_or(is_touched) {
             return Ok(());
         }
         self.write_rows(*next, length_bytes)?;

@@ -24,6 +24,10 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()>
     list.close()?;
     write!(out, ",\n\"overlap\":")?;
     serde_json::to_writer(&mut *out, &report.overlap()?)?;
+    if let Some(histogram) = report.histogram()? {
+        write!(out, ",\n\"histogram\":")?;
+        serde_json::to_writer(&mut *out, &histogram)?;
+    }
     let mut list = List::open(out, "set_aside")?;
     report.set_aside(|row| list.push(&row))?;
     list.close()?;
@@ -42,6 +46,7 @@ pub(super) fn write_lines(report: &Report, out: &mut impl Write) -> anyhow::Resu
     report.sites()?.iter().try_for_each(|site| line(out, "site", site))?;
     report.overlap()?.iter().try_for_each(|row| line(out, "overlap", row))?;
     report.set_aside(|row| line(out, "set_aside", &row))?;
+    report.histogram()?.iter().try_for_each(|row| line(out, "histogram", row))?;
     report.identical(|set| line(out, "identical", &set))?;
     report.clusters(|cluster| line(out, "cluster", &cluster))?;
     report.folders(|pair| line(out, "folder", &pair))?;

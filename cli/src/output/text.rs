@@ -1,6 +1,7 @@
 //! The report for people: the answer first, then folders, changed documents, copies, clusters, and what could not be
 //! read. Long lists are cut, with a count and the option that shows the rest.
 
+mod histogram;
 mod places;
 
 use std::io::Write;
@@ -34,6 +35,9 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> anyh
     }
     write_identical(report, limit, out)?;
     write_clusters(report, limit, out)?;
+    if let Some(histogram) = report.histogram()? {
+        histogram::write(&histogram, out)?;
+    }
     write_unread(report, limit, out)
 }
 

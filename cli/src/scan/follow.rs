@@ -220,6 +220,7 @@ fn progress(state: &ScanState) -> ScanProgress {
     ScanProgress {
         repositories: state.repositories.iter().map(repository).collect(),
         analysis: state.analysis.as_ref().map(|analysis| (phase(analysis.phase()), analysis.done, analysis.total)),
+        waiting: Some(one_line(&state.waiting)).filter(|waiting| !waiting.is_empty()),
         ended: None,
     }
 }

@@ -61,6 +61,7 @@ pub(super) fn text(state: &ScanState) -> String {
         }
     };
     line("failure", one_line(&state.failure));
+    line("waits for", one_line(&state.waiting));
     line("started", when(state.started));
     line("finished", when(state.finished));
     line("by", one_line(&state.launched_by));
@@ -138,6 +139,7 @@ pub(super) fn object(state: &ScanState) -> Value {
             "done": analysis.done,
             "total": analysis.total,
         })),
+        "waiting": none_if_empty(&state.waiting),
         "digest": none_if_empty(&state.digest),
         "result_bytes": state.result_bytes,
     })

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::{Indexes, lock, remove_if_there};
 use crate::error::Error;
-use crate::store::{IndexId, IndexRow, ScanStep, SlotKey};
+use crate::store::{IndexId, IndexRow, SlotKey};
 
 impl Indexes {
     /// Removes what nothing refers to any more.
@@ -72,7 +72,7 @@ impl Indexes {
     fn in_use(&self) -> Result<InUse, Error> {
         let mut scanned = HashSet::new();
         for (_, scan) in self.store.scans()? {
-            if matches!(scan.step(), ScanStep::Syncing | ScanStep::Frozen) {
+            if scan.step().is_under_way() {
                 let repositories = scan.spec.into_iter().flat_map(|spec| spec.repositories);
                 scanned.extend(repositories.map(|reference| (reference.site, reference.repository)));
                 scanned.extend(scan.frozen.into_iter().map(|frozen| (frozen.site, frozen.repository)));

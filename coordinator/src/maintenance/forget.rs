@@ -9,7 +9,7 @@ use cognate_proto::v1;
 use crate::error::Error;
 use crate::indexes::Indexes;
 use crate::journal::{Event, MemberName, What};
-use crate::store::{FrozenRow, ScanRow, ScanStep, SlotKey, Store};
+use crate::store::{FrozenRow, ScanRow, SlotKey, Store};
 
 /// What is worked on.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
 }
 
 fn has_ended(row: &ScanRow) -> bool {
-    !matches!(row.step(), ScanStep::Syncing | ScanStep::Frozen)
+    !row.step().is_under_way()
 }
 
 /// Whether a scan is about a site.

@@ -73,6 +73,8 @@ impl OperatorService {
     pub(super) fn watch(&self, id: ScanId) -> ReceiverStream<Result<v1::ScanState, Status>> {
         let (states, stream) = mpsc::channel(4);
         let coordinator = std::sync::Arc::clone(&self.coordinator);
+        // Whoever looks may have made room.
+        coordinator.scans.ask(id);
         tokio::spawn(async move {
             let mut sessions = coordinator.sessions.changes();
             let mut draining = coordinator.draining.subscribe();

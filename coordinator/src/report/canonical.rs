@@ -27,7 +27,12 @@ impl Report {
         out.text("],\"folders\":[");
         list = List::default();
         self.folders(|row| out.row(&mut list, &row))?;
-        out.text("],\"identical\":[");
+        out.text("]");
+        if let Some(histogram) = self.histogram()? {
+            out.text(",\"histogram\":");
+            out.value(&histogram)?;
+        }
+        out.text(",\"identical\":[");
         list = List::default();
         self.identical(|row| out.row(&mut list, &row))?;
         out.text("],\"overlap\":");

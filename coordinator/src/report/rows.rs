@@ -302,6 +302,32 @@ pub struct FamilyRow {
     pub representative: usize,
 }
 
+/// How strong all links are, those too that a cluster leaves out.
+#[derive(Clone, Serialize, Debug)]
+pub struct HistogramSection {
+    /// By containment: how much the content that is contained more has of itself in the other.
+    pub containment: Vec<BucketRow>,
+    /// Documents that any link touches.
+    pub documents: u64,
+    /// Links.
+    pub links: u64,
+    /// By resemblance.
+    pub resemblance: Vec<BucketRow>,
+}
+
+/// Links of one strength.
+#[derive(Clone, Serialize, Debug)]
+pub struct BucketRow {
+    /// Documents whose content has such a link.
+    pub documents: u64,
+    /// The least strength.
+    pub from: Ratio,
+    /// Links.
+    pub links: u64,
+    /// The strength that is too much, but for the whole.
+    pub to: Ratio,
+}
+
 /// Two folders that hold documents of each other.
 #[derive(Clone, Serialize, Debug)]
 pub struct FolderSection {
@@ -323,6 +349,12 @@ pub struct FolderSection {
     pub documents_total_b: u64,
     /// `identical`, `contains`, `contained` or `overlaps`.
     pub relation: String,
+    /// What share of the first's bytes these are; an earlier version's result does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_a: Option<Ratio>,
+    /// What share of the second's bytes these are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_b: Option<Ratio>,
     /// Bytes of the first's documents that their partners have.
     pub shared_bytes_a: u64,
     /// Bytes of the second's documents that their partners have.

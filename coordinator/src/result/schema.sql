@@ -181,3 +181,11 @@ CREATE TABLE overlap (
   template_bytes_a INTEGER NOT NULL,
   template_bytes_b INTEGER NOT NULL
 );
+
+-- How strong all links are, those too that a cluster leaves out.
+CREATE TABLE histogram (
+  measure TEXT NOT NULL,              -- resemblance, containment (of the content that is contained more), or all
+  bucket INTEGER NOT NULL,            -- links from this many twentieths up to the next; the last includes the whole
+  links INTEGER NOT NULL,
+  documents INTEGER NOT NULL          -- documents whose content has such a link
+);

@@ -5,12 +5,13 @@
 //! whose folders have the same name come together in their parents, so that a tree that was moved as a whole is told
 //! once, by the highest pair that explains where its documents went.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use cognate_similarity::{ContentIndex, Link, Relation};
 
-use super::copies::Copies;
 use super::freeze::Frozen;
+use super::subject::Subject;
 
 /// Of more copies than this, the one whose path is most alike is not looked for.
 const COPIES_WEIGHED_MAX: usize = 256;
@@ -60,71 +61,89 @@ pub(crate) enum FolderRelation {
 }
 
 impl Partners {
-    pub(crate) fn of(frozen: &Frozen, copies: &Copies, links: &[Link], across: Option<&[u16]>) -> Partners {
-        let links = links_by_content(frozen, links);
-        let one_root = frozen.roots.len() == 1;
-        let partner = |(place, document): (usize, &super::freeze::FrozenDocument)| {
-            let content = document.content;
-            let size_bytes = frozen.contents[content.0 as usize].size_bytes;
-            if size_bytes == 0 {
-                return None;
-            }
-            let best = |content: ContentIndex| {
-                let elsewhere = |other: &&u32| {
-                    let other_root = frozen.documents[**other as usize].root;
-                    match across {
-                        Some(labels) => labels[other_root as usize] != labels[document.root as usize],
-                        None if one_root => **other as usize != place,
-                        None => other_root != document.root,
-                    }
-                };
-                let alike = |other: &u32| {
-                    let path = frozen.documents[*other as usize].path.as_bytes();
-                    common_end(document.path.as_bytes(), path)
-                };
-                // The last of equals would win: reversed, the first document does.
-                let copies = copies.of_content(content);
-                // Of a text that lies in very many places, the same path is looked for, and the rest is not weighed.
-                if copies.len() > COPIES_WEIGHED_MAX {
-                    let path = document.path.as_bytes();
-                    let same = copies
-                        .iter()
-                        .find(|other| elsewhere(other) && frozen.documents[**other as usize].path.as_bytes() == path);
-                    return same.or_else(|| copies.iter().find(elsewhere)).copied();
-                }
-                copies.iter().rev().filter(elsewhere).max_by_key(|other| alike(other)).copied()
-            };
-            if let Some(document) = best(content) {
-                return Some(Partner { document, shared_bytes: size_bytes, relation: None });
-            }
-            let linked = links.get(&content.0)?;
-            let candidates = linked.iter().filter_map(|(other, shared_bytes, relation)| {
-                let other = best(*other)?;
-                let alike = common_end(document.path.as_bytes(), frozen.documents[other as usize].path.as_bytes());
-                Some((*shared_bytes, alike, std::cmp::Reverse(other), *relation))
-            });
-            let (shared_bytes, _, std::cmp::Reverse(document), relation) =
-                candidates.max_by_key(|(shared_bytes, alike, other, _)| (*shared_bytes, *alike, *other))?;
-            Some(Partner { document, shared_bytes, relation: Some(relation) })
-        };
-        Partners { partners: frozen.documents.iter().enumerate().map(partner).collect() }
-    }
-
     /// The partner of a document.
     pub(crate) fn of_document(&self, place: usize) -> Option<Partner> {
         self.partners[place]
     }
 }
 
-/// Each content's links: to which other, how many bytes, and how it lies to that one.
-fn links_by_content(frozen: &Frozen, links: &[Link]) -> HashMap<u32, Vec<(ContentIndex, u64, Relation)>> {
-    let mut by_content: HashMap<u32, Vec<(ContentIndex, u64, Relation)>> = HashMap::new();
-    for link in links {
-        let relation = frozen.relation(link);
-        by_content.entry(link.a.0).or_default().push((link.b, link.shared_bytes, relation));
-        by_content.entry(link.b.0).or_default().push((link.a, link.shared_bytes, reversed(relation)));
+/// Partners while links are read: of each document the best one so far.
+pub(super) struct PartnersSoFar<'a> {
+    subject: &'a Subject<'a>,
+    /// What the best one is preferred by: bytes that both have, then likeness of paths; a copy is before all.
+    found: Vec<Option<(Partner, usize)>>,
+}
+
+impl<'a> PartnersSoFar<'a> {
+    /// Copies of the same bytes are partners already.
+    pub(super) fn new(subject: &'a Subject<'a>) -> PartnersSoFar<'a> {
+        let mut so_far = PartnersSoFar { subject, found: Vec::new() };
+        let documents = subject.frozen.documents.iter().enumerate();
+        so_far.found = documents
+            .map(|(place, document)| {
+                let shared_bytes = subject.frozen.contents[document.content.0 as usize].size_bytes;
+                let copy = (shared_bytes > 0).then(|| so_far.best(place, document.content)).flatten();
+                copy.map(|document| (Partner { document, shared_bytes, relation: None }, 0))
+            })
+            .collect();
+        so_far
     }
-    by_content
+
+    /// Takes in a link, which says that its contents lie to each other like this.
+    pub(super) fn link(&mut self, link: &Link, relation: Relation) {
+        for (from, to, relation) in [(link.a, link.b, relation), (link.b, link.a, reversed(relation))] {
+            for place in self.subject.copies.of_content(from) {
+                self.consider(*place as usize, to, link.shared_bytes, relation);
+            }
+        }
+    }
+
+    fn consider(&mut self, place: usize, content: ContentIndex, shared_bytes: u64, relation: Relation) {
+        let key = |(partner, alike): &(Partner, usize)| (partner.shared_bytes, *alike, Reverse(partner.document));
+        let now = self.found[place];
+        if now.is_some_and(|(now, _)| now.relation.is_none() || now.shared_bytes > shared_bytes) {
+            return;
+        }
+        let Some(document) = self.best(place, content) else { return };
+        let partner = Partner { document, shared_bytes, relation: Some(relation) };
+        let other = (partner, self.alike(place, document));
+        if now.is_none_or(|now| key(&now) < key(&other)) {
+            self.found[place] = Some(other);
+        }
+    }
+
+    pub(super) fn finish(self) -> Partners {
+        Partners { partners: self.found.into_iter().map(|found| found.map(|(partner, _)| partner)).collect() }
+    }
+
+    /// Of the documents of a content elsewhere, the one whose path is most like that of a document; of equals the first.
+    fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
+        let (documents, copies) = (&self.subject.frozen.documents, self.subject.copies.of_content(content));
+        let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
+        // Of a text that lies in very many places, the same path is looked for, and the rest is not weighed.
+        if copies.len() > COPIES_WEIGHED_MAX {
+            let path = &documents[place].path;
+            let same = copies.iter().find(|other| elsewhere(other) && documents[**other as usize].path == *path);
+            return same.or_else(|| copies.iter().find(elsewhere)).copied();
+        }
+        // The last of equals would win: reversed, the first document does.
+        copies.iter().rev().filter(elsewhere).max_by_key(|other| self.alike(place, **other)).copied()
+    }
+
+    fn is_elsewhere(&self, place: usize, other: u32) -> bool {
+        let Subject { frozen, .. } = self.subject;
+        let (own_root, other_root) = (frozen.documents[place].root, frozen.documents[other as usize].root);
+        match self.subject.across() {
+            Some(labels) => labels[usize::from(other_root)] != labels[usize::from(own_root)],
+            None if frozen.roots.len() == 1 => other as usize != place,
+            None => other_root != own_root,
+        }
+    }
+
+    fn alike(&self, place: usize, other: u32) -> usize {
+        let documents = &self.subject.frozen.documents;
+        common_end(documents[place].path.as_bytes(), documents[other as usize].path.as_bytes())
+    }
 }
 
 /// The relation as it is seen from the other end of a link.

@@ -85,6 +85,8 @@ pub struct ScanProgress {
     pub repositories: Vec<RepositoryProgress>,
     /// What the analysis is at, once it has begun.
     pub analysis: Option<(AnalysisPhase, u64, u64)>,
+    /// What it waits for before it goes on, where that is room on the disk.
+    pub waiting: Option<String>,
     /// How it ended, once it has.
     pub ended: Option<ScanEnd>,
 }
@@ -139,6 +141,7 @@ pub(crate) struct Scan {
     pub(crate) cancelled: AtomicBool,
     halted: AtomicBool,
     woken: Notify,
+    asked: Notify,
 }
 
 impl Scan {
@@ -150,6 +153,7 @@ impl Scan {
             cancelled: AtomicBool::new(false),
             halted: AtomicBool::new(false),
             woken: Notify::new(),
+            asked: Notify::new(),
         }
     }
 
@@ -168,6 +172,16 @@ impl Scan {
     /// Whether the scan was stopped for the next start to go on with.
     pub(crate) fn is_halted(&self) -> bool {
         self.halted.load(Ordering::Relaxed)
+    }
+
+    /// Has the scan go on at once where it waits for room.
+    pub(crate) fn ask(&self) {
+        self.asked.notify_waiters();
+    }
+
+    /// Resolves when somebody asks from now on.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
     }
 
     /// Resolves once the scan is to stop.

@@ -25,6 +25,7 @@ impl Scans {
             Some(progress) if row.step() == ScanStep::Syncing => self.live_repositories(&row, progress),
             _ => ended_repositories(&row),
         };
+        let waiting = progress.as_ref().and_then(|progress| progress.waiting.clone()).unwrap_or_default();
         let analysis = progress.and_then(|progress| progress.analysis).map(|(phase, done, total)| v1::AnalysisState {
             phase: phase_on_wire(phase).into(),
             done,
@@ -44,6 +45,7 @@ impl Scans {
             launched_by: row.launched_by,
             digest: row.digest,
             result_bytes,
+            waiting,
             spec: row.spec,
         }
     }
@@ -73,7 +75,7 @@ impl Scans {
 pub(crate) fn status(row: &ScanRow) -> v1::ScanStatus {
     match row.step() {
         ScanStep::Syncing => v1::ScanStatus::Syncing,
-        ScanStep::Frozen => v1::ScanStatus::Analysing,
+        ScanStep::Frozen | ScanStep::Analysed => v1::ScanStatus::Analysing,
         ScanStep::Published if row.missing.is_empty() => v1::ScanStatus::Complete,
         ScanStep::Published => v1::ScanStatus::Partial,
         ScanStep::Failed => v1::ScanStatus::Failed,

@@ -165,6 +165,12 @@ pub(crate) struct ScanRow {
     pub(crate) templates: Vec<u64>,
     #[prost(string, tag = "13")]
     pub(crate) templates_digest: String,
+    /// What an analysis follows from, once there is one: its files are bound to it. 32 bytes.
+    #[prost(bytes = "vec", tag = "20")]
+    pub(crate) binding: Vec<u8>,
+    /// What it has in common with the scans that may begin with what it found. 32 bytes.
+    #[prost(bytes = "vec", tag = "21")]
+    pub(crate) kind: Vec<u8>,
 }
 
 /// The steps of a scan, each begun only when the one before it is durable.
@@ -181,6 +187,15 @@ pub(crate) enum ScanStep {
     Failed = 3,
     /// Somebody stopped it.
     Cancelled = 4,
+    /// Links, clusters and overlap are found and in files; between `Frozen` and `Published`.
+    Analysed = 5,
+}
+
+impl ScanStep {
+    /// Whether the scan has not ended.
+    pub(crate) fn is_under_way(self) -> bool {
+        matches!(self, ScanStep::Syncing | ScanStep::Frozen | ScanStep::Analysed)
+    }
 }
 
 /// One index of a frozen scan, at one moment of it.

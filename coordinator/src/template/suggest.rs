@@ -14,14 +14,14 @@ use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::ScanId;
 use cognate_proto::selection::Selection;
 use cognate_proto::v1;
-use cognate_similarity::{Analysis, Link, Progress, Watch, analyse_telling};
+use cognate_similarity::{Analysis, Input, Link, Options, Progress, Watch, analyse_telling};
 
 use super::spread::{Contents, Kinds, NOWHERE, Seen, Spread};
 use super::{Chunk, TAGS_MAX, joined};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::result::cluster_name;
-use crate::scan::{AnalysisLimits, Copies, Frozen, Prepared, Scan, ScanSpec};
+use crate::scan::{AnalysisLimits, Copies, Frozen, Scan, ScanSpec, Subject};
 use crate::store::{ScanRow, ScanStep};
 
 /// How often something is suggested at most, one time upon the other.
@@ -152,7 +152,7 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     fn analysed(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Found, Error> {
-        let prepared = Prepared::of(frozen, self.copies, self.scan, self.spill_dir);
+        let subject = Subject::of(frozen, self.scan.spec.across_only);
         let told = |now: Progress| {
             let share = (1000 * now.done).checked_div(now.total).unwrap_or(1000);
             let (done, total) = (now.phase as u64 * 1000 + share, 5000);
@@ -168,7 +168,14 @@ impl Desk<'_> {
             links.lock().expect("nothing panics while it is held").extend_from_slice(told);
             Ok(())
         };
-        let (input, options) = (prepared.input(payload_bytes), prepared.options());
+        let input = Input { payload_bytes, ..subject.input() };
+        let spec = &self.scan.spec;
+        let options = Options {
+            thresholds: spec.thresholds,
+            memory_budget_bytes: spec.memory_budget_bytes,
+            threads: spec.threads,
+            spill_dir: self.spill_dir,
+        };
         let analysis = analyse_telling(&frozen.shards, &input, &options, &watch, &keep)?;
         let mut links = links.into_inner().expect("nothing panicked while it was held");
         links.sort_unstable();

@@ -2031,6 +2031,9 @@ pub struct ScanState {
     pub digest: ::prost::alloc::string::String,
     #[prost(uint64, tag = "11")]
     pub result_bytes: u64,
+    /// What it waits for before it goes on by itself, such as room on the disk.
+    #[prost(string, tag = "20")]
+    pub waiting: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryState {

@@ -166,7 +166,7 @@ fn check_instances(instances: u32, seed: u64) {
             told.lock().unwrap().extend_from_slice(links);
             Ok(())
         };
-        let wish = Wish { told: Some(&tell), clusters: true };
+        let wish = Wish { told: Some(&tell), clusters: true, touched: None };
         let found = run(&shards, &input, &options, &watch, (wish, rule)).unwrap();
         assert_eq!(found.clusters, expected.clusters, "instance {number} of seed {seed}: {options:?} {rule:?}");
         assert_eq!(found.overlap, expected.overlap, "instance {number} of seed {seed}");

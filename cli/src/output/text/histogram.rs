@@ -1,0 +1,52 @@
+//! How strong the links are, as bars.
+
+use std::io::Write;
+
+use cognate_coordinator::report::{BucketRow, HistogramSection};
+
+use crate::output::table::{count, table};
+
+/// The longest bar.
+const BAR_MAX: u64 = 20;
+
+/// Writes a row for each twentieth in which there are links; an empty row between two of them is shown too.
+pub(super) fn write(histogram: &HistogramSection, out: &mut impl Write) -> anyhow::Result<()> {
+    let HistogramSection { containment, documents, links, resemblance } = histogram;
+    writeln!(out, "\nLINKS BY STRENGTH: {} links of {} documents\n", count(*links), count(*documents))?;
+    let pairs: Vec<_> = resemblance.iter().zip(containment).collect();
+    let is_empty = |pair: &&(&BucketRow, &BucketRow)| pair.0.links + pair.1.links == 0;
+    let first = pairs.iter().take_while(is_empty).count();
+    let last = pairs.len() - pairs.iter().rev().take_while(is_empty).count();
+    let most = |rows: &[BucketRow]| rows.iter().map(|row| row.links).max().unwrap_or(0);
+    let (most_alike, most_contained) = (most(resemblance), most(containment));
+    let headings = ["STRENGTH", " RESEMBLANCE", "", " CONTAINMENT", ""];
+    let rows = pairs[first.min(last)..last].iter().map(|(alike, contained)| {
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        vec![
+            format!("{}–{} %", percent(alike.from.to_f64()), percent(alike.to.to_f64())),
+            count(alike.links),
+            bar(alike.links, most_alike),
+            count(contained.links),
+            bar(contained.links, most_contained),
+        ]
+    });
+    Ok(writeln!(out, "{}", table(&headings, rows))?)
+}
+
+/// As long as the share of the most; something is never nothing.
+fn bar(links: u64, most: u64) -> String {
+    let length = u128::from(links) * u128::from(BAR_MAX) / u128::from(most.max(1));
+    let length = usize::try_from(length).unwrap_or(0).max(usize::from(links > 0));
+    "█".repeat(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share() {
+        let length = |links, most| bar(links, most).chars().count();
+        assert_eq!([length(0, 7), length(1, 1_000_000), length(5, 10), length(10, 10)], [0, 1, 10, 20]);
+    }
+}

@@ -1,0 +1,210 @@
+//! The steps after freezing, which need no site any more: analyse, then publish.
+//!
+//! What an analysis leaves is recorded before anything is published from it, so that a crash while publishing costs no
+//! analysis. A file that turns out damaged is made anew from what it was made from: runs from segments, all else by
+//! analysing again. The result is the same whatever had to be done again.
+
+use std::path::{Path, PathBuf};
+
+use cognate_proto::name::ScanId;
+use cognate_proto::selection::Selection;
+use cognate_similarity::{Analysis, Error as EngineError, LinkFile};
+
+use super::analyse::Task;
+use super::checkpoint::{self, Checkpoint};
+use super::findings::Findings;
+use super::freeze::Frozen;
+use super::spec::{AnalysisPhase, Scan};
+use super::subject::Subject;
+use super::{Scans, seconds};
+use crate::error::Error;
+use crate::report::Report;
+use crate::result;
+use crate::store::{IndexId, ScanRow, ScanStep};
+
+/// Damage is mended so often before it is told.
+const REPAIRS_MAX: u32 = 3;
+
+/// What may be relied on of what earlier steps and scans left.
+#[derive(Clone, Copy)]
+struct Trust {
+    /// The files of this scan.
+    own: bool,
+    /// Those of the scan before it.
+    base: bool,
+}
+
+impl Scans {
+    /// Analyses a frozen scan and publishes its result.
+    pub(crate) fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
+        let folder = self.folder.join(scan.id.to_string());
+        let mut trust = Trust { own: true, base: true };
+        for _ in 0..REPAIRS_MAX {
+            match self.attempt(scan, &mut row, &folder, trust) {
+                Err(Error::Analysis(error)) => self.mend(&row, &folder, error, &mut trust)?,
+                done => return done,
+            }
+        }
+        self.attempt(scan, &mut row, &folder, trust)
+    }
+
+    /// Sees to it that a damaged file is not met again; gives back what is no damage.
+    fn mend(&self, row: &ScanRow, folder: &Path, error: EngineError, trust: &mut Trust) -> Result<(), Error> {
+        let path = match &error {
+            EngineError::Corrupt { path, .. } => path.clone(),
+            // A file of the checkpoint that is gone is as good as damaged.
+            EngineError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => path.clone(),
+            _ => return Err(error.into()),
+        };
+        if path.starts_with(folder) {
+            tracing::warn!(%error, "everything is compared anew");
+            trust.own = false;
+        } else if path.starts_with(&self.folder) {
+            tracing::warn!(%error, "what the scan before this one left is not used");
+            trust.base = false;
+        } else if matches!(error, EngineError::Corrupt { .. }) {
+            tracing::warn!(%error, "the runs are made anew from the segments");
+            row.frozen.iter().try_for_each(|row| self.indexes.rebuild_runs(IndexId(row.index)))?;
+        } else {
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, scan: &Scan, row: &mut ScanRow, folder: &Path, trust: Trust) -> Result<PathBuf, Error> {
+        let at = |phase, done, total| {
+            scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));
+        };
+        std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        at(AnalysisPhase::Freezing, 0, 0);
+        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let mut frozen = Frozen::build(&self.indexes, row, &selection)?;
+        frozen.set_aside(self.frozen_templates(row)?)?;
+        let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
+        tracing::info!(scan = %scan.id, documents, contents, "frozen");
+        let subject = Subject::of(&frozen, scan.spec.across_only);
+        row.kind = checkpoint::kind(row, &scan.spec.thresholds, scan.spec.across_only);
+        let own = Checkpoint::new(folder, checkpoint::binding(&subject, &row.kind));
+        let recorded = row.step() == ScanStep::Analysed && row.binding == own.binding() && trust.own;
+        let (analysis, links) = match recorded {
+            true => (own.analysis()?, own.links()?),
+            false => self.analyse(scan, row, &subject, &own, trust)?,
+        };
+        tracing::info!(scan = %scan.id, clusters = analysis.clusters.len(), "analysed");
+        at(AnalysisPhase::Publishing, 0, 0);
+        let findings = Findings::of(subject, analysis, &links)?;
+        let path = self.publish(scan, row, (&frozen, &findings), folder)?;
+        self.keep_latest(scan, row)?;
+        Ok(path)
+    }
+
+    /// The step from frozen to analysed.
+    fn analyse(
+        &self,
+        scan: &Scan,
+        row: &mut ScanRow,
+        subject: &Subject<'_>,
+        own: &Checkpoint,
+        trust: Trust,
+    ) -> Result<(Analysis, LinkFile), Error> {
+        let spill_dir = self.folder.join(scan.id.to_string()).join("spill");
+        let durable = !scan.spec.in_process;
+        let told = |done, total| {
+            let now = Some((AnalysisPhase::Comparing, done, total));
+            scan.progress.send_modify(|progress| progress.analysis = now);
+        };
+        let task = Task { subject, scan, spill_dir: &spill_dir, durable, progress: &told };
+        let base = if durable && trust.base { self.base(scan.id, row)? } else { None };
+        let analysis = task.analyse(base.as_ref(), own)?;
+        let _ = std::fs::remove_dir(&spill_dir);
+        // A comparison within one process is not gone on with, and no later one begins with it.
+        if durable {
+            own.write(subject, &analysis)?;
+            crate::failpoint!("scan.before_analysed");
+            row.step = ScanStep::Analysed.into();
+            row.binding = own.binding().to_vec();
+            self.record(scan.id, row)?;
+            crate::failpoint!("scan.after_analysed");
+        }
+        Ok((analysis, own.links()?))
+    }
+
+    fn publish(
+        &self,
+        scan: &Scan,
+        row: &mut ScanRow,
+        (frozen, findings): (&Frozen, &Findings),
+        folder: &Path,
+    ) -> Result<PathBuf, Error> {
+        let path = folder.join("result.sqlite");
+        let finished = seconds((self.clock)());
+        let durable = !scan.spec.in_process;
+        result::write(&path, &result::Publication { scan, row, finished, frozen, findings, durable })?;
+        tracing::info!(scan = %scan.id, "published");
+        if durable {
+            row.digest = Report::open(&path)?.digest()?;
+        }
+        row.step = ScanStep::Published.into();
+        row.finished = finished;
+        self.record(scan.id, row)?;
+        crate::failpoint!("scan.after_published");
+        Ok(path)
+    }
+
+    /// Removes what a scan that goes on has begun to write and not finished.
+    pub(crate) fn remove_unfinished(&self, id: ScanId) -> Result<(), Error> {
+        let folder = self.folder.join(id.to_string());
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(Error::state(&folder))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(Error::state(&folder))?.path();
+            let removed = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("tmp" | "writing") => std::fs::remove_file(&path),
+                _ if path.is_dir() => std::fs::remove_dir_all(&path),
+                _ => continue,
+            };
+            removed.map_err(Error::state(&path))?;
+        }
+        Ok(())
+    }
+
+    /// What the latest published scan of the same kind left, if it still stands.
+    fn base(&self, id: ScanId, row: &ScanRow) -> Result<Option<Checkpoint>, Error> {
+        let scans = self.store.scans()?.into_iter();
+        let latest =
+            scans.filter(|(other, found)| *other != id && is_base(found, row)).max_by_key(|(_, row)| row.number);
+        let Some((base, found)) = latest else { return Ok(None) };
+        let Ok(binding) = found.binding.as_slice().try_into() else { return Ok(None) };
+        let checkpoint = Checkpoint::new(&self.folder.join(base.to_string()), binding);
+        match checkpoint.links() {
+            Ok(_) => {
+                tracing::info!(scan = %id, %base, "it begins with what an earlier scan found");
+                Ok(Some(checkpoint))
+            }
+            Err(error) => {
+                tracing::info!(scan = %id, %base, %error, "what an earlier scan found is not used");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Of the scans of a kind, only the latest keeps what the next one begins with.
+    fn keep_latest(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
+        if scan.spec.in_process {
+            return checkpoint::remove(&self.folder.join(scan.id.to_string()));
+        }
+        for (other, found) in self.store.scans()? {
+            if other != scan.id && is_base(&found, row) {
+                let older = if found.number < row.number { other } else { scan.id };
+                checkpoint::remove(&self.folder.join(older.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_base(found: &ScanRow, row: &ScanRow) -> bool {
+    found.step() == ScanStep::Published && !row.kind.is_empty() && found.kind == row.kind
+}

@@ -1,0 +1,94 @@
+//! How strong the links are: counts over all links, in twenty buckets of a twentieth each.
+
+use cognate_similarity::{Link, Resemblance};
+
+use super::subject::{Subject, index};
+
+/// Buckets of each measure; the last includes the whole.
+pub(crate) const BUCKETS: usize = 20;
+
+/// Links and the documents that they touch, by strength.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Histogram {
+    /// By resemblance.
+    pub(crate) resemblance: [Bucket; BUCKETS],
+    /// By containment: how much the content that is contained more has of itself in the other.
+    pub(crate) containment: [Bucket; BUCKETS],
+    /// All links, and all documents that any of them touches.
+    pub(crate) all: Bucket,
+}
+
+/// Links of one strength.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Bucket {
+    /// Links, which are between contents.
+    pub(crate) links: u64,
+    /// Documents whose content has such a link.
+    pub(crate) documents: u64,
+}
+
+/// Counts links one by one; eight bytes for each content.
+pub(super) struct Counter<'a> {
+    subject: &'a Subject<'a>,
+    histogram: Histogram,
+    /// Of each content, in which buckets it has a link, by a bit for each.
+    touched: Vec<[u32; 2]>,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(subject: &'a Subject<'a>) -> Counter<'a> {
+        let touched = vec![[0; 2]; subject.frozen.contents.len()];
+        Counter { subject, histogram: Histogram::default(), touched }
+    }
+
+    pub(super) fn link(&mut self, link: &Link) {
+        let ends = [link.a.0 as usize, link.b.0 as usize];
+        let [a, b] = ends.map(|content| self.subject.frozen.contents[content].payload_bytes);
+        let resemblance = Resemblance::of(link.shared_bytes, a, b);
+        let buckets = [bucket(resemblance.shared, resemblance.union), bucket(link.shared_bytes, a.min(b))];
+        self.histogram.resemblance[buckets[0]].links += 1;
+        self.histogram.containment[buckets[1]].links += 1;
+        self.histogram.all.links += 1;
+        for content in ends {
+            for (touched, bucket) in self.touched[content].iter_mut().zip(buckets) {
+                *touched |= 1 << bucket;
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Histogram {
+        for (content, [resemblance, containment]) in self.touched.into_iter().enumerate() {
+            if resemblance == 0 {
+                continue;
+            }
+            let documents = self.subject.copies.of_content(index(content)).len() as u64;
+            self.histogram.all.documents += documents;
+            for bucket in 0..BUCKETS {
+                self.histogram.resemblance[bucket].documents += documents * u64::from(resemblance >> bucket & 1);
+                self.histogram.containment[bucket].documents += documents * u64::from(containment >> bucket & 1);
+            }
+        }
+        self.histogram
+    }
+}
+
+/// The bucket of a share: that of 0.1 begins a bucket, and the whole is in the last.
+fn bucket(part: u64, whole: u64) -> usize {
+    let place = u128::from(part) * BUCKETS as u128 / u128::from(whole.max(1));
+    usize::try_from(place).unwrap_or(usize::MAX).min(BUCKETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_falls_into_the_bucket_that_it_begins() {
+        for (part, whole, place) in
+            [(0, 10, 0), (1, 20, 1), (99, 1000, 1), (1, 10, 2), (19, 20, 19), (20, 20, 19), (0, 0, 0)]
+        {
+            assert_eq!(bucket(part, whole), place, "{part}/{whole}");
+        }
+        assert_eq!(bucket(u64::MAX, u64::MAX), 19);
+    }
+}

@@ -1,0 +1,98 @@
+//! A frozen set as the engine sees it: contents by number, who holds how many copies, and how holders are labelled.
+
+use cognate_similarity::{ContentIndex, Group, Holders, Holding, Input, Level};
+
+use super::copies::Copies;
+use super::freeze::Frozen;
+
+/// What is analysed.
+pub(crate) struct Subject<'a> {
+    pub(super) frozen: &'a Frozen,
+    pub(super) copies: Copies,
+    /// Roots labelled by site and by party.
+    pub(super) levels: [Level; 2],
+    pub(super) across_only: bool,
+    payload_bytes: Vec<u64>,
+    holders: Holders,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(frozen: &'a Frozen, across_only: bool) -> Subject<'a> {
+        let copies = Copies::of(frozen);
+        let level = |labels: Vec<u16>| Level { label_count: labels.iter().max().map_or(0, |most| most + 1), labels };
+        let sites = level(frozen.roots.iter().map(|root| root.site_number).collect());
+        let parties = level(frozen.roots.iter().map(|root| root.party_number).collect());
+        Subject {
+            holders: holders(frozen, &copies),
+            payload_bytes: frozen.contents.iter().map(|content| content.payload_bytes).collect(),
+            frozen,
+            copies,
+            levels: [sites, parties],
+            across_only,
+        }
+    }
+
+    /// The labels that a link has to cross where only what crosses counts: those of parties where there are two or more,
+    /// else those of sites. Groups are roots.
+    pub(super) fn labels(&self) -> &[u16] {
+        let [sites, parties] = &self.levels;
+        if parties.label_count > 1 { &parties.labels } else { &sites.labels }
+    }
+
+    /// The same labels, where only what crosses counts.
+    pub(super) fn across(&self) -> Option<&[u16]> {
+        self.across_only.then_some(self.labels())
+    }
+
+    pub(crate) fn input(&self) -> Input<'_> {
+        Input {
+            payload_bytes: &self.payload_bytes,
+            holders: &self.holders,
+            levels: &self.levels,
+            across: self.across(),
+        }
+    }
+
+    /// The label under which all copies of a content lie, if there is just one.
+    pub(super) fn home(&self, content: usize) -> Option<u16> {
+        let mut labels = self.copies.of_content(index(content)).iter().map(|place| {
+            let root = self.frozen.documents[*place as usize].root;
+            self.labels()[usize::from(root)]
+        });
+        let first = labels.next()?;
+        labels.all(|label| label == first).then_some(first)
+    }
+
+    /// Of each content, whether its copies form an identical set that counts.
+    pub(super) fn identical(&self) -> Vec<bool> {
+        let counts = |content: usize| !self.across_only || self.home(content).is_none();
+        let contents = self.frozen.contents.iter().enumerate();
+        contents
+            .map(|(content, frozen)| {
+                self.copies.of_content(index(content)).len() > 1 && frozen.size_bytes > 0 && counts(content)
+            })
+            .collect()
+    }
+}
+
+pub(super) fn index(place: usize) -> ContentIndex {
+    ContentIndex(u32::try_from(place).expect("fewer than 2^32 contents"))
+}
+
+fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
+    let mut holders = Holders::new();
+    let mut holdings: Vec<Holding> = Vec::new();
+    for content in 0..frozen.contents.len() {
+        holdings.clear();
+        // Documents are ordered by root, so that the copies of a root stand together.
+        for place in copies.of_content(index(content)) {
+            let group = Group(frozen.documents[*place as usize].root);
+            match holdings.last_mut() {
+                Some(last) if last.group == group => last.copies += 1,
+                _ => holdings.push(Holding { group, copies: 1 }),
+            }
+        }
+        holders.push(holdings.iter().copied());
+    }
+    holders
+}

@@ -1,0 +1,223 @@
+//! An analysis in a file, all but its links: [`crate::checked`] with the numbers of clusters, overlap and [`Stats`] in the
+//! order of their fields; lists have their lengths before them.
+
+use std::path::Path;
+
+use crate::analyse::{Analysis, Stats};
+use crate::checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
+use crate::cluster::{Cluster, Family, Link};
+use crate::error::Error;
+use crate::measure::Resemblance;
+use crate::overlap::OverlapLevel;
+use crate::posting::ContentIndex;
+
+const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 1 };
+/// Stands for "no content".
+const NONE: u32 = u32::MAX;
+/// Room that is made for a list before its members have been read.
+const LISTED_AHEAD: usize = 1 << 16;
+
+impl Analysis {
+    /// Writes an analysis; `binding` is a digest of all that it follows from. With `sync`, it is on the disk then.
+    ///
+    /// # Errors
+    ///
+    /// When the disk does not take it.
+    pub fn write(&self, path: &Path, binding: &Binding, sync: bool) -> Result<(), Error> {
+        let mut out = Out { file: CheckedWriter::create(path, KIND, binding)?, bytes: Vec::new() };
+        let Stats { postings, tags, shared_tags, candidates, links, spilled_bytes, partitions, oversized_partitions } =
+            self.stats;
+        [postings, tags, shared_tags, candidates, links, spilled_bytes, partitions, oversized_partitions]
+            .into_iter()
+            .for_each(|number| out.long(number));
+        out.long(self.overlap.len() as u64);
+        for level in &self.overlap {
+            out.long(u64::from(level.label_count()));
+            level.matrices().into_iter().flatten().for_each(|bytes| out.long(*bytes));
+            out.hand_over()?;
+        }
+        out.long(self.clusters.len() as u64);
+        for cluster in &self.clusters {
+            out.cluster(cluster);
+            out.hand_over()?;
+        }
+        out.file.finish(sync)?;
+        Ok(())
+    }
+
+    /// Reads an analysis that was written under the same binding.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is damaged, or was made from something else.
+    pub fn read(path: &Path, binding: &Binding) -> Result<Analysis, Error> {
+        let mut file = CheckedReader::open(path, KIND, binding)?;
+        let file = &mut file;
+        let stats = Stats {
+            postings: long(file)?,
+            tags: long(file)?,
+            shared_tags: long(file)?,
+            candidates: long(file)?,
+            links: long(file)?,
+            spilled_bytes: long(file)?,
+            partitions: long(file)?,
+            oversized_partitions: long(file)?,
+        };
+        let overlap = list(file, |file| {
+            let count = u16::try_from(long(file)?).map_err(|_| file.corrupt("it has too many labels"))?;
+            let mut level = OverlapLevel::new(count);
+            level.matrices_mut().into_iter().flatten().try_for_each(|bytes| {
+                *bytes = long(file)?;
+                Ok::<(), Error>(())
+            })?;
+            Ok(level)
+        })?;
+        let clusters = list(file, read_cluster)?;
+        match file.is_at_end() {
+            true => Ok(Analysis { clusters, overlap, stats }),
+            false => Err(file.corrupt("it is longer than it says")),
+        }
+    }
+}
+
+struct Out {
+    file: CheckedWriter,
+    bytes: Vec<u8>,
+}
+
+impl Out {
+    fn long(&mut self, number: u64) {
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn content(&mut self, content: ContentIndex) {
+        self.bytes.extend_from_slice(&content.0.to_le_bytes());
+    }
+
+    fn contents(&mut self, contents: &[ContentIndex]) {
+        self.long(contents.len() as u64);
+        contents.iter().for_each(|content| self.content(*content));
+    }
+
+    fn resemblance(&mut self, resemblance: Resemblance) {
+        self.long(resemblance.shared);
+        self.long(resemblance.union);
+    }
+
+    fn cluster(&mut self, cluster: &Cluster) {
+        self.contents(&cluster.members);
+        self.long(cluster.links.len() as u64);
+        for link in &cluster.links {
+            self.content(link.a);
+            self.content(link.b);
+            self.long(link.shared_bytes);
+        }
+        self.long(cluster.link_count);
+        self.resemblance(cluster.min_resemblance);
+        self.bytes.extend_from_slice(&cluster.resemblance_sum.to_le_bytes());
+        self.content(cluster.container.unwrap_or(ContentIndex(NONE)));
+        self.content(cluster.representative);
+        self.long(cluster.families.len() as u64);
+        for family in &cluster.families {
+            self.content(family.representative);
+            self.contents(&family.members);
+            self.resemblance(family.min_resemblance);
+            self.bytes.push(u8::from(family.over_representative_only));
+        }
+    }
+
+    fn hand_over(&mut self) -> Result<(), Error> {
+        self.file.write(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+}
+
+fn bytes<const COUNT: usize>(file: &mut CheckedReader) -> Result<[u8; COUNT], Error> {
+    let mut bytes = [0; COUNT];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn long(file: &mut CheckedReader) -> Result<u64, Error> {
+    bytes(file).map(u64::from_le_bytes)
+}
+
+fn content(file: &mut CheckedReader) -> Result<ContentIndex, Error> {
+    bytes(file).map(u32::from_le_bytes).map(ContentIndex)
+}
+
+fn resemblance(file: &mut CheckedReader) -> Result<Resemblance, Error> {
+    Ok(Resemblance { shared: long(file)?, union: long(file)? })
+}
+
+fn list<T>(
+    file: &mut CheckedReader,
+    mut read: impl FnMut(&mut CheckedReader) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let count = long(file)?;
+    let mut list = Vec::with_capacity(usize::try_from(count).unwrap_or(usize::MAX).min(LISTED_AHEAD));
+    for _ in 0..count {
+        list.push(read(file)?);
+    }
+    list.shrink_to_fit();
+    Ok(list)
+}
+
+fn read_cluster(file: &mut CheckedReader) -> Result<Cluster, Error> {
+    Ok(Cluster {
+        members: list(file, content)?,
+        links: list(file, |file| Ok(Link { a: content(file)?, b: content(file)?, shared_bytes: long(file)? }))?,
+        link_count: long(file)?,
+        min_resemblance: resemblance(file)?,
+        resemblance_sum: u128::from_le_bytes(bytes(file)?),
+        container: Some(content(file)?).filter(|content| content.0 != NONE),
+        representative: content(file)?,
+        families: list(file, |file| {
+            Ok(Family {
+                representative: content(file)?,
+                members: list(file, content)?,
+                min_resemblance: resemblance(file)?,
+                over_representative_only: bytes::<1>(file)?[0] != 0,
+            })
+        })?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_analysis_comes_back_from_its_file() {
+        let resemblance = Resemblance { shared: 5, union: 6 };
+        let contents = |numbers: &[u32]| numbers.iter().copied().map(ContentIndex).collect::<Vec<_>>();
+        let family = Family {
+            representative: ContentIndex(9),
+            members: contents(&[3, 9]),
+            min_resemblance: resemblance,
+            over_representative_only: true,
+        };
+        let cluster = Cluster {
+            members: contents(&[3, 7, 9]),
+            links: vec![Link { a: ContentIndex(3), b: ContentIndex(9), shared_bytes: 1 << 40 }],
+            link_count: 2,
+            min_resemblance: resemblance,
+            resemblance_sum: u128::MAX - 1,
+            container: Some(ContentIndex(7)),
+            representative: ContentIndex(9),
+            families: vec![family],
+        };
+        let mut level = OverlapLevel::new(3);
+        level.add(0, 2, false, 17);
+        level.add(2, 1, true, 18);
+        let stats = Stats { postings: 1, tags: 2, shared_tags: 3, links: 5, ..Stats::default() };
+        let lone = Cluster { container: None, families: vec![], ..cluster.clone() };
+        let analysis = Analysis { clusters: vec![cluster, lone], overlap: vec![level, OverlapLevel::new(0)], stats };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("analysis");
+        analysis.write(&path, &[3; 32], false).unwrap();
+        assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), analysis);
+        assert!(Analysis::read(&path, &[4; 32]).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! All links of an analysis in a file, by (a, b): [`crate::checked`] with 16 bytes a link (a, b, shared bytes).
+
+use std::path::{Path, PathBuf};
+
+use crate::checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
+use crate::cluster::Link;
+use crate::error::Error;
+use crate::spill::Row;
+
+const KIND: StreamKind = StreamKind { magic: *b"CGNATLNK", version: 1 };
+
+/// Links on their way into a file.
+#[derive(Debug)]
+pub struct LinkWriter {
+    file: CheckedWriter,
+    bytes: Vec<u8>,
+    last: Option<Link>,
+    links: u64,
+}
+
+impl LinkWriter {
+    /// Begins a file; `binding` is a digest of all that the links follow from.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn create(path: &Path, binding: &Binding) -> Result<LinkWriter, Error> {
+        let file = CheckedWriter::create(path, KIND, binding)?;
+        Ok(LinkWriter { file, bytes: Vec::new(), last: None, links: 0 })
+    }
+
+    /// Adds links, which come by (a, b).
+    ///
+    /// # Errors
+    ///
+    /// When the disk does not take them.
+    pub fn push(&mut self, links: &[Link]) -> Result<(), Error> {
+        debug_assert!(self.last.iter().chain(links).is_sorted(), "links come in order");
+        self.last = links.last().copied().or(self.last);
+        self.links += links.len() as u64;
+        self.bytes.clear();
+        links.iter().for_each(|link| link.encode(&mut self.bytes));
+        self.file.write(&self.bytes)
+    }
+
+    /// How many links have been added.
+    pub fn count(&self) -> u64 {
+        self.links
+    }
+
+    /// Puts the file in its place; with `sync`, it is on the disk then. Gives back how many links it holds.
+    ///
+    /// # Errors
+    ///
+    /// When the disk does not take it.
+    pub fn finish(self, sync: bool) -> Result<u64, Error> {
+        self.file.finish(sync)?;
+        Ok(self.links)
+    }
+}
+
+/// A file of links.
+#[derive(Clone, Debug)]
+pub struct LinkFile {
+    path: PathBuf,
+    binding: Binding,
+    links: u64,
+}
+
+impl LinkFile {
+    /// Opens a file, checking all but its blocks.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is damaged, or was made from something else.
+    pub fn open(path: &Path, binding: &Binding) -> Result<LinkFile, Error> {
+        let file = CheckedReader::open(path, KIND, binding)?;
+        let bytes = Link::BYTES as u64;
+        if file.bytes() % bytes != 0 {
+            return Err(file.corrupt("it holds a part of a link"));
+        }
+        Ok(LinkFile { path: path.to_owned(), binding: *binding, links: file.bytes() / bytes })
+    }
+
+    /// How many links there are.
+    pub fn count(&self) -> u64 {
+        self.links
+    }
+
+    /// Starts reading from the first link.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](LinkFile::open).
+    pub fn read(&self) -> Result<LinkReader, Error> {
+        Ok(LinkReader { file: CheckedReader::open(&self.path, KIND, &self.binding)?, links: Vec::new() })
+    }
+
+    /// Shows every link, some thousand at a time.
+    ///
+    /// # Errors
+    ///
+    /// When the file is damaged or cannot be read.
+    pub fn for_each(&self, mut visit: impl FnMut(&Link)) -> Result<(), Error> {
+        let mut reader = self.read()?;
+        while let Some(links) = reader.next_links()? {
+            links.iter().for_each(&mut visit);
+        }
+        Ok(())
+    }
+}
+
+/// The links of a file in order, a block in memory at a time.
+#[derive(Debug)]
+pub struct LinkReader {
+    file: CheckedReader,
+    links: Vec<Link>,
+}
+
+impl LinkReader {
+    /// The next links; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// When the file is damaged or cannot be read.
+    pub fn next_links(&mut self) -> Result<Option<&[Link]>, Error> {
+        let Some(block) = self.file.next_block()? else { return Ok(None) };
+        self.links.clear();
+        self.links.extend(block.chunks_exact(Link::BYTES).map(Link::decode));
+        Ok(Some(&self.links))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::posting::ContentIndex;
+
+    #[test]
+    fn links_come_back_from_their_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("links");
+        let link = |n: u32| Link { a: ContentIndex(n / 3), b: ContentIndex(n + 1), shared_bytes: u64::from(n) << 30 };
+        let links: Vec<Link> = (0..10_000).map(link).collect();
+        let mut writer = LinkWriter::create(&path, &[1; 32]).unwrap();
+        links.chunks(333).for_each(|links| writer.push(links).unwrap());
+        assert_eq!(writer.finish(true).unwrap(), 10_000);
+        let file = LinkFile::open(&path, &[1; 32]).unwrap();
+        assert_eq!(file.count(), 10_000);
+        let mut found = Vec::new();
+        file.for_each(|link| found.push(*link)).unwrap();
+        assert_eq!(found, links);
+    }
+}
