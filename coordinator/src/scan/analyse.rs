@@ -32,7 +32,7 @@ impl Task<'_> {
     pub(super) fn analyse(&self, base: Option<&Checkpoint>, into: &Checkpoint) -> Result<Analysis, Error> {
         let mut links = into.link_writer()?;
         let begun = base.map(|base| self.again(base, &mut links)).transpose()?.flatten();
-        let analysis = begun.map_or_else(|| self.from_nothing(&mut links), Ok)?;
+        let analysis = begun.map_or_else(|| self.everything(&mut links), Ok)?;
         links.finish(self.durable)?;
         tracing::info!(
             postings = analysis.stats.postings,
@@ -45,7 +45,7 @@ impl Task<'_> {
         Ok(analysis)
     }
 
-    fn from_nothing(&self, links: &mut LinkWriter) -> Result<Analysis, Error> {
+    fn everything(&self, links: &mut LinkWriter) -> Result<Analysis, Error> {
         let input = self.subject.input();
         let options = self.options();
         let spill = SpillFolder::new(self.spill_dir);

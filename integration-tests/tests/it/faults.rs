@@ -301,9 +301,17 @@ const SCAN_POINTS: &[(&str, &[u32])] = &[
 /// The same, after the documents have arrived.
 const END_POINTS: &[(&str, &[u32])] = &[
     ("scan.after_frozen", &[0]),
+    ("scan.in_tags", &[3]),
+    ("scan.in_prefixes", &[0]),
+    ("scan.in_components", &[0]),
+    ("scan.in_partitions", &[0]),
     ("scan.between_partitions", &[0]),
+    ("scan.in_links", &[0, 5]),
+    ("scan.before_analysed", &[0]),
+    ("scan.after_analysed", &[0]),
     ("publish.before_rename", &[0]),
     ("publish.after_rename", &[0]),
+    ("scan.after_published", &[0]),
     ("compact.before_rename", &[0]),
     ("compact.before_slot", &[0]),
     ("compact.after_slot", &[0]),

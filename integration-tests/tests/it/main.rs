@@ -15,6 +15,7 @@ mod lifecycle;
 mod proxy;
 mod refine;
 mod state;
+mod steps;
 mod templates;
 mod tidy;
 mod usage;
