@@ -62,9 +62,7 @@ fn change_some(federation: &mut Federation, name: &str) {
 fn restart(federation: &mut Federation, points: &str) {
     federation.stop_coordinator();
     assert!(federation.start_coordinator_failing(points));
-    for name in federation.names() {
-        federation.wait_attached(&name);
-    }
+    federation.restart_all();
 }
 
 /// A scan in which the coordinator ends at a point and stays away; what is done meanwhile, before it goes on.
@@ -75,6 +73,7 @@ fn broken_off(federation: &mut Federation, point: &str, meanwhile: impl FnOnce(&
     assert_eq!(federation.take_coordinator().ended().signal, Some(6), "{point}");
     meanwhile(federation);
     federation.start_coordinator();
+    federation.restart_all();
     let run = scan.ended();
     (run, federation.coordinator().stderr())
 }
@@ -212,6 +211,45 @@ fn a_run_that_is_damaged_is_named_and_made_anew_from_its_segment() {
     }
 }
 
+#[test]
+fn a_spill_file_that_is_damaged_is_named_and_everything_is_compared_anew() {
+    cognate_failpoints();
+    let mut federation = Federation::new(707);
+    let mut trees = [Files::new(), Files::new()];
+    for number in 0..40 {
+        let content = federation.dice.bytes(600_000);
+        trees[1].insert(format!("{number}"), edited(&mut federation.dice, content.clone()));
+        trees[0].insert(format!("{number}"), content);
+    }
+    federation.add("a", &trees[0]);
+    federation.add("b", &trees[1]);
+    federation.sandbox.settle();
+    federation.start_all();
+    // The analysis stands still for a while once its first pass has spilled.
+    restart(&mut federation, "scan.in_prefixes=1*sleep(6000)");
+    let more: Vec<&str> = MEAN.into_iter().chain(["--memory-budget", "32MiB"]).collect();
+    let scan = federation.begin_scan(&more);
+    let scans = federation.coordinator_state().join("scans");
+    let spilled = || -> Vec<PathBuf> {
+        let below = |folders: Vec<PathBuf>| folders.iter().flat_map(|folder| names(folder)).collect::<Vec<_>>();
+        let folders = names(&scans).into_iter().map(|scan| scan.join("spill")).collect();
+        let mut files = below(below(folders));
+        files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tags-")));
+        files
+    };
+    let done = || {
+        let scans = federation.operate(&["scan", "list", "--format", "json"]).expect(0).json();
+        scans[0]["analysis"]["done"].as_u64().unwrap_or(0)
+    };
+    wait_until("the first of five passes is over", || done() >= 1000);
+    assert!(!spilled().is_empty());
+    spilled().iter().for_each(|path| flip(path));
+    let run = scan.ended();
+    let log = federation.coordinator().stderr();
+    assert!(log.contains("everything is compared anew") && log.contains("tags-"), "{log}");
+    federation.check(run, &MEAN);
+}
+
 /// A small file system in the place of the folder of scans, where the system lets us mount one.
 struct Small {
     folder: PathBuf,
@@ -249,9 +287,7 @@ fn a_scan_without_room_waits_at_its_step_and_goes_on_by_itself() {
         return;
     };
     federation.start_coordinator();
-    for name in federation.names() {
-        federation.wait_attached(&name);
-    }
+    federation.restart_all();
     // From one that cannot even begin to one that lacks the last pages of its result.
     for free in [0, 4096, 20_000, 60_000, 120_000] {
         change_some(&mut federation, "a");
