@@ -58,10 +58,73 @@ pub(crate) fn check_lists(report: &Value, corpus: &Corpus, rules: Rules) {
     same_rows("identical", &shown["identical"], &corpus.identical(rules));
     same_rows("clusters", &shown["clusters"], &corpus.clusters(rules));
     same_rows("overlap", &shown["overlap"], &corpus.overlap(rules));
+    assert_eq!(report["histogram"], histogram(report));
+    for pair in report["folders"].as_array().unwrap() {
+        let number = |field: &str| pair[field].as_f64().unwrap();
+        let share = |side: &str| number(&format!("shared_bytes_{side}")) / number(&format!("bytes_{side}")).max(1.0);
+        assert!(
+            ["a", "b"].iter().all(|side| (number(&format!("share_{side}")) - share(side)).abs() < 0.000_051),
+            "{pair}"
+        );
+    }
     for site in report["sites"].as_array().unwrap() {
         let sum: u64 = site["status"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(site["documents"], sum, "the counts of status add up: {site}");
     }
+}
+
+/// What the links of all clusters, which are few enough that all are there, come to.
+fn histogram(report: &Value) -> Value {
+    const BUCKETS: u64 = 20;
+    let number = |value: &Value| value.as_u64().unwrap();
+    let mut links = vec![[0u64; 2]; 20];
+    let mut documents = vec![[0u64; 2]; 20];
+    let (mut all_links, mut all_documents) = (0, 0);
+    for cluster in report["clusters"].as_array().unwrap() {
+        assert_eq!(cluster["links_omitted"], 0);
+        let members = cluster["documents"].as_array().unwrap();
+        let mut touched = vec![[0u32; 2]; members.len()];
+        for link in cluster["links"].as_array().unwrap() {
+            let ends = [&link["a"], &link["b"]].map(|end| usize::try_from(number(end)).unwrap());
+            let sizes = ends.map(|end| number(&members[end]["payload_bytes"]));
+            let shared = number(&link["shared_bytes"]);
+            for (measure, whole) in [sizes[0] + sizes[1] - shared, sizes[0].min(sizes[1])].into_iter().enumerate() {
+                let bucket = usize::try_from((shared * BUCKETS / whole).min(BUCKETS - 1)).unwrap();
+                links[bucket][measure] += 1;
+                ends.iter().for_each(|end| touched[*end][measure] |= 1 << bucket);
+            }
+            all_links += 1;
+        }
+        for (member, touched) in members.iter().zip(touched) {
+            let copies = number(&member["copies"]);
+            all_documents += copies;
+            for (bucket, documents) in documents.iter_mut().enumerate() {
+                (0..2)
+                    .filter(|measure| touched[*measure] >> bucket & 1 == 1)
+                    .for_each(|measure| documents[measure] += copies);
+            }
+        }
+    }
+    if all_links == 0 {
+        return Value::Null;
+    }
+    let bound = |bucket: usize| match bucket {
+        0 => json!(0),
+        20 => json!(1),
+        _ => json!(bucket as f64 / 20.0),
+    };
+    let rows = |measure: usize| {
+        let row = |bucket: usize| {
+            json!({
+                "documents": documents[bucket][measure],
+                "from": bound(bucket),
+                "links": links[bucket][measure],
+                "to": bound(bucket + 1),
+            })
+        };
+        (0..20).map(row).collect::<Value>()
+    };
+    json!({"containment": rows(1), "documents": all_documents, "links": all_links, "resemblance": rows(0)})
 }
 
 #[track_caller]
