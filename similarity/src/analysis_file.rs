@@ -25,11 +25,10 @@ impl Analysis {
     /// When the disk does not take it.
     pub fn write(&self, path: &Path, binding: &Binding, sync: bool) -> Result<(), Error> {
         let mut out = Out { file: CheckedWriter::create(path, KIND, binding)?, bytes: Vec::new() };
-        let Stats { postings, tags, shared_tags, candidates, links, spilled_bytes, partitions, oversized_partitions } =
-            self.stats;
-        [postings, tags, shared_tags, candidates, links, spilled_bytes, partitions, oversized_partitions]
-            .into_iter()
-            .for_each(|number| out.long(number));
+        let Stats { postings, tags, shared_tags, candidates, links, spilled_bytes, .. } = self.stats;
+        let Stats { partitions, oversized_partitions, oversized_clusters, .. } = self.stats;
+        [postings, tags, shared_tags, candidates, links, spilled_bytes].into_iter().for_each(|number| out.long(number));
+        [partitions, oversized_partitions, oversized_clusters].into_iter().for_each(|number| out.long(number));
         out.long(self.overlap.len() as u64);
         for level in &self.overlap {
             out.long(u64::from(level.label_count()));
@@ -62,6 +61,7 @@ impl Analysis {
             spilled_bytes: long(file)?,
             partitions: long(file)?,
             oversized_partitions: long(file)?,
+            oversized_clusters: long(file)?,
         };
         let overlap = list(file, |file| {
             let count = u16::try_from(long(file)?).map_err(|_| file.corrupt("it has too many labels"))?;

@@ -142,7 +142,7 @@ impl Joiner<'_, '_> {
             }
             self.wish.told.map_or(Ok(()), |told| told(links))
         };
-        self.join_slices(&slices, &contents, Wish { told: Some(&unite), clusters: false }, found)?;
+        self.join_slices(&slices, &contents, Wish { told: Some(&unite), clusters: false, ..self.wish }, found)?;
         self.join_clusters(&slices, &contents, &clusters, found)
     }
 
@@ -187,7 +187,7 @@ impl Joiner<'_, '_> {
         })?;
         Writer::finish(writer)?;
         let packed = Packed { partitions: &partitions, rows: &rows, contents: Some(contents) };
-        let joiner = Joiner { wish: Wish { told: None, clusters: true }, ..*self };
+        let joiner = Joiner { wish: Wish { told: None, clusters: true, ..self.wish }, ..*self };
         let (large, small) = packed.by_size();
         let mut apart = Found::default();
         for partition in large {

@@ -330,7 +330,7 @@ fn earlier_links_that_are_damaged_are_told_and_nothing_is_written() {
     left.links[100] ^= 1;
     let error = bench.begin(&left, &numbers, &world).unwrap_err();
     assert!(error.to_string().contains("/earlier is corrupt"), "{error}");
-    assert!(!bench.path().exists());
+    assert!(!bench.path().try_exists().unwrap());
 }
 
 #[test]

@@ -81,12 +81,12 @@ fn broken_off(federation: &mut Federation, point: &str, meanwhile: impl FnOnce(&
 /// The folders of scans that have files for the next one.
 fn bases(federation: &Federation) -> Vec<PathBuf> {
     let folders = names(&federation.coordinator_state().join("scans")).into_iter();
-    folders.filter(|folder| folder.join("links").exists()).collect()
+    folders.filter(|folder| folder.join("links").is_file()).collect()
 }
 
 fn files_of(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
-    assert!(path.exists(), "{} is there", path.display());
+    assert!(path.is_file(), "{} is there", path.display());
     path
 }
 
