@@ -334,7 +334,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         for length in [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES + 17] {
-            let bytes: Vec<u8> = (0..length).map(|n| (n * 31 % 251) as u8).collect();
+            let bytes: Vec<u8> = (0..length).map(|n| u8::try_from(n * 31 % 251).unwrap()).collect();
             assert_eq!(write(&path, &bytes), fs::metadata(&path).unwrap().len());
             assert_eq!(read(&path).unwrap(), bytes);
             let mut reader = CheckedReader::open(&path, KIND, &[7; 32]).unwrap();
