@@ -19,7 +19,7 @@ use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
     Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, MethodSpec, Opened, PushRequest, PushResponse,
     ReceivedRequest, ReceivedResponse, RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse,
-    ScopeRequest, ScopeResponse, Sealed, SyncEnded, Welcome,
+    ScopeRequest, ScopeResponse, Sealed, SelectionSpec, SyncEnded, Welcome,
 };
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
@@ -384,21 +384,24 @@ fn refining(number: u64, of: u64, contents: &[ContentDigest]) -> (Assignment, Ve
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refinement_reads_what_the_site_itself_sent_and_ignores_the_rest() {
     let guessed = ContentDigest([7; 16]);
-    let (refinement, scope) = refining(6, 1000, &[content(3), guessed, content(11)]);
+    // Document 4 is there, but it was never sent.
+    let selection = Some(SelectionSpec { exclude: vec!["4".into()], ..SelectionSpec::default() });
+    let (refinement, scope) = refining(6, 1000, &[content(3), content(4), guessed, content(11)]);
     let then = vec![AttachDown::Assignment(refinement)];
-    let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+    let first = Assignment { selection, ..assignment(5) };
+    let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(first)]) };
     let mut running = Running::start(script, Policy::everything());
-    assert_eq!(running.ended().await.summary.unwrap().read_documents, 20);
+    assert_eq!(running.ended().await.summary.unwrap().read_documents, 19);
     let ended = running.ended().await;
     assert_eq!((ended.assignment, ended.failure.as_str()), (6, ""));
     let summary = ended.summary.unwrap();
     assert_eq!((summary.read_documents, summary.read_bytes), (2, "document 3document 11".len() as u64));
-    assert_eq!(summary.refined, Some(RefinedSummary { documents: 2, changed: 0, unknown_contents: 1 }));
+    assert_eq!(summary.refined, Some(RefinedSummary { documents: 2, changed: 0, unknown_contents: 2 }));
     // The site knows it for what it is: nothing that it would sync on its own.
     let status = running.ask(Ask::Status).await.unwrap();
     let done = status[0]["status"]["done"].as_array().unwrap();
     let refined: Vec<_> = done.iter().map(|done| (done["documents"].clone(), done["refined"].clone())).collect();
-    assert!(refined.contains(&(20.into(), false.into())) && refined.contains(&(2.into(), true.into())), "{done:?}");
+    assert!(refined.contains(&(19.into(), false.into())) && refined.contains(&(2.into(), true.into())), "{done:?}");
     let (folder, stopped) = running.stop().await;
     stopped.unwrap();
     let verified = read::verify(&folder.path().join("state"), false).unwrap().unwrap();
