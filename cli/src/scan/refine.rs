@@ -10,8 +10,8 @@ use super::spec::SpecArgs;
 use crate::operator::client::Operator;
 use crate::output::table::bytes;
 
-/// Documents that are unique are read again from this size on: four chunks of a scan at the usual mean.
-const SIZE_BYTES_MIN: u64 = 4000;
+/// Documents that are unique are read again from this size on: a chunk of a scan at the usual mean.
+const SIZE_BYTES_MIN: u64 = 1000;
 
 /// Which documents of an earlier scan are read again.
 #[derive(Args, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct RefineArgs {
     /// Which documents: those in clusters, those that are unique, or both
     #[arg(long, value_enum, default_value = "both", requires = "refine", help_heading = "Refinement")]
     refine_what: What,
-    /// No smaller ones of those that are unique [default: 4000]
+    /// No smaller ones of those that are unique [default: 1000]
     #[arg(long, value_name = "SIZE", value_parser = crate::args::size, requires = "refine", help_heading = "Refinement")]
     refine_size_min: Option<u64>,
 }

@@ -31,7 +31,7 @@ fn trees(dice: &mut Dice, pairs: usize) -> [Files; 2] {
             tree.insert(format!("linked/{number}"), [&common[..], &dice.bytes(4000)].concat());
             tree.insert(format!("passage/{number}"), around(dice, &passage));
             tree.insert(format!("same/{number}"), copy.clone());
-            tree.insert(format!("small/{number}"), dice.bytes(2000));
+            tree.insert(format!("small/{number}"), dice.bytes(800));
         }
     }
     trees
@@ -185,7 +185,7 @@ fn a_refinement_finds_what_the_coarse_scan_could_not_and_reads_nothing_else() {
     assert_eq!((documents, reads(&report)), (16, (16, bytes)));
     assert_eq!(unrefined(&report), unrefined(&comparison_of(&federation, &chosen)));
     assert_eq!(report["scan"]["refines"], *coarse_id);
-    let told = json!({"changed": 0, "documents": 16, "size_min_bytes": 4000, "what": "both"});
+    let told = json!({"changed": 0, "documents": 16, "size_min_bytes": 1000, "what": "both"});
     assert_eq!(report["scan"]["refined"], told);
     // The scan is known for what it is.
     let refined_id = id(&report);
@@ -220,10 +220,10 @@ fn what_is_chosen_is_as_asked_for() {
     };
     let told = |what: &str, size: Option<u64>, documents: u64| json!({"changed": 0, "documents": documents, "size_min_bytes": size, "what": what});
     check(&["--refine-what", "linked"], &["linked"], told("linked", None, 4));
-    check(&["--refine-what", "unmatched"], &["passage"], told("unmatched", Some(4000), 4));
-    let small = ["--refine-what", "unmatched", "--refine-size-min", "1KB"];
-    check(&small, &["passage", "small"], told("unmatched", Some(1000), 8));
-    check(&["--exclude", "linked"], &["passage"], told("both", Some(4000), 4));
+    check(&["--refine-what", "unmatched"], &["passage"], told("unmatched", Some(1000), 4));
+    let small = ["--refine-what", "unmatched", "--refine-size-min", "500"];
+    check(&small, &["passage", "small"], told("unmatched", Some(500), 8));
+    check(&["--exclude", "linked"], &["passage"], told("both", Some(1000), 4));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_part_of_a_repository_is_never_taken_for_the_whole() {
     let whole = federation.check(federation.scan(&fine), &fine);
     assert_eq!(reads(&whole), (all.0 - chosen.0, all.1 - chosen.1));
     // And after it a refinement reads nothing.
-    let other = refine(&federation, &coarse, &["--refine-what", "unmatched", "--refine-size-min", "1KB"]).report();
+    let other = refine(&federation, &coarse, &["--refine-what", "unmatched", "--refine-size-min", "500"]).report();
     assert_eq!(reads(&other), (0, 0));
     assert_eq!(indexes(&federation), [(100, false), (100, false), (100, true), (1000, true)]);
     // A view that is made anew, and a backup that is restored, know the difference.
