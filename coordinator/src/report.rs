@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::error::Error;
@@ -48,6 +49,8 @@ impl Report {
         let failed = |source| Error::Result { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        // Plans are to stay as they are: without this, each cluster's queries were prepared anew for its number.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
         if format != FORMAT {
             let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
