@@ -57,6 +57,19 @@ impl Containment {
         u128::from(self.numerator) * other.denominator() <= u128::from(other.numerator) * self.denominator()
     }
 
+    /// A fifth of this share; what lies beyond the digits that a share can have is cut off.
+    #[must_use]
+    pub fn fifth(self) -> Containment {
+        let (mut numerator, mut digits) = match usize::from(self.digits) < FRACTION_DIGITS_MAX {
+            true => (self.numerator * 2, self.digits + 1),
+            false => (self.numerator / 5, self.digits),
+        };
+        while digits > 0 && numerator % 10 == 0 {
+            (numerator, digits) = (numerator / 10, digits - 1);
+        }
+        Containment { numerator, digits }
+    }
+
     fn denominator(self) -> u128 {
         10u128.pow(u32::from(self.digits))
     }
@@ -109,6 +122,12 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
+    /// Both thresholds at a fifth: what does not reach these is far from a link.
+    #[must_use]
+    pub fn fifth(&self) -> Thresholds {
+        Thresholds { min_shared_bytes: self.min_shared_bytes / 5, min_containment: self.min_containment.fifth() }
+    }
+
     /// The fewest shared bytes that link a content of this payload with any larger one; at least 1.
     ///
     /// The larger of the two containments is the one of the smaller content, so the requirement on a pair depends on
@@ -121,6 +140,19 @@ impl Thresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fifth_of_a_share_is_a_share() {
+        for (whole, fifth) in [
+            ("1", "0.2"),
+            ("0.5", "0.1"),
+            ("0.333", "0.0666"),
+            ("0", "0"),
+            ("0.000000000000000009", "0.000000000000000001"),
+        ] {
+            assert_eq!(whole.parse::<Containment>().unwrap().fifth(), fifth.parse().unwrap(), "{whole}");
+        }
+    }
 
     #[test]
     fn decimals_between_zero_and_one_are_read_exactly_and_shown_again() {

@@ -19,7 +19,7 @@ use crate::scan::find;
 ///
 /// The coordinator analyses what the scan was about as it stands now, with what is marked already, once as it is and once
 /// without the tags that many documents carry which are otherwise unlike each other. What is suggested is what links
-/// rested on that are gone then. Nothing is marked unless --accept says so.
+/// rest on of which nothing is left then. Nothing is marked unless --accept says so.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate template suggest latest
@@ -105,6 +105,7 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
         " THEIR BYTES",
         " NOTHING ELSE",
         " LINKS",
+        " HOLLOW",
         " CLUSTERS GONE",
         " CHANGED",
         "FOR EXAMPLE",
@@ -118,12 +119,14 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
             bytes(one.document_bytes),
             count(one.emptied),
             count(one.links_gone),
+            count(one.links_hollow),
             count(one.clusters_gone),
             count(one.clusters_changed),
             one.examples.iter().map(|example| one_line(example)).collect::<Vec<_>>().join("\n"),
         ]
     };
-    let note = "  (nothing else: documents that are all template · links, clusters gone: what rests on the tags alone)";
+    let note = "  (nothing else: documents that would be all template · links, clusters: what would be gone · hollow: links of \
+                which nothing is left that comes near to one)";
     format!("{}\n{note}", table(&headings, suggestions.iter().map(row)))
 }
 
@@ -135,6 +138,7 @@ fn object(suggestion: &TemplateSuggestion) -> Value {
         "document_bytes": suggestion.document_bytes,
         "documents_emptied": suggestion.emptied,
         "links_gone": suggestion.links_gone,
+        "links_hollow": suggestion.links_hollow,
         "clusters_gone": suggestion.clusters_gone,
         "clusters_changed": suggestion.clusters_changed,
         "examples": suggestion.examples,

@@ -2271,14 +2271,16 @@ pub struct TemplateSuggestion {
     /// How many of them consist of nothing else.
     #[prost(uint64, tag = "7")]
     pub emptied: u64,
-    /// How many clusters rest on the tags alone, and how many others lose links.
+    /// How many clusters lose all their links, and how many others some.
     #[prost(uint64, tag = "8")]
     pub clusters_gone: u64,
     #[prost(uint64, tag = "9")]
     pub clusters_changed: u64,
-    /// Links that rest on them.
+    /// Links that are gone without them; of these, links of which nothing is left that comes near to one.
     #[prost(uint64, tag = "10")]
     pub links_gone: u64,
+    #[prost(uint64, tag = "12")]
+    pub links_hollow: u64,
     /// A few of the documents, as site/repository/path.
     #[prost(string, repeated, tag = "11")]
     pub examples: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
