@@ -272,13 +272,16 @@ fn ndjson_has_the_same_rows_one_a_line() {
         ("cluster", "clusters"),
         ("folder", "folders"),
         ("overlap", "overlap"),
+        ("set_aside", "set_aside"),
     ];
     for (name, list) in lists {
         assert_eq!(&json!(of_type(name)), &report[list], "{name}");
     }
     assert_eq!(of_type("scan")[0]["digest"], report["scan"]["digest"]);
+    assert_eq!(of_type("histogram")[0]["links"], report["histogram"]["links"]);
     assert_eq!(of_type("document").len(), 7);
-    let known = ["scan", "site", "overlap", "identical", "cluster", "folder", "document", "unread"];
+    let known =
+        ["scan", "site", "overlap", "set_aside", "histogram", "identical", "cluster", "folder", "document", "unread"];
     assert!(lines.iter().all(|line| known.contains(&line["type"].as_str().unwrap())));
 }
 
