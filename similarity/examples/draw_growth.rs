@@ -77,6 +77,12 @@ struct Diagram {
     y: (f64, f64),
 }
 
+/// What stands at the end of a line, and how far below it.
+struct Label<'a> {
+    name: &'a str,
+    down: f64,
+}
+
 const LEFT: f64 = 70.0;
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 250.0;
@@ -106,7 +112,7 @@ impl Diagram {
         }
     }
 
-    fn draw_line(&self, svg: &mut String, points: impl Iterator<Item = (f64, f64)>, colour: &str, name: &str) {
+    fn draw_line(&self, svg: &mut String, points: impl Iterator<Item = (f64, f64)>, colour: &str, label: &Label<'_>) {
         let places: Vec<(f64, f64)> = points.map(|(x, y)| self.place(x, y)).collect();
         let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
         let _ = writeln!(svg, "<path d='M{}' fill='none' stroke='{colour}' stroke-width='2'/>", path.join("L"));
@@ -114,7 +120,8 @@ impl Diagram {
             let _ = writeln!(svg, "<circle cx='{x:.1}' cy='{y:.1}' r='3' fill='{colour}'/>");
         }
         if let Some((x, y)) = places.last() {
-            let _ = writeln!(svg, "<text x='{:.1}' y='{:.1}' fill='{colour}'>{name}</text>", x + 8.0, y + 4.0);
+            let (x, y, name) = (x + 8.0, y + label.down, label.name);
+            let _ = writeln!(svg, "<text x='{x:.1}' y='{y:.1}' fill='{colour}'>{name}</text>");
         }
     }
 }
@@ -125,12 +132,12 @@ fn decades((low, high): (f64, f64)) -> Vec<f64> {
     powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * power)).filter(|at| (low..=high).contains(at)).collect()
 }
 
-/// The ends of an axis, widened to numbers that it has lines at.
+/// The ends of an axis, widened to numbers that it has lines at, but not for a twentieth.
 fn ends(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
     let lines = decades((f64::MIN_POSITIVE, f64::MAX));
     let below = lines.iter().rev().find(|&&line| line <= low).copied();
-    let above = lines.iter().find(|&&line| line >= high).copied();
+    let above = lines.iter().find(|&&line| line >= 0.95 * high).copied();
     (below.unwrap_or(low), above.unwrap_or(high))
 }
 
@@ -169,10 +176,12 @@ fn draw(all: &[Series]) -> String {
     );
     time.draw_frame(&mut svg, seconds);
     memory.draw_frame(&mut svg, megabytes);
-    for (series, colour) in all.iter().zip(COLOURS.iter().cycle()) {
+    for (number, (series, colour)) in all.iter().zip(COLOURS.iter().cycle()).enumerate() {
+        // Lines that end in one place still have names apart.
+        let label = Label { name: &series.name, down: 12.0 - 14.0 * number as f64 };
         let points = series.points.iter();
-        time.draw_line(&mut svg, points.clone().map(|p| (p.postings, p.processor_seconds)), colour, &series.name);
-        memory.draw_line(&mut svg, points.map(|p| (p.postings, p.peak_bytes)), colour, &series.name);
+        time.draw_line(&mut svg, points.clone().map(|p| (p.postings, p.processor_seconds)), colour, &label);
+        memory.draw_line(&mut svg, points.map(|p| (p.postings, p.peak_bytes)), colour, &label);
         let (_, y) = memory.place(x.0, series.budget_bytes);
         let right = LEFT + WIDTH;
         let _ = writeln!(svg, "<path d='M{LEFT} {y:.1}H{right}' stroke='{colour}' stroke-dasharray='2 4'/>");
