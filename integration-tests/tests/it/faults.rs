@@ -359,7 +359,7 @@ fn coordinator_ends_at(own_seed: u64, points: &[(&str, &[u32])]) {
     let rounds = points.iter().flat_map(|(point, all)| all.iter().map(move |passes| at(point, *passes)));
     for (round, points) in rounds.enumerate() {
         // How many batches wait for one commit is chance: a point may be passed less often than most times.
-        let came_by = (0..3).any(|_| ends_at(&mut federation, &points, if round % 2 == 0 { "a" } else { "b" }));
+        let came_by = (0..10).any(|_| ends_at(&mut federation, &points, if round % 2 == 0 { "a" } else { "b" }));
         assert!(came_by, "the coordinator does not come by {points}");
         if round % 4 == 0 {
             let config = federation.coordinator_config();
