@@ -21,19 +21,17 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::checksum::{CHECKSUM_BYTES, Checksum, checksum};
 use crate::error::Error;
 
 /// The digest of all that a file follows from; see [`CheckedWriter::create`].
 pub type Binding = [u8; 32];
 
 const BLOCK_BYTES: usize = 1 << 16;
-const CHECKSUM_BYTES: usize = 16;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 32 + CHECKSUM_BYTES;
 const END_BYTES: usize = 8 + CHECKSUM_BYTES;
 /// The number under which the end is checked: no block has it.
 const END: u64 = u64::MAX;
-
-type Checksum = [u8; CHECKSUM_BYTES];
 
 /// What a stream is, and in which layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -294,16 +292,6 @@ fn encode_header(kind: StreamKind, binding: &Binding) -> (Vec<u8>, Checksum) {
 fn file_bytes(bytes: u64) -> u64 {
     let sums = bytes.div_ceil(BLOCK_BYTES as u64).saturating_mul(CHECKSUM_BYTES as u64);
     bytes.saturating_add(sums).saturating_add((HEADER_BYTES + END_BYTES) as u64)
-}
-
-fn checksum(parts: &[&[u8]]) -> Checksum {
-    let mut hasher = blake3::Hasher::new();
-    parts.iter().for_each(|part| {
-        hasher.update(part);
-    });
-    let mut sum = Checksum::default();
-    sum.copy_from_slice(&hasher.finalize().as_bytes()[..CHECKSUM_BYTES]);
-    sum
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod analyse;
 mod analysis_file;
 mod budget;
 mod checked;
+mod checksum;
 mod cluster;
 mod common;
 mod component;

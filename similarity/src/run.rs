@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use cognate_fingerprint::Tag;
 
+use crate::checksum::{CHECKSUM_BYTES, Checksum, checksum};
 use crate::error::Error;
 
 mod merge;
@@ -35,15 +36,12 @@ pub const SHARDS: u32 = 256;
 const MAGIC: &[u8; 8] = b"CGNATRUN";
 const VERSION: u32 = 1;
 const TABLE_ENTRIES: usize = SHARDS as usize + 1;
-const CHECKSUM_BYTES: usize = 16;
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + TABLE_ENTRIES * 8 + CHECKSUM_BYTES;
 const RECORD_BYTES: usize = 24;
 /// Small enough that a merge of hundreds of runs holds only megabytes, large enough that checksums cost nothing.
 const BLOCK_RECORDS: u32 = 1024;
 const BLOCK_BYTES: usize = BLOCK_RECORDS as usize * RECORD_BYTES + CHECKSUM_BYTES;
 const TEMPLATE_BIT: u32 = 1 << 31;
-
-type Checksum = [u8; CHECKSUM_BYTES];
 
 /// One occurrence of a chunk in one of the contents that a run was made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,16 +225,6 @@ fn word(bytes: &[u8]) -> u32 {
 
 fn long_word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("a long word has 8 bytes"))
-}
-
-fn checksum(parts: &[&[u8]]) -> Checksum {
-    let mut hasher = blake3::Hasher::new();
-    parts.iter().for_each(|part| {
-        hasher.update(part);
-    });
-    let mut sum = Checksum::default();
-    sum.copy_from_slice(&hasher.finalize().as_bytes()[..CHECKSUM_BYTES]);
-    sum
 }
 
 fn block_checksum(seal: &Checksum, number: u64, block: &[u8]) -> Checksum {

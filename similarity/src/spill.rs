@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::error::Error;
 
-const CHECKSUM_BYTES: usize = 16;
 /// Rows that a writer holds back per bucket, at most: so few that those of hundreds of buckets stay in a nearer cache.
 const HELD_ROWS_MAX: usize = 64;
 /// A block is read into memory whole; rows beyond this go into a block of their own.
@@ -251,7 +251,7 @@ impl<'s, T: Row> Buckets<'s, T> {
         }
         let count = u32::try_from(rows.len() / T::BYTES).expect("a block holds kilobytes");
         let mut head = count.to_le_bytes().to_vec();
-        head.extend_from_slice(&checksum(rows));
+        head.extend_from_slice(&checksum(&[rows]));
         file.write_all(&head).and_then(|()| file.write_all(rows)).map_err(Error::io("write", path))?;
         let bytes = (head.len() + rows.len()) as u64;
         self.spill.written_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -277,12 +277,6 @@ impl<T> Drop for Buckets<'_, T> {
             }
         }
     }
-}
-
-fn checksum(rows: &[u8]) -> [u8; CHECKSUM_BYTES] {
-    let mut sum = [0; CHECKSUM_BYTES];
-    sum.copy_from_slice(&blake3::hash(rows).as_bytes()[..CHECKSUM_BYTES]);
-    sum
 }
 
 fn scan_file<T: Row>(
@@ -312,7 +306,7 @@ fn scan_file<T: Row>(
         }
         bytes.resize(block_bytes, 0);
         read(&mut file, &mut bytes)?;
-        if sum != checksum(&bytes) {
+        if sum != checksum(&[&bytes]) {
             return Err(corrupt("the checksum of a block does not match"));
         }
         rows.clear();
