@@ -12,6 +12,49 @@ use crate::tttd::{self, Tttd};
 pub enum View {
     /// Its bytes as they lie in the file.
     Raw,
+    /// The text that a reader sees, with white space folded: one content for the whole of it.
+    Text,
+    /// The same text, each paragraph a content of its own.
+    Passages,
+}
+
+impl View {
+    /// The version of the text views: what a document's text is, to the byte.
+    pub const TEXT_VERSION: u32 = 1;
+
+    /// The mean length of a chunk where none is asked for, in bytes.
+    pub fn chunk_bytes_default(self) -> u64 {
+        match self {
+            View::Raw => 1000,
+            View::Text | View::Passages => 200,
+        }
+    }
+
+    /// How much two contents share at least to be linked whatever their sizes, where nothing else is asked for.
+    pub fn min_shared_bytes_default(self) -> u64 {
+        match self {
+            View::Raw => 16_384,
+            View::Text | View::Passages => 2_048,
+        }
+    }
+
+    /// Whether it reads text, not the bytes of files.
+    pub fn is_text(self) -> bool {
+        self != View::Raw
+    }
+}
+
+impl std::str::FromStr for View {
+    type Err = MethodError;
+
+    fn from_str(text: &str) -> Result<View, MethodError> {
+        match text {
+            "raw" => Ok(View::Raw),
+            "text" => Ok(View::Text),
+            "passages" => Ok(View::Passages),
+            _ => Err(MethodError::UnknownView { view: text.to_owned() }),
+        }
+    }
 }
 
 /// A recipe with its parameters. A value that exists is in range.
@@ -44,6 +87,12 @@ pub enum MethodError {
     ChunkBytesOutOfRange {
         /// The mean that was asked for.
         chunk_bytes: u64,
+    },
+    /// There is no such view.
+    #[error("there is no view `{view}`: there are raw, text and passages")]
+    UnknownView {
+        /// What was asked for.
+        view: String,
     },
 }
 
@@ -116,6 +165,8 @@ impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             View::Raw => write!(f, "raw"),
+            View::Text => write!(f, "text"),
+            View::Passages => write!(f, "passages"),
         }
     }
 }
@@ -125,9 +176,10 @@ impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Method::Tttd { view, chunk_bytes } = self;
         let parameters = tttd::Parameters::for_mean(*chunk_bytes);
+        let view_version = if view.is_text() { View::TEXT_VERSION } else { 1 };
         write!(
             f,
-            "method=tttd/1\nview={view}/1\nchunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
+            "method=tttd/1\nview={view}/{view_version}\nchunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
             parameters.chunk_bytes_min, parameters.chunk_bytes_max, parameters.divisor_main, parameters.divisor_backup,
         )
     }

@@ -1,0 +1,29 @@
+//! What a reader sees: text out of documents of many formats, and the documents inside of archives.
+//!
+//! A document becomes a list of **parts**: the documents that it holds, each before the one that holds it, and at last
+//! itself, under the empty name. Each part has a [`Kind`], which its bytes say and not its name, an [`Outcome`], and the
+//! text that a reader would see, normalised. What comes in is hostile until it was read: everything is within [`Limits`],
+//! and the worker has all of it done by a child process that can do nothing else.
+//!
+//! This crate knows nothing of sites and nothing of the wire.
+
+mod format;
+mod kind;
+mod limits;
+mod outcome;
+mod source;
+mod text;
+
+pub use format::extract;
+pub use kind::Kind;
+pub use limits::Limits;
+pub use outcome::{Outcome, Reason};
+pub use source::Source;
+pub use text::Text;
+
+/// The version of all that decides on text: extraction and normalisation. A change that can change any text changes it,
+/// and with it the ids of the methods that read text.
+pub const TEXT_VERSION: u32 = 1;
+
+/// Begins the name of what is inside a document: `mail.zip!/inner/letter.docx`.
+pub const INSIDE: &str = "!/";
