@@ -39,6 +39,16 @@ pub(crate) struct IndexedDocument {
     pub(crate) state: DocumentState,
     pub(crate) content: Option<ContentDigest>,
     pub(crate) modified: i64,
+    /// Of a message, where its site tells it.
+    pub(crate) message_id_hash: Option<[u8; 16]>,
+}
+
+impl IndexedDocument {
+    /// The row with its path.
+    pub(crate) fn row(&self, path: &DocumentPath) -> DocumentRow {
+        let IndexedDocument { state, content, modified, message_id_hash } = *self;
+        DocumentRow { path: path.clone(), state, content, modified, message_id_hash }
+    }
 }
 
 /// What is known of a content besides its chunks.
@@ -112,9 +122,8 @@ impl Index {
     /// What stays of the batches so far when they are put together anew without the contents that are not `live`.
     pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
         let mut dropped = self.root;
-        for (path, IndexedDocument { state, content, modified }) in &self.documents {
-            let (path, state, content, modified) = (path.clone(), *state, *content, *modified);
-            dropped.remove(RowHash::of_document(&DocumentRow { path, state, content, modified }));
+        for (path, document) in &self.documents {
+            dropped.remove(RowHash::of_document(&document.row(path)));
         }
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
             dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
@@ -264,13 +273,13 @@ impl Index {
             self.root.add(RowHash::of_document(row));
             // What a site says of sizes is not to be relied on, not even to add up.
             self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
-            let document = IndexedDocument { state: row.state, content: row.content, modified: row.modified };
+            let DocumentRow { state, content, modified, message_id_hash, .. } = *row;
+            let document = IndexedDocument { state, content, modified, message_id_hash };
             self.documents.insert(row.path.clone(), document)
         };
-        if let Some(IndexedDocument { state, content, modified }) = before {
-            let before = DocumentRow { path: row.path.clone(), state, content, modified };
-            self.root.remove(RowHash::of_document(&before));
-            self.size_bytes = self.size_bytes.wrapping_sub(self.size_of(content));
+        if let Some(before) = before {
+            self.root.remove(RowHash::of_document(&before.row(&row.path)));
+            self.size_bytes = self.size_bytes.wrapping_sub(self.size_of(before.content));
         }
     }
 
@@ -326,7 +335,13 @@ mod tests {
 
     fn row(path: &str, state: DocumentState, content: Option<u8>) -> DocumentRow {
         let content = content.map(|number| ContentDigest([number; 16]));
-        DocumentRow { path: DocumentPath::new(path.as_bytes()).unwrap(), state, content, modified: 0 }
+        DocumentRow {
+            path: DocumentPath::new(path.as_bytes()).unwrap(),
+            state,
+            content,
+            modified: 0,
+            message_id_hash: None,
+        }
     }
 
     fn batch(fill: impl FnOnce(&mut BatchBuilder)) -> Batch {

@@ -26,6 +26,15 @@ pub struct DocumentRow {
     pub content: Option<ContentDigest>,
     /// When it was last modified, in seconds since 1970; 0 where it was not read.
     pub modified: i64,
+    /// The EDRM Message ID Hash of a message, where it may be told.
+    pub message_id_hash: Option<[u8; 16]>,
+}
+
+impl DocumentRow {
+    /// A document that has no content, for the reason that its state says.
+    pub fn without_content(path: DocumentPath, state: DocumentState) -> DocumentRow {
+        DocumentRow { path, state, content: None, modified: 0, message_id_hash: None }
+    }
 }
 
 /// A batch that has been checked.
@@ -215,7 +224,7 @@ impl v1::DocumentTable {
         let mut table = v1::DocumentTable::default();
         let mut previous: &[u8] = &[];
         let mut modified = 0;
-        for row in documents {
+        for (number, row) in documents.iter().enumerate() {
             let path = row.path.as_bytes();
             let shared = path.iter().zip(previous).take_while(|(a, b)| a == b).count();
             table.path_shared_bytes.push(row_number(shared));
@@ -223,6 +232,10 @@ impl v1::DocumentTable {
             table.path_own.extend_from_slice(&path[shared..]);
             table.states.push(row.state.into());
             previous = path;
+            if let Some(hash) = row.message_id_hash {
+                table.message_id_rows.push(row_number(number));
+                table.message_id_hashes.extend_from_slice(&hash);
+            }
             if let Some(digest) = row.content {
                 let place = places.get(&digest).copied().unwrap_or(0);
                 table.contents.push(place);
@@ -277,13 +290,31 @@ impl v1::DocumentTable {
                 DocumentState::Read | DocumentState::Changing => references.next()?,
                 _ => (None, 0),
             };
-            documents.push(DocumentRow { path, state, content, modified });
+            documents.push(DocumentRow { path, state, content, modified, message_id_hash: None });
         }
         if !own.is_empty() {
             return field("path_own", "is longer than its lengths say");
         }
         references.finish()?;
+        self.put_message_ids(&mut documents)?;
         Ok(documents)
+    }
+
+    fn put_message_ids(&self, documents: &mut [DocumentRow]) -> Result<(), BatchError> {
+        let (hashes, rest) = self.message_id_hashes.as_chunks();
+        if hashes.len() != self.message_id_rows.len() || !rest.is_empty() {
+            return field("message_id_hashes", "has not sixteen bytes for each row");
+        }
+        if !self.message_id_rows.windows(2).all(|pair| pair[0] < pair[1]) {
+            return field("message_id_rows", "is not in ascending order");
+        }
+        for (row, hash) in self.message_id_rows.iter().zip(hashes) {
+            match documents.get_mut(*row as usize) {
+                Some(document) => document.message_id_hash = Some(*hash),
+                None => return field("message_id_rows", "names a row that is not there"),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -67,6 +67,11 @@ impl RowHash {
         bytes.extend_from_slice(&row.content.map_or([0; 16], |digest| digest.0));
         bytes.extend_from_slice(&row.modified.to_le_bytes());
         bytes.extend_from_slice(row.path.as_bytes());
+        if let Some(hash) = row.message_id_hash {
+            // No path has a byte of 0: nothing else looks like this.
+            bytes.push(0);
+            bytes.extend_from_slice(&hash);
+        }
         RowHash::of(&bytes)
     }
 

@@ -46,10 +46,7 @@ impl TryFrom<&v1::MethodSpec> for Method {
 
     fn try_from(spec: &v1::MethodSpec) -> Result<Method, SpecError> {
         let unknown = |what, name: &str| Err(SpecError::Unknown { what, name: name.chars().take(64).collect() });
-        let view = match spec.view.as_str() {
-            "raw" => View::Raw,
-            other => return unknown("view", other),
-        };
+        let Ok(view) = spec.view.parse::<View>() else { return unknown("view", &spec.view) };
         match spec.name.as_str() {
             "tttd" => Ok(Method::tttd(view, spec.chunk_bytes)?),
             other => unknown("method", other),

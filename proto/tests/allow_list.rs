@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("CoordinatorState.reasons", "why the coordinator is not ready, one line each for people", "1 KiB each"),
     ("CoordinatorState.software", "the coordinator's version, for people", "1 KiB"),
     ("DocumentTable.content_digests", "contents sent before", "16 bytes each, one batch"),
+    ("DocumentTable.message_id_hashes", "by which a message is known elsewhere too", "16 bytes each, one batch"),
     ("DocumentTable.path_own", "names of documents", "8 KiB a path, one batch"),
     ("EnrollRequest.secret", "what proves an invitation", "32 bytes"),
     ("EnrollRequest.signing_request", "a public key and the proof that its owner asks", "4 KiB"),

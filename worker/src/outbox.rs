@@ -65,6 +65,7 @@ struct Shipped {
     state: DocumentState,
     content: Option<ContentDigest>,
     modified: i64,
+    message_id_hash: Option<[u8; 16]>,
 }
 
 impl Outbox {
@@ -291,13 +292,19 @@ impl Outbox {
 
 impl Shipped {
     fn with_path(self, path: DocumentPath) -> DocumentRow {
-        DocumentRow { path, state: self.state, content: self.content, modified: self.modified }
+        DocumentRow {
+            path,
+            state: self.state,
+            content: self.content,
+            modified: self.modified,
+            message_id_hash: self.message_id_hash,
+        }
     }
 }
 
 impl From<&DocumentRow> for Shipped {
     fn from(row: &DocumentRow) -> Shipped {
-        Shipped { state: row.state, content: row.content, modified: row.modified }
+        Shipped { state: row.state, content: row.content, modified: row.modified, message_id_hash: row.message_id_hash }
     }
 }
 
@@ -363,12 +370,13 @@ mod tests {
             state: DocumentState::Read,
             content: Some(ContentDigest([content; 16])),
             modified: 5,
+            message_id_hash: None,
         }
     }
 
     fn gone(path: &str) -> DocumentRow {
         let path = DocumentPath::new(path.as_bytes()).unwrap();
-        DocumentRow { path, state: DocumentState::Removed, content: None, modified: 0 }
+        DocumentRow::without_content(path, DocumentState::Removed)
     }
 
     /// Ships the rows as one batch, and answers the root after it.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cognate_fingerprint::{Chunk, Content};
-use cognate_proto::batch::{Batch, BatchBuilder, DocumentRow};
+use cognate_proto::batch::{Batch, BatchBuilder};
 use cognate_proto::limits::{BATCH_BODY_BYTES_MAX, CONTENT_CHUNKS_MAX};
 use cognate_proto::v1::ChunkTable;
 use prost::Message as _;
@@ -101,8 +101,7 @@ impl Indexes {
             compacted.keep(batch, &mut ordinals, &is_live)
         })?;
         for (path, document) in &index.documents {
-            let (state, content, modified) = (document.state, document.content, document.modified);
-            compacted.batch.document(DocumentRow { path: path.clone(), state, content, modified });
+            compacted.batch.document(document.row(path));
             compacted.flush_if(BatchBuilder::is_full)?;
         }
         compacted.flush_if(|_| true)?;

@@ -89,6 +89,7 @@ pub(crate) fn batch(number: u8) -> (Vec<u8>, [u8; 16], [RowHash; 2]) {
         state: DocumentState::Read,
         content: Some(content.digest),
         modified: 0,
+        message_id_hash: None,
     };
     let hashes = [RowHash::of_document(&row), RowHash::of_content(content.digest, 100, 1)];
     let mut builder = BatchBuilder::default();

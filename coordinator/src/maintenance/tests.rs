@@ -51,6 +51,7 @@ fn row_of(path: &str, content: Option<u64>) -> DocumentRow {
         state: if content.is_some() { DocumentState::Read } else { DocumentState::Removed },
         content: content.map(|number| content_of(number).0.digest),
         modified: 0,
+        message_id_hash: None,
     }
 }
 

@@ -18,11 +18,17 @@ fn content(number: u8, chunks: &[Chunk]) -> (Content, v1::ChunkTable) {
 
 fn document(path: &[u8], content: u8, modified: i64) -> DocumentRow {
     let path = DocumentPath::new(path).unwrap();
-    DocumentRow { path, state: DocumentState::Read, content: Some(ContentDigest([content; 16])), modified }
+    DocumentRow {
+        path,
+        state: DocumentState::Read,
+        content: Some(ContentDigest([content; 16])),
+        modified,
+        message_id_hash: None,
+    }
 }
 
 fn gone(path: &[u8], state: DocumentState) -> DocumentRow {
-    DocumentRow { path: DocumentPath::new(path).unwrap(), state, content: None, modified: 0 }
+    DocumentRow::without_content(DocumentPath::new(path).unwrap(), state)
 }
 
 fn example() -> BatchBuilder {
@@ -137,4 +143,25 @@ proptest! {
         body[position] = byte;
         let _ = Batch::decode(&body, CHUNK_BYTES_MAX);
     }
+}
+
+#[test]
+fn message_ids_stay_with_their_documents_and_rows_that_are_not_there_are_refused() {
+    let mut builder = BatchBuilder::default();
+    let hash = |number| Some([number; 16]);
+    builder.document(DocumentRow { message_id_hash: hash(2), ..gone(b"b", DocumentState::Damaged) });
+    builder.document(gone(b"c", DocumentState::NoText));
+    builder.document(DocumentRow { message_id_hash: hash(1), ..gone(b"a", DocumentState::Container) });
+    let (body, _) = builder.finish();
+    let batch = Batch::decode(&body, 1000).unwrap();
+    let hashes: Vec<_> = batch.documents.iter().map(|row| row.message_id_hash).collect();
+    assert_eq!(hashes, [hash(1), hash(2), None]);
+    let damaged = |damage: fn(&mut v1::DocumentTable)| {
+        let mut body = v1::BatchBody::decode(body.clone()).unwrap();
+        damage(body.documents.as_mut().unwrap());
+        Batch::decode(&body.encode_to_vec(), 1000).unwrap_err().to_string()
+    };
+    assert!(damaged(|table| table.message_id_rows[1] = 3).contains("message_id_rows"));
+    assert!(damaged(|table| table.message_id_rows[1] = 0).contains("ascending"));
+    assert!(damaged(|table| table.message_id_hashes.truncate(31)).contains("message_id_hashes"));
 }

@@ -262,7 +262,7 @@ pub struct MethodSpec {
     /// The method's name: "tttd".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// The view's name: "raw".
+    /// The view's name: "raw", "text", "passages".
     #[prost(string, tag = "2")]
     pub view: ::prost::alloc::string::String,
     #[prost(uint64, tag = "3")]
@@ -421,6 +421,12 @@ pub struct DocumentTable {
     /// For each document that was read: seconds since 1970, as the difference from the one before it.
     #[prost(sint64, repeated, tag = "7")]
     pub modified_delta: ::prost::alloc::vec::Vec<i64>,
+    /// For messages, where the site's policy lets it be told: the EDRM Message ID Hash, 16 bytes each, and the rows that they
+    /// belong to, ascending.
+    #[prost(bytes = "vec", tag = "8")]
+    pub message_id_hashes: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, repeated, tag = "9")]
+    pub message_id_rows: ::prost::alloc::vec::Vec<u32>,
 }
 /// All documents of the sync are sent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -643,6 +649,20 @@ pub enum DocumentState {
     NameTooLong = 20,
     LinkLoop = 21,
     Unreadable = 22,
+    /// Under a text view: there is no text in a document of its kind, or it is an archive whose members stand beside it.
+    NoText = 32,
+    Container = 33,
+    /// Under a text view: its text could not be read, or only a part of it, with the reason.
+    Encrypted = 40,
+    Damaged = 41,
+    Unsupported = 42,
+    TooLarge = 43,
+    CompressedTooStrongly = 44,
+    TooManyMembers = 45,
+    TooDeep = 46,
+    TimedOut = 47,
+    OutOfMemory = 48,
+    Crashed = 49,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -662,6 +682,18 @@ impl DocumentState {
             Self::NameTooLong => "DOCUMENT_STATE_NAME_TOO_LONG",
             Self::LinkLoop => "DOCUMENT_STATE_LINK_LOOP",
             Self::Unreadable => "DOCUMENT_STATE_UNREADABLE",
+            Self::NoText => "DOCUMENT_STATE_NO_TEXT",
+            Self::Container => "DOCUMENT_STATE_CONTAINER",
+            Self::Encrypted => "DOCUMENT_STATE_ENCRYPTED",
+            Self::Damaged => "DOCUMENT_STATE_DAMAGED",
+            Self::Unsupported => "DOCUMENT_STATE_UNSUPPORTED",
+            Self::TooLarge => "DOCUMENT_STATE_TOO_LARGE",
+            Self::CompressedTooStrongly => "DOCUMENT_STATE_COMPRESSED_TOO_STRONGLY",
+            Self::TooManyMembers => "DOCUMENT_STATE_TOO_MANY_MEMBERS",
+            Self::TooDeep => "DOCUMENT_STATE_TOO_DEEP",
+            Self::TimedOut => "DOCUMENT_STATE_TIMED_OUT",
+            Self::OutOfMemory => "DOCUMENT_STATE_OUT_OF_MEMORY",
+            Self::Crashed => "DOCUMENT_STATE_CRASHED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -678,6 +710,18 @@ impl DocumentState {
             "DOCUMENT_STATE_NAME_TOO_LONG" => Some(Self::NameTooLong),
             "DOCUMENT_STATE_LINK_LOOP" => Some(Self::LinkLoop),
             "DOCUMENT_STATE_UNREADABLE" => Some(Self::Unreadable),
+            "DOCUMENT_STATE_NO_TEXT" => Some(Self::NoText),
+            "DOCUMENT_STATE_CONTAINER" => Some(Self::Container),
+            "DOCUMENT_STATE_ENCRYPTED" => Some(Self::Encrypted),
+            "DOCUMENT_STATE_DAMAGED" => Some(Self::Damaged),
+            "DOCUMENT_STATE_UNSUPPORTED" => Some(Self::Unsupported),
+            "DOCUMENT_STATE_TOO_LARGE" => Some(Self::TooLarge),
+            "DOCUMENT_STATE_COMPRESSED_TOO_STRONGLY" => Some(Self::CompressedTooStrongly),
+            "DOCUMENT_STATE_TOO_MANY_MEMBERS" => Some(Self::TooManyMembers),
+            "DOCUMENT_STATE_TOO_DEEP" => Some(Self::TooDeep),
+            "DOCUMENT_STATE_TIMED_OUT" => Some(Self::TimedOut),
+            "DOCUMENT_STATE_OUT_OF_MEMORY" => Some(Self::OutOfMemory),
+            "DOCUMENT_STATE_CRASHED" => Some(Self::Crashed),
             _ => None,
         }
     }

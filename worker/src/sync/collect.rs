@@ -169,7 +169,7 @@ impl<'a> Collector<'a> {
                 if self.chosen.is_none() {
                     self.remembered.push((path.clone(), None));
                 }
-                self.send(DocumentRow { path, state: DocumentState::Removed, content: None, modified: 0 })?;
+                self.send(DocumentRow::without_content(path, DocumentState::Removed))?;
             }
         }
         self.flush_batch()?;
@@ -251,7 +251,7 @@ impl<'a> Collector<'a> {
                 if self.unreadable_documents.len() < UNREADABLE_MAX {
                     self.unreadable_documents.push((path.clone(), state));
                 }
-                self.send_if_new(DocumentRow { path, state, content: None, modified: 0 })
+                self.send_if_new(DocumentRow::without_content(path, state))
             }
             Found::Unchanged(known, place) => {
                 let (_, content, location) = known.made[place];
@@ -440,5 +440,5 @@ impl<'a> Collector<'a> {
 }
 
 fn read_row(path: DocumentPath, content: &Content, modified: i64, state: DocumentState) -> DocumentRow {
-    DocumentRow { path, state, content: Some(content.digest), modified }
+    DocumentRow { path, state, content: Some(content.digest), modified, message_id_hash: None }
 }
