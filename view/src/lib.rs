@@ -7,17 +7,26 @@
 //!
 //! This crate knows nothing of sites and nothing of the wire.
 
+mod child;
 mod format;
+mod frames;
 mod kind;
 mod limits;
 mod outcome;
+mod pool;
+mod sandbox;
 mod source;
 mod text;
+mod walk;
 
+pub use child::{CHILD_ARGUMENT, child_main};
 pub use format::extract;
+pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use kind::Kind;
 pub use limits::Limits;
 pub use outcome::{Outcome, Reason};
+pub use pool::{Extraction, Pool};
+pub use sandbox::Confinement;
 pub use source::Source;
 pub use text::Text;
 

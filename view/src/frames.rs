@@ -1,0 +1,488 @@
+//! The stream in which parts are told: from the child to the worker, and from the worker's cache to itself.
+//!
+//! It begins with [`MAGIC`]; then come frames of a kind (one byte), a length (four bytes, little-endian) and that many
+//! bytes, at most [`FRAME_BYTES_MAX`]. A part is a frame that begins it, frames of its text, and a frame that ends it
+//! with its outcome, the length of its text and a checksum over all of it. The part with the empty name is the document
+//! itself, and the last one. The other side may be anybody: names, lengths, order and UTF-8 are all checked, and nothing
+//! is allocated that was not sent.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, ErrorKind, Read, Write};
+
+use crate::kind::Kind;
+use crate::outcome::{Outcome, Reason};
+
+/// Begins every stream; its last byte is the version.
+pub(crate) const MAGIC: [u8; 8] = *b"cogview\x01";
+/// The most bytes a frame holds.
+pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024;
+/// The longest name of a part.
+pub(crate) const NAME_BYTES_MAX: usize = 4096;
+/// The most parts of one stream.
+pub(crate) const PARTS_MAX: u32 = 1 << 20;
+
+/// Length of the digest by which the same message is known again (EDRM).
+pub(crate) const MESSAGE_ID_HASH_BYTES: usize = 16;
+
+const BEGIN: u8 = 1;
+const TEXT: u8 = 2;
+const END: u8 = 3;
+const END_BYTES: usize = 3 + MESSAGE_ID_HASH_BYTES + 8 + 4;
+const HEAD_BYTES: usize = 5;
+
+/// What is known of a part before its text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartHead {
+    /// Where it lies in the document, such as `mail.zip!/inner/letter.docx`; empty for the document itself.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What is known of a part after its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartEnd {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Of a message: the digest of its id (EDRM).
+    pub message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>,
+    /// How many bytes of text there were.
+    pub text_bytes: u64,
+}
+
+/// Whether a name can be that of a member: names with `/` between them, none of them empty, `.` or `..`, no NUL.
+pub(crate) fn valid_name(name: &str) -> bool {
+    let plain = |component: &str| !matches!(component, "" | "." | "..");
+    name.len() <= NAME_BYTES_MAX && !name.contains('\0') && name.split('/').all(plain)
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("a stream of parts is damaged: {what}"))
+}
+
+/// Writes a stream of parts.
+#[derive(Debug)]
+pub struct PartsWriter<W> {
+    out: W,
+    text: Vec<u8>,
+    text_bytes: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl<W: Write> PartsWriter<W> {
+    /// Begins a stream.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(mut out: W) -> io::Result<PartsWriter<W>> {
+        out.write_all(&MAGIC)?;
+        Ok(PartsWriter::with(out))
+    }
+
+    fn with(out: W) -> PartsWriter<W> {
+        PartsWriter { out, text: Vec::new(), text_bytes: 0, sum: crc32fast::Hasher::new() }
+    }
+
+    /// Begins a part. The part before it has ended.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the name is not that of a part.
+    pub fn begin(&mut self, name: &str, kind: Kind) -> io::Result<()> {
+        if !name.is_empty() && !valid_name(name) {
+            return Err(damaged("a name that is none"));
+        }
+        let mut payload = Vec::with_capacity(1 + name.len());
+        payload.push(kind as u8);
+        payload.extend_from_slice(name.as_bytes());
+        self.sum = crc32fast::Hasher::new();
+        self.text_bytes = 0;
+        self.frame(BEGIN, &payload)
+    }
+
+    /// More of the text of the part that is open.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let room = FRAME_BYTES_MAX - self.text.len();
+            let (now, later) = rest.split_at(rest.floor_char_boundary(room));
+            self.text.extend_from_slice(now.as_bytes());
+            rest = later;
+            // What is left of the frame may be too little for the next character.
+            if !rest.is_empty() {
+                self.flush_text()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bytes of text the open part has so far.
+    pub fn text_bytes(&self) -> u64 {
+        self.text_bytes + self.text.len() as u64
+    }
+
+    /// Ends the part that is open.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(&mut self, outcome: Outcome, message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>) -> io::Result<()> {
+        self.flush_text()?;
+        let (tag, reason) = match outcome {
+            Outcome::Text => (1, 0),
+            Outcome::NoText => (2, 0),
+            Outcome::Container => (3, 0),
+            Outcome::Unextractable(reason) => (4, reason as u8),
+        };
+        let mut payload = Vec::with_capacity(END_BYTES);
+        payload.extend([tag, reason, u8::from(message_id_hash.is_some())]);
+        payload.extend(message_id_hash.unwrap_or_default());
+        payload.extend(self.text_bytes.to_le_bytes());
+        self.sum.update(&payload);
+        payload.extend(std::mem::take(&mut self.sum).finalize().to_le_bytes());
+        write_frame(&mut self.out, END, &payload)
+    }
+
+    /// What it is written to.
+    pub(crate) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Ends the stream; the last part was the document itself.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        self.text_bytes += self.text.len() as u64;
+        self.sum.update(&self.text);
+        write_frame(&mut self.out, TEXT, &self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+
+    fn frame(&mut self, tag: u8, payload: &[u8]) -> io::Result<()> {
+        self.sum.update(payload);
+        write_frame(&mut self.out, tag, payload)
+    }
+}
+
+fn write_frame(out: &mut impl Write, tag: u8, payload: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(payload.len()).map_err(|_| damaged("a frame that is too long"))?;
+    let mut head = [tag; HEAD_BYTES];
+    head[1..].copy_from_slice(&length.to_le_bytes());
+    out.write_all(&head)?;
+    out.write_all(payload)
+}
+
+impl PartsWriter<Vec<u8>> {
+    /// Begins a stream in memory.
+    pub(crate) fn in_memory() -> PartsWriter<Vec<u8>> {
+        PartsWriter::with(MAGIC.to_vec())
+    }
+}
+
+/// A frame that was checked.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Begin(PartHead),
+    Text,
+    End(PartEnd),
+}
+
+/// Reads frame by frame and checks everything.
+#[derive(Debug)]
+pub(crate) struct Frames<R> {
+    stream: R,
+    begun: bool,
+    /// Nothing is read after an error.
+    broken: bool,
+    /// The text of the last frame of text.
+    text: String,
+    /// The name of the part that is open.
+    open: Option<String>,
+    done: bool,
+    parts: u32,
+    names: HashSet<u64>,
+    hasher: RandomState,
+    text_bytes: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl<R: Read> Frames<R> {
+    pub(crate) fn new(stream: R) -> Frames<R> {
+        Frames {
+            stream,
+            begun: false,
+            broken: false,
+            text: String::new(),
+            open: None,
+            done: false,
+            parts: 0,
+            names: HashSet::new(),
+            hasher: RandomState::new(),
+            text_bytes: 0,
+            sum: crc32fast::Hasher::new(),
+        }
+    }
+
+    /// The next frame; none after the end of the document itself.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
+        if self.done {
+            return Ok(None);
+        }
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(damaged("it was before"));
+        }
+        let frame = self.read()?;
+        self.broken = false;
+        Ok(Some(frame))
+    }
+
+    fn read(&mut self) -> io::Result<Frame> {
+        if !self.begun {
+            let mut magic = [0; MAGIC.len()];
+            self.stream.read_exact(&mut magic)?;
+            if magic != MAGIC {
+                return Err(damaged("it is none, or of another version"));
+            }
+            self.begun = true;
+        }
+        let mut head = [0; HEAD_BYTES];
+        self.stream.read_exact(&mut head)?;
+        let [tag, length @ ..] = head;
+        let length = usize::try_from(u32::from_le_bytes(length)).map_err(|_| damaged("a length"))?;
+        match tag {
+            BEGIN if self.open.is_none() && (1..=1 + NAME_BYTES_MAX).contains(&length) => self.begin(length),
+            TEXT if self.open.is_some() && (1..=FRAME_BYTES_MAX).contains(&length) => self.text(length),
+            END if self.open.is_some() && length == END_BYTES => self.end(),
+            _ => Err(damaged("a frame that does not belong here")),
+        }
+    }
+
+    /// The text of the last frame of text.
+    pub(crate) fn last_text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the frames are read from.
+    pub(crate) fn stream(&mut self) -> &mut R {
+        &mut self.stream
+    }
+
+    /// What the frames were read from.
+    pub(crate) fn into_stream(self) -> R {
+        self.stream
+    }
+
+    fn begin(&mut self, length: usize) -> io::Result<Frame> {
+        let mut payload = vec![0; length];
+        self.stream.read_exact(&mut payload)?;
+        self.sum = crc32fast::Hasher::new();
+        self.sum.update(&payload);
+        self.text_bytes = 0;
+        let (&kind, name) = payload.split_first().ok_or_else(|| damaged("a part without a kind"))?;
+        let kind = kind_of(kind).ok_or_else(|| damaged("a kind that is none"))?;
+        let name = str::from_utf8(name).map_err(|_| damaged("a name that is not UTF-8"))?.to_owned();
+        if !name.is_empty() && !valid_name(&name) {
+            return Err(damaged("a name that is none"));
+        }
+        self.parts += 1;
+        if self.parts > PARTS_MAX || !self.names.insert(self.hasher.hash_one(&name)) {
+            return Err(damaged("too many parts, or two of one name"));
+        }
+        self.open = Some(name.clone());
+        Ok(Frame::Begin(PartHead { name, kind }))
+    }
+
+    fn text(&mut self, length: usize) -> io::Result<Frame> {
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        bytes.resize(length, 0);
+        self.stream.read_exact(&mut bytes)?;
+        self.sum.update(&bytes);
+        self.text = String::from_utf8(bytes).map_err(|_| damaged("text that is not UTF-8"))?;
+        self.text_bytes += self.text.len() as u64;
+        Ok(Frame::Text)
+    }
+
+    fn end(&mut self) -> io::Result<Frame> {
+        let mut payload = [0; END_BYTES];
+        self.stream.read_exact(&mut payload)?;
+        let (told, sum) = payload.split_at(END_BYTES - 4);
+        self.sum.update(told);
+        if std::mem::take(&mut self.sum).finalize().to_le_bytes() != sum {
+            return Err(damaged("a checksum does not hold"));
+        }
+        let outcome = outcome_of(told[0], told[1]).ok_or_else(|| damaged("an outcome that is none"))?;
+        let (hash, text_bytes) = told[3..].split_at(MESSAGE_ID_HASH_BYTES);
+        let message_id_hash = match told[2] {
+            0 => None,
+            1 => hash.try_into().ok(),
+            _ => return Err(damaged("a message id that is none")),
+        };
+        if text_bytes != self.text_bytes.to_le_bytes() {
+            return Err(damaged("text is missing"));
+        }
+        self.done = self.open.take().is_none_or(|name| name.is_empty());
+        Ok(Frame::End(PartEnd { outcome, message_id_hash, text_bytes: self.text_bytes }))
+    }
+}
+
+/// Reads a stream of parts: a part, its text, how it ended, the next.
+///
+/// The last part is the document itself, under the empty name: a stream that ends before is an error.
+#[derive(Debug)]
+pub struct Parts<R> {
+    frames: Frames<R>,
+    /// How much of the last frame of text was taken.
+    taken: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Between,
+    Open,
+    Ended(PartEnd),
+}
+
+impl<R: Read> Parts<R> {
+    /// Reads the parts that a stream tells.
+    pub fn new(stream: R) -> Parts<R> {
+        Parts { frames: Frames::new(stream), taken: 0, state: State::Between }
+    }
+
+    /// The next part; what was not read of the part before is passed over. None after the document itself.
+    ///
+    /// # Errors
+    /// When the stream cannot be read, ends early or is damaged.
+    pub fn next_part(&mut self) -> io::Result<Option<PartHead>> {
+        if matches!(self.state, State::Open) {
+            self.outcome()?;
+        }
+        self.state = State::Between;
+        match self.frames.next()? {
+            None => Ok(None),
+            Some(Frame::Begin(head)) => {
+                self.state = State::Open;
+                self.taken = 0;
+                self.frames.text.clear();
+                Ok(Some(head))
+            }
+            Some(_) => Err(damaged("a frame that does not belong here")),
+        }
+    }
+
+    /// How the present part ended; what was not read of its text is passed over.
+    ///
+    /// # Errors
+    /// When the stream cannot be read, ends early or is damaged, or there is no present part.
+    pub fn outcome(&mut self) -> io::Result<PartEnd> {
+        loop {
+            if let State::Ended(end) = self.state {
+                return Ok(end);
+            }
+            self.more()?;
+        }
+    }
+
+    /// What the parts are read from.
+    pub fn get_mut(&mut self) -> &mut R {
+        self.frames.stream()
+    }
+
+    /// Reads one frame of the open part.
+    fn more(&mut self) -> io::Result<()> {
+        let State::Open = self.state else {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "there is no part before the first or after the last"));
+        };
+        match self.frames.next()? {
+            Some(Frame::Text) => self.taken = 0,
+            Some(Frame::End(end)) => {
+                self.frames.text.clear();
+                self.taken = 0;
+                self.state = State::Ended(end);
+            }
+            _ => return Err(damaged("a frame that does not belong here")),
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Parts<R> {
+    /// Reads the text of the present part, to its end.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.taken == self.frames.last_text().len() {
+            if !matches!(self.state, State::Open) {
+                return Ok(0);
+            }
+            self.more()?;
+        }
+        let left = &self.frames.last_text().as_bytes()[self.taken..];
+        let now = left.len().min(buffer.len());
+        buffer[..now].copy_from_slice(&left[..now]);
+        self.taken += now;
+        Ok(now)
+    }
+}
+
+fn kind_of(byte: u8) -> Option<Kind> {
+    Some(match byte {
+        1 => Kind::Text,
+        2 => Kind::Html,
+        3 => Kind::Docx,
+        4 => Kind::Xlsx,
+        5 => Kind::Pptx,
+        6 => Kind::OpenDocument,
+        7 => Kind::Pdf,
+        8 => Kind::Rtf,
+        9 => Kind::Mail,
+        10 => Kind::Mbox,
+        11 => Kind::Msg,
+        12 => Kind::OldOffice,
+        20 => Kind::Zip,
+        21 => Kind::Tar,
+        22 => Kind::Gzip,
+        23 => Kind::Xz,
+        24 => Kind::Zstd,
+        25 => Kind::Bzip2,
+        26 => Kind::SevenZip,
+        255 => Kind::Other,
+        _ => return None,
+    })
+}
+
+fn outcome_of(tag: u8, reason: u8) -> Option<Outcome> {
+    Some(match (tag, reason) {
+        (1, 0) => Outcome::Text,
+        (2, 0) => Outcome::NoText,
+        (3, 0) => Outcome::Container,
+        (4, reason) => Outcome::Unextractable(reason_of(reason)?),
+        _ => return None,
+    })
+}
+
+fn reason_of(byte: u8) -> Option<Reason> {
+    Some(match byte {
+        1 => Reason::Encrypted,
+        2 => Reason::Damaged,
+        3 => Reason::Unsupported,
+        4 => Reason::TooLarge,
+        5 => Reason::Ratio,
+        6 => Reason::TooMany,
+        7 => Reason::TooDeep,
+        8 => Reason::TimedOut,
+        9 => Reason::OutOfMemory,
+        10 => Reason::Crashed,
+        _ => return None,
+    })
+}

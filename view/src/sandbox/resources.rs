@@ -1,0 +1,29 @@
+//! Limits that the system keeps for a process.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::limits::Limits;
+
+/// How much processor time a child may use in its life; it is replaced long before. It ends one that runs on alone.
+const CPU_SECONDS_MAX: u64 = 3600;
+
+/// Sets the limits; whether all of them hold.
+pub(super) fn limit(limits: &Limits) -> bool {
+    let memory = limits.memory_bytes_max;
+    let wanted = [
+        // What it allocates. Its program and its libraries, which it shares with the worker, are not counted.
+        (Resource::Data, memory),
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+        (Resource::Cpu, CPU_SECONDS_MAX),
+        // Standard input, output and error, and the document that it is handed.
+        (Resource::Nofile, 16),
+        (Resource::Nproc, 0),
+    ];
+    wanted.into_iter().all(|(resource, most)| lower(resource, most))
+}
+
+fn lower(resource: Resource, most: u64) -> bool {
+    let most = getrlimit(resource).maximum.map_or(most, |before| before.min(most));
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
+}
