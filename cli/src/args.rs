@@ -210,7 +210,7 @@ pub(crate) enum FingerprintFormat {
 
 /// The methods and views that the design names; those that are not there yet are told so.
 const METHODS: [&str; 9] = ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
-const VIEWS: [&str; 3] = ["raw", "text", "both"];
+const VIEWS: [&str; 3] = ["raw", "text", "passages"];
 
 /// The working memory of a comparison in one process.
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
@@ -223,13 +223,11 @@ impl MethodArgs {
         if self.method != "tttd" {
             return Err(usage(format!("the method `{}` is not yet there in this version; use `tttd`", self.method)));
         }
-        if self.view != "raw" {
-            return Err(usage(format!("the view `{}` is not yet there in this version; use `raw`", self.view)));
-        }
+        let view: View = self.view.parse().map_err(|error| usage(format!("--view: {error}")))?;
         if let Some(param) = &self.param {
             return Err(usage(format!("`tttd` has no parameter `{param}`; its one parameter is --chunk-bytes")));
         }
-        Method::tttd(View::Raw, self.chunk_bytes.unwrap_or(1000))
+        Method::tttd(view, self.chunk_bytes.unwrap_or_else(|| view.chunk_bytes_default()))
             .map_err(|error| usage(format!("--chunk-bytes: {error}")))
     }
 }
@@ -246,7 +244,7 @@ impl KeyArgs {
 impl ScanArgs {
     /// What makes a link.
     pub(crate) fn thresholds(&self) -> Thresholds {
-        Thresholds { min_shared_bytes: self.min_shared_bytes.unwrap_or(16_384), min_containment: self.min_containment }
+        Thresholds { min_shared_bytes: self.min_shared_bytes.unwrap_or(if self.method.view == "raw" { 16_384 } else { 2048 }), min_containment: self.min_containment }
     }
 
     /// Which documents the scan is about.

@@ -20,6 +20,7 @@ use self::link::Links;
 use self::state::State;
 use crate::args::{CompareArgs, ReportFormat, threads};
 use crate::exit::{Exit, usage};
+use crate::extraction::{TEXTS_BYTES_MAX, extraction};
 use crate::output;
 use crate::progress::Bars;
 use crate::stop::Stop;
@@ -188,6 +189,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         key: plan.key.clone(),
         threads: plan.spec.threads,
         clock: now,
+        extraction: extraction(TEXTS_BYTES_MAX),
         policy: Policy::everything(),
         ledger: None,
         presence: None,

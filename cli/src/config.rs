@@ -72,6 +72,8 @@ pub(crate) struct WorkerFile {
     pub(crate) threads: usize,
     /// How long a stop may take.
     pub(crate) drain: String,
+    /// How much extracted text is kept, compressed, so that nothing is extracted twice.
+    pub(crate) texts_bytes_max: String,
     /// What this site agrees to.
     pub(crate) policy: PolicyEntry,
 }
@@ -87,6 +89,9 @@ pub(crate) struct RepositoryEntry {
     /// Syncs by itself this often, under every method that it was synced with before; absent: only when asked.
     #[serde(default)]
     pub(crate) sync_every: Option<String>,
+    /// The views that may be used here; absent: those of the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) views: Option<Vec<String>>,
 }
 
 /// `[policy]`: what a scan may ask of this site, and how gently it is to be done.
@@ -101,10 +106,14 @@ pub(crate) struct PolicyEntry {
     pub(crate) chunk_bytes_min: String,
     /// The same for scans across parties without a key.
     pub(crate) chunk_bytes_min_unkeyed_across: String,
+    /// The same for text, which is shorter than the files that it stands in.
+    pub(crate) chunk_bytes_min_unkeyed_across_text: String,
     /// Whether scans across parties may be without a key at all.
     pub(crate) unkeyed_across_parties: bool,
     /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
     pub(crate) refine: bool,
+    /// Whether the EDRM hash of a message's id may be told, which no key protects.
+    pub(crate) message_id_hashes: bool,
     /// What is told of a document's time: `exact`, `day` or `none`.
     pub(crate) times: String,
     /// When documents may be read: `22:00-06:00`, local time; empty: always.
@@ -123,6 +132,7 @@ impl Default for WorkerFile {
             key: PathBuf::new(),
             threads: 0,
             drain: "30s".into(),
+            texts_bytes_max: "2GiB".into(),
             policy: PolicyEntry::default(),
         }
     }
@@ -132,11 +142,13 @@ impl Default for PolicyEntry {
     fn default() -> PolicyEntry {
         PolicyEntry {
             methods: vec!["tttd".into()],
-            views: vec!["raw".into()],
+            views: vec!["raw".into(), "text".into()],
             chunk_bytes_min: "80".into(),
             chunk_bytes_min_unkeyed_across: "500".into(),
+            chunk_bytes_min_unkeyed_across_text: "150".into(),
             unkeyed_across_parties: false,
             refine: true,
+            message_id_hashes: false,
             times: "exact".into(),
             hours: String::new(),
             read_bytes_per_second: String::new(),

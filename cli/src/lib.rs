@@ -7,6 +7,7 @@ mod compare;
 mod config;
 mod coordinator;
 mod exit;
+mod extraction;
 mod fingerprint;
 mod operator;
 mod output;
@@ -29,6 +30,10 @@ use crate::exit::Exit;
 
 /// What the program does, from its arguments to its exit code.
 pub fn main() -> ExitCode {
+    // Before anything else is set up: such a process reads documents, and can do nothing else.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::CHILD_ARGUMENT) {
+        return cognate_view::child_main();
+    }
     #[cfg(feature = "failpoints")]
     let _points = fail::FailScenario::setup();
     let cli = match Cli::try_parse() {

@@ -8,6 +8,13 @@ use std::fmt::{self, Write as _};
 
 use crate::limits::PATH_BYTES_MAX;
 
+/// Begins the name of what is inside a document: `mail.zip!/inner/letter.docx`.
+///
+/// Only text views look inside. There, a folder whose name ends with `!` looks like a document with something inside.
+pub const INSIDE: &str = "!/";
+/// Begins the number of a passage, from 1: `essay.docx!/#12`.
+const PASSAGE: &str = "!/#";
+
 /// A checked path: 1 to 8,192 bytes, no empty name, no `.` or `..`, no NUL, not absolute.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentPath(Box<[u8]>);
@@ -48,6 +55,19 @@ impl DocumentPath {
     /// The bytes of the path.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The path of the file that the document is inside of, or its own: what stands before the first [`INSIDE`].
+    pub fn file(&self) -> &[u8] {
+        let inside = self.0.windows(INSIDE.len()).position(|two| two == INSIDE.as_bytes());
+        &self.0[..inside.unwrap_or(self.0.len())]
+    }
+
+    /// Where the document is a passage: the path of the document that it is part of, and its number, from 1.
+    pub fn passage(&self) -> Option<(&[u8], u32)> {
+        let start = self.0.windows(PASSAGE.len()).rposition(|three| three == PASSAGE.as_bytes())?;
+        let number = std::str::from_utf8(&self.0[start + PASSAGE.len()..]).ok()?.parse().ok()?;
+        Some((&self.0[..start], number))
     }
 }
 
@@ -113,6 +133,16 @@ mod tests {
             assert!(matches!(DocumentPath::new(path), Err(PathError::NotPlain { .. })), "{path:?}");
         }
         assert_eq!(DocumentPath::new(&[b'a'; 8193]), Err(PathError::TooLong { length_bytes: 8193 }));
+    }
+
+    #[test]
+    fn what_is_inside_a_document_names_its_file_and_a_passage_its_number() {
+        let path = |text: &str| DocumentPath::new(text.as_bytes()).unwrap();
+        assert_eq!(path("a/b.zip!/c/d.zip!/e").file(), b"a/b.zip");
+        assert_eq!(path("a/b!c").file(), b"a/b!c");
+        assert_eq!(path("a.zip!/b.docx!/#12").passage(), Some((&b"a.zip!/b.docx"[..], 12)));
+        assert_eq!(path("a.zip!/#b").passage(), None);
+        assert_eq!(path("a/#12").passage(), None);
     }
 
     #[test]

@@ -395,6 +395,11 @@ impl<R: Read> Parts<R> {
         }
     }
 
+    /// What the parts were read from.
+    pub fn into_inner(self) -> R {
+        self.frames.into_stream()
+    }
+
     /// What the parts are read from.
     pub fn get_mut(&mut self) -> &mut R {
         self.frames.stream()

@@ -336,6 +336,16 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::InputOutput => "input/output error",
         DocumentState::NameTooLong => "name too long",
         DocumentState::LinkLoop => "link loop",
+        DocumentState::Encrypted => "unextractable: encrypted",
+        DocumentState::Damaged => "unextractable: damaged",
+        DocumentState::Unsupported => "unextractable: a format that is not supported",
+        DocumentState::TooLarge => "unextractable: too large",
+        DocumentState::CompressedTooStrongly => "unextractable: compressed too strongly",
+        DocumentState::TooManyMembers => "unextractable: too many members",
+        DocumentState::TooDeep => "unextractable: archives too deep in archives",
+        DocumentState::TimedOut => "unextractable: took too long",
+        DocumentState::OutOfMemory => "unextractable: took too much memory",
+        DocumentState::Crashed => "unextractable: the reader crashed",
         _ => "unreadable",
     }
 }

@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
 use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
@@ -15,6 +16,7 @@ use prost::Message as _;
 use crate::error::SiteError;
 use crate::lists::Location;
 use crate::stamp::Stamp;
+use crate::texts::TextKey;
 
 /// The version of the rows. A newer one is refused, an older one would be migrated.
 const SCHEMA: u32 = 1;
@@ -28,6 +30,10 @@ const MEMORY_BYTES: u64 = 32 << 20;
 /// The open cache.
 pub(crate) struct Cache {
     rows: sled::Tree,
+    /// What is inside of documents, under text views: one row each.
+    inside: sled::Tree,
+    /// Where what was extracted lies.
+    texts: sled::Tree,
     /// How many documents each repository held at its last sync.
     roots: sled::Tree,
     db: sled::Db,
@@ -38,8 +44,44 @@ pub(crate) struct Cache {
 pub(crate) struct Known {
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
-    /// What each method made of it, and where the list lies.
-    pub(crate) made: Vec<(MethodId, Content, Location)>,
+    /// The digest of its bytes, where a text view asked for it: by it, what was extracted is found again.
+    pub(crate) bytes_digest: Option<[u8; 16]>,
+    /// What each method made of it.
+    pub(crate) made: Vec<Made>,
+}
+
+/// What a method made of a document.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Made {
+    pub(crate) method_id: MethodId,
+    pub(crate) piece: Piece,
+    /// How many documents are inside of it. What became of them is asked for apart.
+    pub(crate) inside: u32,
+}
+
+/// What became of a document, or of one inside of it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Piece {
+    pub(crate) state: DocumentState,
+    /// What it holds, and where the list lies.
+    pub(crate) listed: Option<(Content, Location)>,
+    pub(crate) message_id_hash: Option<[u8; 16]>,
+}
+
+/// A path to be remembered or forgotten.
+pub(crate) struct Change {
+    pub(crate) path: DocumentPath,
+    /// What is known of it from now on; `None`: nothing.
+    pub(crate) known: Option<Known>,
+    /// What is inside of it, under the method that was last over it.
+    pub(crate) inside: Option<(MethodId, Vec<(DocumentPath, Piece)>)>,
+}
+
+impl Change {
+    /// A document that is not there any more.
+    pub(crate) fn forget(path: DocumentPath) -> Change {
+        Change { path, known: None, inside: None }
+    }
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -56,6 +98,8 @@ struct StampRow {
     class: i32,
     #[prost(message, repeated, tag = "6")]
     made: Vec<MadeRow>,
+    #[prost(bytes = "vec", tag = "7")]
+    bytes_digest: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -74,6 +118,16 @@ struct MadeRow {
     offset: u64,
     #[prost(uint64, tag = "7")]
     list_bytes: u64,
+    /// 0: read.
+    #[prost(enumeration = "DocumentState", tag = "8")]
+    state: i32,
+    #[prost(bytes = "vec", tag = "9")]
+    message_id_hash: Vec<u8>,
+    #[prost(uint32, tag = "10")]
+    inside: u32,
+    /// Of one that is inside of another: its path.
+    #[prost(bytes = "vec", tag = "11")]
+    path: Vec<u8>,
 }
 
 impl Cache {
@@ -114,18 +168,64 @@ impl Cache {
         decode(&value)
     }
 
-    /// Remembers and forgets many paths at once. A failure only costs reading again.
-    pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[(DocumentPath, Option<Known>)]) {
-        let mut batch = sled::Batch::default();
-        for (path, known) in changes {
-            match known {
-                Some(known) => batch.insert(key(repository, path), encode(known)),
-                None => batch.remove(key(repository, path)),
-            }
+    /// What is inside of a document, as a method made it; `None` where not all of it is known.
+    pub(crate) fn inside(
+        &self,
+        repository: &RepositoryName,
+        path: &DocumentPath,
+        made: &Made,
+    ) -> Option<Vec<(DocumentPath, Piece)>> {
+        if made.inside == 0 {
+            return Some(Vec::new());
         }
-        if let Err(error) = self.rows.apply_batch(batch) {
+        let rows = self.inside.scan_prefix(inside_key(repository, path, Some(made.method_id)));
+        let pieces: Vec<_> = rows
+            .map(|row| {
+                let row = MadeRow::decode(row.ok()?.1.as_ref()).ok()?;
+                Some((DocumentPath::new(&row.path).ok()?, row.piece()?))
+            })
+            .collect::<Option<_>>()?;
+        (pieces.len() == made.inside as usize).then_some(pieces)
+    }
+
+    /// Remembers and forgets many paths at once. A failure only costs reading again.
+    pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[Change]) {
+        let applied = self.apply_inside(repository, changes).and_then(|()| {
+            let mut batch = sled::Batch::default();
+            for change in changes {
+                match &change.known {
+                    Some(known) => batch.insert(key(repository, &change.path), encode(known)),
+                    None => batch.remove(key(repository, &change.path)),
+                }
+            }
+            self.rows.apply_batch(batch)
+        });
+        if let Err(error) = applied {
             tracing::warn!(%error, "the cache cannot be written; documents will be read again");
         }
+    }
+
+    /// What is inside comes before the rows that count on it: a stop in between leaves a number that does not fit.
+    fn apply_inside(&self, repository: &RepositoryName, changes: &[Change]) -> sled::Result<()> {
+        let mut batch = sled::Batch::default();
+        for Change { path, known, inside } in changes {
+            let before = self.get(repository, path).map(|known| known.made).unwrap_or_default();
+            let stays = |made: &Made| known.as_ref().is_some_and(|known| known.made.contains(made));
+            for made in before.iter().filter(|made| made.inside > 0 && !stays(made)) {
+                for row in self.inside.scan_prefix(inside_key(repository, path, Some(made.method_id))) {
+                    batch.remove(row?.0);
+                }
+            }
+            if let Some((method_id, pieces)) = inside {
+                for (number, (inside, piece)) in (0u32..).zip(pieces) {
+                    let key =
+                        [inside_key(repository, path, Some(*method_id)).as_slice(), &number.to_be_bytes()].concat();
+                    let row = MadeRow { path: inside.as_bytes().to_vec(), ..MadeRow::of(*method_id, piece, 0) };
+                    batch.insert(key, row.encode_to_vec());
+                }
+            }
+        }
+        self.inside.apply_batch(batch)
     }
 
     /// How many documents the repository held at its last sync.
@@ -134,29 +234,59 @@ impl Cache {
         value.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes)).unwrap_or(0)
     }
 
-    /// Hands every row to `each`, which may say what it is to be instead. Rows that cannot be read are removed.
-    pub(crate) fn rewrite(&self, mut each: impl FnMut(&mut Known) -> std::io::Result<bool>) -> std::io::Result<()> {
-        let mut batch = sled::Batch::default();
-        let mut changed = 0;
-        for row in self.rows.iter() {
-            let (key, value) = row.map_err(std::io::Error::other)?;
-            match decode(&value) {
-                None => batch.remove(key),
-                Some(mut known) => {
-                    if !each(&mut known)? {
-                        continue;
-                    }
-                    batch.insert(key, encode(&known));
+    /// Hands every place of a list to `each`, which says what becomes of it. Rows that cannot be read are removed.
+    pub(crate) fn rewrite(&self, mut each: impl FnMut(Location) -> std::io::Result<Moved>) -> std::io::Result<()> {
+        rewrite_tree(&self.inside, |value| {
+            let Ok(mut row) = MadeRow::decode(value) else { return Ok(Rewritten::Gone) };
+            let Some(mut piece) = row.piece() else { return Ok(Rewritten::Gone) };
+            Ok(match move_list(&mut piece, &mut each)? {
+                Some(true) => {
+                    row.set_location(&piece);
+                    Rewritten::To(row.encode_to_vec())
                 }
+                Some(false) => Rewritten::Stays,
+                None => Rewritten::Gone,
+            })
+        })?;
+        rewrite_tree(&self.rows, |value| {
+            let Some(mut known) = decode(value) else { return Ok(Rewritten::Gone) };
+            let mut changed = false;
+            let mut kept = Vec::with_capacity(known.made.len());
+            for mut made in std::mem::take(&mut known.made) {
+                let moved = move_list(&mut made.piece, &mut each)?;
+                changed |= moved != Some(false);
+                kept.extend(moved.map(|_| made));
             }
-            changed += 1;
-            if changed % REWRITTEN_AT_A_TIME == 0 {
-                self.rows.apply_batch(std::mem::take(&mut batch)).map_err(std::io::Error::other)?;
-            }
-        }
-        self.rows.apply_batch(batch).map_err(std::io::Error::other)?;
+            known.made = kept;
+            Ok(if changed { Rewritten::To(encode(&known)) } else { Rewritten::Stays })
+        })?;
         self.db.flush().map_err(std::io::Error::other)?;
         Ok(())
+    }
+
+    /// Where what was extracted lies, if it was.
+    pub(crate) fn text(&self, key: &TextKey) -> Option<Location> {
+        let row = self.texts.get(key.as_bytes()).ok()??;
+        let row = MadeRow::decode(row.as_ref()).ok()?;
+        Some(Location { file: row.file, offset: row.offset, length_bytes: row.list_bytes })
+    }
+
+    /// Remembers where what was extracted lies.
+    pub(crate) fn keep_text(&self, key: &TextKey, location: Location) {
+        let Location { file, offset, length_bytes: list_bytes } = location;
+        let row = MadeRow { file, offset, list_bytes, ..MadeRow::default() };
+        if let Err(error) = self.texts.insert(key.as_bytes(), row.encode_to_vec()) {
+            tracing::warn!(%error, "the cache cannot be written; documents will be extracted again");
+        }
+    }
+
+    /// Forgets what was extracted and lies where `gone` says.
+    pub(crate) fn forget_texts(&self, gone: impl Fn(Location) -> bool) -> std::io::Result<()> {
+        rewrite_tree(&self.texts, |value| {
+            let Ok(row) = MadeRow::decode(value) else { return Ok(Rewritten::Gone) };
+            let location = Location { file: row.file, offset: row.offset, length_bytes: row.list_bytes };
+            Ok(if gone(location) { Rewritten::Gone } else { Rewritten::Stays })
+        })
     }
 
     /// How large the lists were after they were last compacted: bytes and files.
@@ -188,6 +318,55 @@ impl Cache {
     }
 }
 
+/// What becomes of a row of the cache.
+enum Rewritten {
+    Stays,
+    To(Vec<u8>),
+    Gone,
+}
+
+/// What becomes of a list.
+pub(crate) enum Moved {
+    Stays,
+    To(Location),
+    /// It cannot be had any more.
+    Gone,
+}
+
+/// Asks for the list of a piece: whether it was moved, or nothing where it is gone.
+fn move_list(
+    piece: &mut Piece,
+    each: &mut impl FnMut(Location) -> std::io::Result<Moved>,
+) -> std::io::Result<Option<bool>> {
+    let Some((_, location)) = &mut piece.listed else { return Ok(Some(false)) };
+    Ok(match each(*location)? {
+        Moved::Stays => Some(false),
+        Moved::Gone => None,
+        Moved::To(new) => {
+            *location = new;
+            Some(true)
+        }
+    })
+}
+
+fn rewrite_tree(tree: &sled::Tree, mut each: impl FnMut(&[u8]) -> std::io::Result<Rewritten>) -> std::io::Result<()> {
+    let mut batch = sled::Batch::default();
+    let mut changed = 0;
+    for row in tree.iter() {
+        let (key, value) = row.map_err(std::io::Error::other)?;
+        match each(&value)? {
+            Rewritten::Stays => continue,
+            Rewritten::To(value) => batch.insert(key, value),
+            Rewritten::Gone => batch.remove(key),
+        }
+        changed += 1;
+        if changed % REWRITTEN_AT_A_TIME == 0 {
+            tree.apply_batch(std::mem::take(&mut batch)).map_err(std::io::Error::other)?;
+        }
+    }
+    tree.apply_batch(batch).map_err(std::io::Error::other)
+}
+
 enum OpenError {
     Locked,
     Refused(std::io::Error),
@@ -199,7 +378,13 @@ fn open_db(folder: &Path) -> Result<Cache, OpenError> {
     let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
     let opened = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<Cache> {
         let db = config.open()?;
-        Ok(Cache { rows: db.open_tree("stamps")?, roots: db.open_tree("roots")?, db })
+        Ok(Cache {
+            rows: db.open_tree("stamps")?,
+            inside: db.open_tree("inside")?,
+            texts: db.open_tree("texts")?,
+            roots: db.open_tree("roots")?,
+            db,
+        })
     }));
     match opened {
         Ok(Ok(cache)) => Ok(cache),
@@ -224,23 +409,61 @@ fn key(repository: &RepositoryName, path: &DocumentPath) -> Vec<u8> {
     [repository.as_str().as_bytes(), &[0], path.as_bytes()].concat()
 }
 
+/// Under which what is inside of a document begins: no path has a byte of 0.
+fn inside_key(repository: &RepositoryName, path: &DocumentPath, method_id: Option<MethodId>) -> Vec<u8> {
+    let method_id = method_id.as_ref().map_or(&[][..], |id| &id.0);
+    [repository.as_str().as_bytes(), &[0], path.as_bytes(), &[0], method_id].concat()
+}
+
+impl MadeRow {
+    fn of(method_id: MethodId, piece: &Piece, inside: u32) -> MadeRow {
+        let mut row = MadeRow {
+            method_id: method_id.0.to_vec(),
+            state: if piece.state == DocumentState::Read { 0 } else { piece.state.into() },
+            message_id_hash: piece.message_id_hash.map(Vec::from).unwrap_or_default(),
+            inside,
+            ..MadeRow::default()
+        };
+        row.set_location(piece);
+        row
+    }
+
+    fn set_location(&mut self, piece: &Piece) {
+        if let Some((content, location)) = &piece.listed {
+            self.digest = content.digest.0.to_vec();
+            (self.size_bytes, self.chunk_count) = (content.size_bytes, content.chunk_count);
+            (self.file, self.offset, self.list_bytes) = (location.file, location.offset, location.length_bytes);
+        }
+    }
+
+    fn piece(&self) -> Option<Piece> {
+        let listed = || {
+            let digest = ContentDigest(self.digest.as_slice().try_into().ok()?);
+            let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest };
+            Some((content, Location { file: self.file, offset: self.offset, length_bytes: self.list_bytes }))
+        };
+        let message_id_hash = match self.message_id_hash.as_slice() {
+            [] => None,
+            bytes => Some(bytes.try_into().ok()?),
+        };
+        Some(match DocumentState::try_from(self.state).ok()? {
+            DocumentState::Unspecified => {
+                Piece { state: DocumentState::Read, listed: Some(listed()?), message_id_hash }
+            }
+            state => Piece { state, listed: None, message_id_hash },
+        })
+    }
+}
+
 fn encode(known: &Known) -> Vec<u8> {
-    let made = |(method_id, content, location): &(MethodId, Content, Location)| MadeRow {
-        method_id: method_id.0.to_vec(),
-        digest: content.digest.0.to_vec(),
-        size_bytes: content.size_bytes,
-        chunk_count: content.chunk_count,
-        file: location.file,
-        offset: location.offset,
-        list_bytes: location.length_bytes,
-    };
     let row = StampRow {
         length_bytes: known.stamp.length_bytes,
         modified_ns: known.stamp.modified_ns,
         changed_ns: known.stamp.changed_ns,
         inode: known.stamp.inode,
         class: known.class.into(),
-        made: known.made.iter().map(made).collect(),
+        made: known.made.iter().map(|made| MadeRow::of(made.method_id, &made.piece, made.inside)).collect(),
+        bytes_digest: known.bytes_digest.map(Vec::from).unwrap_or_default(),
     };
     let mut value = vec![1];
     row.encode(&mut value).expect("a vector takes everything");
@@ -250,11 +473,9 @@ fn encode(known: &Known) -> Vec<u8> {
 fn decode(value: &[u8]) -> Option<Known> {
     let (1, row) = value.split_first().map(|(version, row)| (*version, row))? else { return None };
     let row = StampRow::decode(row).ok()?;
-    let made = |made: MadeRow| {
-        let digest = ContentDigest(made.digest.try_into().ok()?);
-        let content = Content { size_bytes: made.size_bytes, chunk_count: made.chunk_count, digest };
-        let location = Location { file: made.file, offset: made.offset, length_bytes: made.list_bytes };
-        Some((MethodId(made.method_id.try_into().ok()?), content, location))
+    let made = |row: MadeRow| {
+        let method_id = MethodId(row.method_id.as_slice().try_into().ok()?);
+        Some(Made { method_id, piece: row.piece()?, inside: row.inside })
     };
     Some(Known {
         stamp: Stamp {
@@ -264,6 +485,7 @@ fn decode(value: &[u8]) -> Option<Known> {
             inode: row.inode,
         },
         class: row.class(),
+        bytes_digest: row.bytes_digest.as_slice().try_into().ok(),
         made: row.made.into_iter().map(made).collect::<Option<_>>()?,
     })
 }
@@ -276,12 +498,19 @@ mod tests {
         Known {
             stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
             class: FileClass::Pdf,
-            made: vec![(
-                MethodId([1; 16]),
-                Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) },
-                Location { file: 3, offset: 4, length_bytes: 5 },
-            )],
+            bytes_digest: None,
+            made: vec![Made { method_id: MethodId([1; 16]), piece: piece(3), inside: 0 }],
         }
+    }
+
+    fn piece(file: u64) -> Piece {
+        let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+        let location = Location { file, offset: 4, length_bytes: 5 };
+        Piece { state: DocumentState::Read, listed: Some((content, location)), message_id_hash: None }
+    }
+
+    fn set(path: &DocumentPath, known: Option<Known>) -> [Change; 1] {
+        [Change { path: path.clone(), known, inside: None }]
     }
 
     #[test]
@@ -289,15 +518,44 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a/b").unwrap());
         let cache = Cache::open(&folder.path().join("db")).unwrap();
-        cache.apply(&repository, &[(path.clone(), Some(known()))]);
+        cache.apply(&repository, &set(&path, Some(known())));
         cache.finish_sync(&repository, Some(12));
         drop(cache);
         let cache = Cache::open(&folder.path().join("db")).unwrap();
         assert_eq!(cache.get(&repository, &path), Some(known()));
         assert_eq!(cache.get(&"other".parse().unwrap(), &path), None);
         assert_eq!(cache.documents_at_last_sync(&repository), 12);
-        cache.apply(&repository, &[(path.clone(), None)]);
+        cache.apply(&repository, &set(&path, None));
         assert_eq!(cache.get(&repository, &path), None);
+    }
+
+    #[test]
+    fn what_is_inside_of_a_document_is_known_as_long_as_the_document_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path()).unwrap();
+        let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a.zip").unwrap());
+        let method_id = MethodId([7; 16]);
+        let at = |path: &str| DocumentPath::new(path.as_bytes()).unwrap();
+        let failed = Piece { state: DocumentState::Damaged, listed: None, message_id_hash: Some([1; 16]) };
+        let inside = vec![(at("a.zip!/x"), piece(1)), (at("a.zip!/y/z"), failed.clone())];
+        let container = Piece { state: DocumentState::Container, listed: None, message_id_hash: None };
+        let made = Made { method_id, piece: container, inside: 2 };
+        let known = Known { bytes_digest: Some([9; 16]), made: vec![made.clone()], ..known() };
+        let change =
+            Change { path: path.clone(), known: Some(known.clone()), inside: Some((method_id, inside.clone())) };
+        cache.apply(&repository, &[change]);
+        assert_eq!(cache.get(&repository, &path), Some(known));
+        assert_eq!(cache.inside(&repository, &path, &made), Some(inside));
+        let neighbour = DocumentPath::new(b"a.zi").unwrap();
+        assert_eq!(cache.inside(&repository, &neighbour, &made), None);
+        cache.rewrite(|location| Ok(Moved::To(Location { offset: 40, ..location }))).unwrap();
+        let moved = cache.inside(&repository, &path, &made).unwrap();
+        assert_eq!(moved[0].1.listed.unwrap().1.offset, 40);
+        assert_eq!(moved[1].1, failed);
+        cache.rewrite(|_| Ok(Moved::Gone)).unwrap();
+        assert_eq!(cache.inside(&repository, &path, &made), None);
+        cache.apply(&repository, &set(&path, None));
+        assert_eq!(cache.inside.len(), 0);
     }
 
     #[test]

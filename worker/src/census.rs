@@ -53,6 +53,20 @@ impl<R: Read> Head<R> {
         self.passed_bytes
     }
 
+    /// Reads as much as tells what kind of file it is, and no more.
+    pub(crate) fn fill(&mut self) -> io::Result<()> {
+        let mut buffer = [0; HEAD_BYTES];
+        while self.bytes.len() < HEAD_BYTES {
+            match self.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// What kind of file it is.
     pub(crate) fn class(&self) -> FileClass {
         class_of(&self.bytes)

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Moved};
 use crate::lists::{ListWriter, Lists, Location};
 
 /// Growth below this is not worth looking at.
@@ -47,13 +47,11 @@ pub(crate) fn compact(cache: &Cache, lists: &Lists) -> io::Result<()> {
 fn live_bytes(cache: &Cache) -> io::Result<HashMap<u64, u64>> {
     let mut seen = HashSet::new();
     let mut live: HashMap<u64, u64> = HashMap::new();
-    cache.rewrite(|known| {
-        for (.., location) in &known.made {
-            if seen.insert((location.file, location.offset)) {
-                *live.entry(location.file).or_default() += location.length_bytes;
-            }
+    cache.rewrite(|location| {
+        if seen.insert((location.file, location.offset)) {
+            *live.entry(location.file).or_default() += location.length_bytes;
         }
-        Ok(false)
+        Ok(Moved::Stays)
     })?;
     Ok(live)
 }
@@ -70,29 +68,20 @@ fn rewrite(cache: &Cache, lists: &Lists, kept: &HashSet<u64>) -> io::Result<()> 
     let mut writer = lists.writer();
     let mut moved: HashMap<(u64, u64), Option<Location>> = HashMap::new();
     // All lists before the first row: a row never points to what is not there.
-    cache.rewrite(|known| {
-        for (.., location) in &known.made {
-            let place = (location.file, location.offset);
-            if !kept.contains(&location.file) && !moved.contains_key(&place) {
-                moved.insert(place, copied(lists, &mut writer, *location)?);
-            }
+    cache.rewrite(|location| {
+        let place = (location.file, location.offset);
+        if !kept.contains(&location.file) && !moved.contains_key(&place) {
+            moved.insert(place, copied(lists, &mut writer, location)?);
         }
-        Ok(false)
+        Ok(Moved::Stays)
     })?;
     writer.flush()?;
-    cache.rewrite(|known| {
-        let before = known.made.len();
-        let mut changed = false;
-        known.made.retain_mut(|(.., location)| match moved.get(&(location.file, location.offset)) {
-            None => true,
-            Some(Some(new)) => {
-                *location = *new;
-                changed = true;
-                true
-            }
-            Some(None) => false,
-        });
-        Ok(changed || known.made.len() < before)
+    cache.rewrite(|location| {
+        Ok(match moved.get(&(location.file, location.offset)) {
+            None => Moved::Stays,
+            Some(Some(new)) => Moved::To(*new),
+            Some(None) => Moved::Gone,
+        })
     })
 }
 
@@ -121,27 +110,31 @@ fn copied(lists: &Lists, writer: &mut ListWriter<'_>, location: Location) -> io:
 #[cfg(test)]
 mod tests {
     use cognate_fingerprint::{Content, ContentDigest, MethodId};
+    use cognate_proto::batch::DocumentState;
     use cognate_proto::name::RepositoryName;
     use cognate_proto::path::DocumentPath;
     use cognate_proto::v1::{ChunkTable, FileClass};
 
     use super::*;
-    use crate::cache::Known;
+    use crate::cache::{Change, Known, Made, Piece};
     use crate::stamp::Stamp;
 
     fn table(number: u32) -> ChunkTable {
         ChunkTable { tags: vec![7; 16], length_bytes: vec![number], repeated_byte: vec![] }
     }
 
+    fn change(number: u32, document: u32, location: Location) -> [Change; 1] {
+        [Change { path: path(document), known: Some(known(number, location)), inside: None }]
+    }
+
     fn known(number: u32, location: Location) -> Known {
+        let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+        let piece = Piece { state: DocumentState::Read, listed: Some((content, location)), message_id_hash: None };
         Known {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
             class: FileClass::Plain,
-            made: vec![(
-                MethodId([1; 16]),
-                Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) },
-                location,
-            )],
+            bytes_digest: None,
+            made: vec![Made { method_id: MethodId([1; 16]), piece, inside: 0 }],
         }
     }
 
@@ -159,12 +152,13 @@ mod tests {
             let mut writer = lists.writer();
             let location = writer.append(&table(sync)).unwrap();
             writer.flush().unwrap();
-            cache.apply(&repository, &[(path(sync % 10), Some(known(sync, location)))]);
+            cache.apply(&repository, &change(sync, sync % 10, location));
             compact(&cache, &lists).unwrap();
             assert!(lists.files().unwrap().len() as u64 <= 2 * FILES_LEAST, "after {sync}");
         }
         for number in 0..10 {
-            let (.., location) = cache.get(&repository, &path(number)).unwrap().made[0];
+            let known = cache.get(&repository, &path(number)).unwrap();
+            let (_, location) = known.made[0].piece.listed.unwrap();
             let mut lengths = vec![];
             lists
                 .read(location, |table| {
@@ -186,7 +180,7 @@ mod tests {
             let mut writer = lists.writer();
             let location = writer.append(&table(number)).unwrap();
             writer.flush().unwrap();
-            cache.apply(&repository, &[(path(number), Some(known(number, location)))]);
+            cache.apply(&repository, &change(number, number, location));
         }
         lists.delete(1).unwrap();
         compact(&cache, &lists).unwrap();

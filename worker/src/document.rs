@@ -1,16 +1,22 @@
 //! One document: open it safely, read it once, see whether it held still, and say what it came to.
 
+mod inside;
+mod spool;
+
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use cognate_fingerprint::{Content, Fingerprinter};
+use cognate_fingerprint::{Content, Fingerprinter, View};
 use cognate_proto::batch::DocumentState;
-use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::{ChunkTable, FileClass};
 
+pub(crate) use self::inside::Sight;
+use self::spool::Spool;
+use crate::cache::Known;
 use crate::census::Head;
 use crate::lists::{Lists, Location};
 use crate::pace::{Pace, Paced};
@@ -32,16 +38,35 @@ pub(crate) enum Reading {
 
 /// A document that was read.
 pub(crate) struct Fingerprinted {
-    pub(crate) content: Content,
-    pub(crate) chunks: Chunks,
+    pub(crate) own: Finding,
+    /// What is inside of it, under a text view, by full path.
+    pub(crate) inside: Vec<(DocumentPath, Finding)>,
+    /// The list file that holds long lists of it, and nothing else.
+    pub(crate) spooled: Option<u64>,
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
+    /// The digest of its bytes, where a text view asked for it.
+    pub(crate) bytes_digest: Option<[u8; 16]>,
     /// It changed each time it was read.
     pub(crate) changing: bool,
-    /// Its stamp can be relied on at the next sync.
+    /// What was found will be found again: its stamp can be relied on at the next sync, and nothing went wrong but by the
+    /// document itself.
     pub(crate) settled: bool,
     /// How many bytes were read, failed attempts and all.
     pub(crate) read_bytes: u64,
+}
+
+/// What became of a document, or of one inside of it.
+pub(crate) struct Finding {
+    pub(crate) state: DocumentState,
+    pub(crate) content: Option<(Content, Chunks)>,
+    pub(crate) message_id_hash: Option<[u8; 16]>,
+}
+
+impl Finding {
+    pub(crate) fn read(content: Content, chunks: Chunks) -> Finding {
+        Finding { state: DocumentState::Read, content: Some((content, chunks)), message_id_hash: None }
+    }
 }
 
 /// The list of a content: in memory, or in the lists of the site when it is long.
@@ -56,27 +81,32 @@ pub(crate) struct Reader<'a> {
     pub(crate) lists: &'a Lists,
     pub(crate) selection: &'a Selection,
     pub(crate) fingerprinter: Fingerprinter,
+    pub(crate) view: View,
+    /// How text is come by, under a text view.
+    pub(crate) sight: Option<Sight<'a>>,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) pace: &'a Pace,
     pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl Reader<'_> {
-    /// Reads a document. One that changes while it is read is read again, twice at most.
+    /// Reads a document. One that changes while it is read is read again, twice at most. `earlier` is what is known of it
+    /// from before, with the stamp that it had a moment ago.
     ///
     /// # Errors
-    /// When the site's own lists cannot be written: what is wrong with the document is a reading.
-    pub(crate) fn read(&mut self, path: &DocumentPath) -> io::Result<Reading> {
+    /// When the site's own records cannot be written or no text can be had of anything: what is wrong with the document is
+    /// a reading.
+    pub(crate) fn read(&mut self, path: &DocumentPath, earlier: Option<&Known>) -> io::Result<Reading> {
         let mut read_bytes = 0;
         for attempt in 1..=READS_MAX {
-            match self.read_once(path)? {
+            match self.read_once(path, earlier)? {
                 Reading::Done(mut done) => {
                     read_bytes += done.read_bytes;
                     if !done.changing || attempt == READS_MAX {
                         done.read_bytes = read_bytes;
                         return Ok(Reading::Done(done));
                     }
-                    self.discard(&done.chunks)?;
+                    self.discard(&done)?;
                 }
                 other => return Ok(other),
             }
@@ -84,7 +114,7 @@ impl Reader<'_> {
         unreachable!("the last attempt returns")
     }
 
-    fn read_once(&mut self, path: &DocumentPath) -> io::Result<Reading> {
+    fn read_once(&mut self, path: &DocumentPath, earlier: Option<&Known>) -> io::Result<Reading> {
         let read_began = (self.clock)();
         let (file, stat) = match self.root.open_document(path) {
             Ok(opened) => opened,
@@ -94,8 +124,22 @@ impl Reader<'_> {
         if !self.selection.selects_size(stamp.length_bytes) {
             return Ok(Reading::NotSelected);
         }
+        let reading = match self.view {
+            View::Raw => self.read_bytes(&file, stamp)?,
+            View::Text | View::Passages => {
+                self.read_inside(path, &file, stamp, earlier.filter(|known| known.stamp == stamp))?
+            }
+        };
+        let Reading::Done(mut done) = reading else { return Ok(reading) };
+        let after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
+        done.changing |= !after.is_ok_and(|after| after == stamp);
+        done.settled &= !done.changing && stamp.is_settled_before(read_began);
+        Ok(Reading::Done(done))
+    }
+
+    fn read_bytes(&mut self, file: &File, stamp: Stamp) -> io::Result<Reading> {
         // A file that grows as fast as it is read would never end: what it held when it was opened is read, and no more.
-        let paced = Paced::new((&file).take(stamp.length_bytes), self.pace, self.cancelled);
+        let paced = Paced::new(file.take(stamp.length_bytes), self.pace, self.cancelled);
         let mut head = Head::new(paced);
         let mut spool = Spool::new(self.lists);
         let content = match self.fingerprinter.read(&mut head, |chunk| spool.push(&chunk)) {
@@ -104,74 +148,30 @@ impl Reader<'_> {
             Err(error) if spool.failed => return Err(error),
             Err(error) => return Ok(Reading::Failed(state_of(&error))),
         };
-        let after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
-        let still = after.is_ok_and(|after| after == stamp) && content.size_bytes == stamp.length_bytes;
+        let chunks = spool.end_list()?;
         Ok(Reading::Done(Box::new(Fingerprinted {
-            content,
+            own: Finding::read(content, chunks),
+            inside: Vec::new(),
+            spooled: spool.finish()?,
             class: head.class(),
+            bytes_digest: None,
             read_bytes: head.passed_bytes(),
-            chunks: spool.finish()?,
             stamp,
-            changing: !still,
-            settled: still && stamp.is_settled_before(read_began),
+            changing: content.size_bytes != stamp.length_bytes,
+            settled: true,
         })))
     }
 
     /// Removes what a reading that is of no use left behind.
-    pub(crate) fn discard(&self, chunks: &Chunks) -> io::Result<()> {
-        match chunks {
-            Chunks::Listed(location) => self.lists.delete(location.file),
-            Chunks::Held(_) => Ok(()),
-        }
-    }
-}
-
-/// Takes the chunks of one document: a table while it is short, a list file of its own once it is not.
-struct Spool<'a> {
-    table: ChunkTable,
-    writer: crate::lists::ListWriter<'a>,
-    listed: Option<Location>,
-    failed: bool,
-}
-
-impl<'a> Spool<'a> {
-    fn new(lists: &'a Lists) -> Spool<'a> {
-        Spool { table: ChunkTable::default(), writer: lists.writer(), listed: None, failed: false }
-    }
-
-    fn push(&mut self, chunk: &cognate_fingerprint::Chunk) -> io::Result<()> {
-        if self.table.rows() == CONTENT_CHUNKS_MAX {
-            let spilled = self.spill();
-            self.failed = spilled.is_err();
-            spilled?;
-        }
-        self.table.push(chunk);
-        Ok(())
-    }
-
-    fn spill(&mut self) -> io::Result<()> {
-        let piece = self.writer.append(&self.table)?;
-        match &mut self.listed {
-            Some(listed) => listed.length_bytes += piece.length_bytes,
-            None => self.listed = Some(piece),
-        }
-        self.table = ChunkTable::default();
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<Chunks> {
-        if self.listed.is_none() {
-            return Ok(Chunks::Held(self.table));
-        }
-        self.spill()?;
-        self.writer.flush()?;
-        Ok(Chunks::Listed(self.listed.expect("spilled above")))
+    pub(crate) fn discard(&self, done: &Fingerprinted) -> io::Result<()> {
+        done.spooled.map_or(Ok(()), |file| self.lists.delete(file))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Key, Method, View};
+    use cognate_fingerprint::{Key, Method};
+    use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 
     use super::*;
 
@@ -187,20 +187,24 @@ mod tests {
             lists: &lists,
             selection: &selection,
             fingerprinter: Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none()),
+            view: View::Raw,
+            sight: None,
             clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
             pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
             cancelled: &AtomicBool::new(false),
         };
-        with(reader.read(&DocumentPath::new(b"file").unwrap()).unwrap(), &lists);
+        with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), &lists);
     }
 
     #[test]
     fn a_long_list_is_kept_in_a_file_and_is_the_same() {
         let mut content = vec![0; 2 << 20];
         blake3::Hasher::new().finalize_xof().fill(&mut content);
+        let size_bytes = content.len() as u64;
         check(&content, |reading, lists| {
             let Reading::Done(done) = reading else { panic!("it can be read") };
-            let Chunks::Listed(location) = done.chunks else { panic!("it is long") };
+            let Some((content, Chunks::Listed(location))) = done.own.content else { panic!("it is long") };
+            assert_eq!(done.spooled, Some(location.file));
             let mut rows = 0;
             let mut sum = 0;
             lists
@@ -211,7 +215,7 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-            assert_eq!((rows, sum), (done.content.chunk_count, content.len() as u64));
+            assert_eq!((rows, sum), (content.chunk_count, size_bytes));
         });
     }
 
@@ -220,7 +224,8 @@ mod tests {
         check(b"hello", |reading, _| {
             let Reading::Done(done) = reading else { panic!("it can be read") };
             assert!(done.settled && !done.changing);
-            assert_eq!((done.content.size_bytes, done.stamp.length_bytes, done.read_bytes), (5, 5, 5));
+            let (content, _) = done.own.content.unwrap();
+            assert_eq!((content.size_bytes, done.stamp.length_bytes, done.read_bytes), (5, 5, 5));
         });
     }
 }

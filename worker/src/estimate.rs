@@ -45,8 +45,9 @@ impl Site {
             estimate.size_bytes += stamp.length_bytes;
             let known = cache.as_ref().and_then(|cache| cache.get(&job.repository, &path));
             let known = known.filter(|known| known.stamp == stamp);
-            let made = known.and_then(|known| known.made.into_iter().find(|(id, ..)| *id == job.method_id));
-            let chunks = made.map(|(_, content, _)| content.chunk_count);
+            let made = known.and_then(|known| known.made.into_iter().find(|made| made.method_id == job.method_id));
+            // What is inside of a document is not looked up for an estimate.
+            let chunks = made.map(|made| made.piece.listed.map_or(0, |(content, _)| content.chunk_count));
             if chunks.is_some() {
                 estimate.unread_documents += 1;
                 estimate.unread_bytes += stamp.length_bytes;

@@ -18,6 +18,7 @@ mod document;
 pub mod enrolment;
 mod error;
 mod estimate;
+mod extraction;
 mod failpoint;
 pub mod ledger;
 mod lists;
@@ -32,12 +33,14 @@ mod root;
 mod stamp;
 pub mod state;
 mod sync;
+mod texts;
 mod walk;
 
 pub use attach::run;
 pub use board::{Doing, Done, SessionStatus, Status, Unreadable, left_behind};
 pub use daemon::{DaemonConfig, Dialer, Dialling, run_daemon};
 pub use error::{SiteError, SyncError};
+pub use extraction::Extraction;
 pub use outgoing::Uplink;
 pub use sync::{Counters, Presence, Site, SiteConfig};
 

@@ -1,12 +1,14 @@
 //! What this site agrees to: which methods a scan may use here, what is told of a document's time, and when and how
 //! gently documents are read. The site decides; a refusal names the key of the policy and both values.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::SystemTime;
 
 use cognate_fingerprint::Method;
+use cognate_proto::name::RepositoryName;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -17,14 +19,20 @@ pub struct Policy {
     pub methods: Vec<String>,
     /// The views that may be used.
     pub views: Vec<String>,
+    /// The same for single repositories: what stands here holds in place of `views`.
+    pub repository_views: HashMap<RepositoryName, Vec<String>>,
     /// The least mean length of a chunk.
     pub chunk_bytes_min: u64,
     /// The same for scans across parties without a key.
     pub chunk_bytes_min_unkeyed_across: u64,
+    /// The same for text, which is shorter than the files that it stands in.
+    pub chunk_bytes_min_unkeyed_across_text: u64,
     /// Whether scans across parties may be without a key at all.
     pub unkeyed_across_parties: bool,
     /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
     pub refine: bool,
+    /// Whether the EDRM hash of a message's id may be told.
+    pub message_id_hashes: bool,
     /// What is told of a document's time.
     pub times: Times,
     /// When documents may be read; `None`: always.
@@ -66,11 +74,14 @@ impl Policy {
     pub fn everything() -> Policy {
         Policy {
             methods: vec!["tttd".to_owned()],
-            views: vec!["raw".to_owned()],
+            views: ["raw", "text", "passages"].map(str::to_owned).into(),
+            repository_views: HashMap::new(),
             chunk_bytes_min: 0,
             chunk_bytes_min_unkeyed_across: 0,
+            chunk_bytes_min_unkeyed_across_text: 0,
             unkeyed_across_parties: true,
             refine: true,
+            message_id_hashes: true,
             times: Times::Exact,
             hours: None,
             read_bytes_per_second: None,
@@ -78,11 +89,17 @@ impl Policy {
         }
     }
 
-    /// Whether a scan may use this method here.
+    /// Whether a scan may use this method in a repository.
     ///
     /// # Errors
     /// Which key of the policy is against it, its value, and what was asked for.
-    pub fn check(&self, method: &Method, keyed: bool, across_parties: bool) -> Result<(), String> {
+    pub fn check(
+        &self,
+        repository: &RepositoryName,
+        method: &Method,
+        keyed: bool,
+        across_parties: bool,
+    ) -> Result<(), String> {
         let (name, view, chunk_bytes) = (method.name(), method.view().to_string(), u64::from(method.chunk_bytes()));
         let refused = |key: &str, value: &dyn fmt::Display, asked: &dyn fmt::Display| {
             Err(format!("policy.{key} is {value}, the scan asks for {asked}"))
@@ -90,7 +107,10 @@ impl Policy {
         if !self.methods.iter().any(|allowed| allowed == name) {
             return refused("methods", &self.methods.join(", "), &name);
         }
-        if !self.views.contains(&view) {
+        if let Some(views) = self.repository_views.get(repository).filter(|views| !views.contains(&view)) {
+            return Err(format!("repository.views of {repository} is {}, the scan asks for {view}", views.join(", ")));
+        }
+        if !self.repository_views.contains_key(repository) && !self.views.contains(&view) {
             return refused("views", &self.views.join(", "), &view);
         }
         if chunk_bytes < self.chunk_bytes_min {
@@ -102,8 +122,12 @@ impl Policy {
         if !self.unkeyed_across_parties {
             return refused("unkeyed_across_parties", &false, &"a scan across parties without a key");
         }
-        if chunk_bytes < self.chunk_bytes_min_unkeyed_across {
-            return refused("chunk_bytes_min_unkeyed_across", &self.chunk_bytes_min_unkeyed_across, &chunk_bytes);
+        let (key, least) = match method.view().is_text() {
+            false => ("chunk_bytes_min_unkeyed_across", self.chunk_bytes_min_unkeyed_across),
+            true => ("chunk_bytes_min_unkeyed_across_text", self.chunk_bytes_min_unkeyed_across_text),
+        };
+        if chunk_bytes < least {
+            return refused(key, &least, &chunk_bytes);
         }
         Ok(())
     }
@@ -202,7 +226,7 @@ mod tests {
 
     fn check(policy: &Policy, chunk_bytes: u64, keyed: bool, across: bool, refusal: &str) {
         let method = Method::tttd(View::Raw, chunk_bytes).unwrap();
-        let answer = policy.check(&method, keyed, across).err().unwrap_or_default();
+        let answer = policy.check(&RepositoryName::main(), &method, keyed, across).err().unwrap_or_default();
         assert_eq!(answer, refusal, "{chunk_bytes} keyed {keyed} across {across}");
     }
 
@@ -225,6 +249,13 @@ mod tests {
         let text = Policy { views: vec!["text".into()], ..policy() };
         check(&text, 999, true, false, "policy.views is text, the scan asks for raw");
         check(&Policy::everything(), 80, false, true, "");
+        let here = [(RepositoryName::main(), vec!["text".into()])].into();
+        let other = Policy { repository_views: here, ..policy() };
+        check(&other, 999, true, false, "repository.views of main is text, the scan asks for raw");
+        let text = Policy { chunk_bytes_min_unkeyed_across_text: 150, unkeyed_across_parties: true, ..policy() };
+        let method = Method::tttd(View::Text, 149).unwrap();
+        let refusal = text.check(&RepositoryName::main(), &method, false, true).unwrap_err();
+        assert_eq!(refusal, "policy.chunk_bytes_min_unkeyed_across_text is 150, the scan asks for 149");
     }
 
     #[test]

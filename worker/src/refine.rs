@@ -12,7 +12,7 @@ use cognate_proto::scope::{Announced, Scope, ScopeId};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::RefinedSummary;
 
-use crate::cache::Known;
+use crate::cache::{Known, Piece};
 use crate::error::SyncError;
 use crate::outbox::Outbox;
 use crate::stamp::Stamp;
@@ -37,8 +37,9 @@ impl Chosen {
 
     /// Whether a document with this stamp, as it is known here, still is what was chosen.
     pub(crate) fn holds(&self, known: &Known, stamp: &Stamp) -> bool {
-        let mut earlier = known.made.iter().filter(|(method_id, ..)| *method_id == self.scope.of());
-        known.stamp == *stamp && earlier.any(|(_, content, _)| self.scope.holds(&content.digest))
+        let mut earlier = known.made.iter().filter(|made| made.method_id == self.scope.of());
+        let is_chosen = |piece: &Piece| piece.listed.is_some_and(|(content, _)| self.scope.holds(&content.digest));
+        known.stamp == *stamp && earlier.any(|made| is_chosen(&made.piece))
     }
 
     /// What became of them, where so many were left out.

@@ -24,9 +24,10 @@ use cognate_proto::selection::Selection;
 use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount, SyncSummary};
 
 use crate::board::Board;
-use crate::cache::{Cache, Known};
-use crate::document::{Fingerprinted, Reader, Reading};
+use crate::cache::{Cache, Known, Made, Piece};
+use crate::document::{Fingerprinted, Reader, Reading, Sight};
 use crate::error::{SiteError, SyncError};
+use crate::extraction::{Children, Extraction};
 use crate::ledger::Ledger;
 use crate::lists::Lists;
 use crate::outbox::Outbox;
@@ -36,6 +37,7 @@ use crate::push::{Link, Push, PushError};
 use crate::refine::{Chosen, keep_few_logs, log_name};
 use crate::root::{Root, state_of};
 use crate::stamp::Stamp;
+use crate::texts::Texts;
 use crate::walk::{Entry, Skipped, walk};
 
 /// How many entries go from hand to hand at a time: fewer would cost more in waking than in reading.
@@ -61,6 +63,8 @@ pub struct SiteConfig {
     pub threads: NonZeroUsize,
     /// The clock by which a file counts as just touched.
     pub clock: fn() -> SystemTime,
+    /// How it comes by text.
+    pub extraction: Extraction,
     /// What the site agrees to.
     pub policy: Policy,
     /// Where it is written down what leaves; `None` where both sides are one process.
@@ -86,6 +90,8 @@ pub struct Site {
     /// Syncs are carried out one after the other: each uses all threads that the site allows.
     pub(crate) turn: Arc<tokio::sync::Semaphore>,
     lists: Lists,
+    texts: Texts,
+    children: Children,
     /// The cache, for as long as somebody uses it; it is opened again for the next.
     cache: Mutex<Weak<Cache>>,
     /// What keeps the cache open between syncs, where that is wanted.
@@ -161,8 +167,9 @@ struct Outcome {
 }
 
 enum Found {
-    /// Its stamp is the one that is remembered, and this method has been over it; where in `made` stands beside it.
-    Unchanged(Box<Known>, usize),
+    /// Its stamp is the one that is remembered, and this method has been over it: what it made of the document, and of what
+    /// is inside of it.
+    Unchanged(Box<Known>, Box<Made>, Vec<(DocumentPath, Piece)>),
     /// It was read. What other methods made of the same bytes before stands beside it.
     Read(Box<Fingerprinted>, Option<Box<Known>>),
     /// It cannot be read.
@@ -182,6 +189,7 @@ impl Site {
         let state = |source| SiteError::State { path: config.state_dir.clone(), source };
         std::fs::create_dir_all(&config.state_dir).map_err(state)?;
         let lists = Lists::open(&config.state_dir.join("lists")).map_err(state)?;
+        let texts = Texts::open(&config.state_dir.join("texts"), config.extraction.texts_bytes_max).map_err(state)?;
         // Opened once in any case, so that what is wrong with it shows at the start. A daemon is idle most of the time,
         // and lets go of it.
         let cache = config.remember.then(|| Cache::open(&config.state_dir.join("cache")).map(Arc::new)).transpose()?;
@@ -192,6 +200,8 @@ impl Site {
             board,
             turn: Arc::new(tokio::sync::Semaphore::new(1)),
             lists,
+            texts,
+            children: Children::new(config.extraction.clone(), config.threads),
             cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
             _held: cache.filter(|_| !is_daemon),
             lost_lists: Mutex::default(),
@@ -252,6 +262,13 @@ impl Site {
             && let Err(error) = crate::compaction::compact(cache, &self.lists)
         {
             tracing::warn!(%error, "lists that nothing refers to any more could not be removed");
+        }
+        if job.method.view().is_text() {
+            self.children.rest();
+            let trimmed = cache.as_deref().map_or(Ok(()), |cache| self.texts.trim(cache));
+            if let Err(error) = trimmed {
+                tracing::warn!(%error, "kept text could not be trimmed");
+            }
         }
         Ok(finished)
     }
@@ -369,11 +386,21 @@ impl Site {
         outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
     ) {
         let Work { job, root, counters, cancelled, .. } = *work;
+        let sight = match self.sight(work) {
+            Ok(sight) => sight,
+            Err(error) => {
+                // Whoever collects ends the sync with it; where nobody does any more, it has ended.
+                let _ = outcomes.send(Err(error));
+                return;
+            }
+        };
         let mut reader = Reader {
             root,
             lists: &self.lists,
             selection: &job.selection,
             fingerprinter: job.method.fingerprinter(&self.config.key),
+            view: job.method.view(),
+            sight,
             clock: self.config.clock,
             pace: &self.pace,
             cancelled,
@@ -398,6 +425,19 @@ impl Site {
         }
     }
 
+    /// How a reader comes by text, where the job's view is of text.
+    fn sight<'a>(&'a self, work: &Work<'a>) -> io::Result<Option<Sight<'a>>> {
+        if !work.job.method.view().is_text() {
+            return Ok(None);
+        }
+        let started = |error| io::Error::other(format!("no process can be started that reads documents: {error}"));
+        Ok(Some(Sight {
+            pool: self.children.pool().map_err(started)?,
+            kept: work.cache.map(|cache| (cache, self.texts.writer())),
+            message_id_hashes: self.config.policy.message_id_hashes,
+        }))
+    }
+
     /// Asks the cache, and reads the document where it cannot answer.
     fn look_at(&self, work: &Work<'_>, reader: &mut Reader<'_>, path: &DocumentPath) -> io::Result<Found> {
         let Work { job, counters, .. } = *work;
@@ -414,16 +454,18 @@ impl Site {
                 return Ok(Found::Outdated);
             }
             if let Some(known) = &earlier
-                && let Some(place) = known.made.iter().position(|(method_id, ..)| *method_id == job.method_id)
-                && !self.lost_lists().contains(&known.made[place].2.file)
+                && let Some(made) = known.made.iter().find(|made| made.method_id == job.method_id)
+                && let Some(inside) = cache.inside(&job.repository, path, made)
+                && !self.is_any_lost(inside.iter().map(|(_, piece)| piece).chain([&made.piece]))
             {
                 if !job.selection.selects_size(stamp.length_bytes) {
                     return Ok(Found::NotSelected);
                 }
-                return Ok(Found::Unchanged(earlier.expect("known"), place));
+                let made = Box::new(made.clone());
+                return Ok(Found::Unchanged(earlier.expect("known"), made, inside));
             }
         }
-        Ok(match reader.read(path)? {
+        Ok(match reader.read(path, earlier.as_deref())? {
             Reading::Failed(state) => Found::Failed(state),
             Reading::NotSelected => Found::NotSelected,
             Reading::Done(done) => {
@@ -431,12 +473,18 @@ impl Site {
                 counters.documents_read.fetch_add(1, Ordering::Relaxed);
                 let held_still = !done.changing && earlier.as_ref().is_some_and(|known| known.stamp == done.stamp);
                 if work.chosen.is_some() && !held_still {
-                    reader.discard(&done.chunks)?;
+                    reader.discard(&done)?;
                     return Ok(Found::Outdated);
                 }
                 Found::Read(done, earlier)
             }
         })
+    }
+
+    /// Whether the list of any piece lies in a file that could not be read.
+    fn is_any_lost<'p>(&self, mut pieces: impl Iterator<Item = &'p Piece>) -> bool {
+        let lost = self.lost_lists();
+        !lost.is_empty() && pieces.any(|piece| piece.listed.is_some_and(|(_, location)| lost.contains(&location.file)))
     }
 
     fn outbox(&self, job: &Job) -> Result<Outbox, SyncError> {

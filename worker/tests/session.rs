@@ -195,6 +195,12 @@ impl Running {
             key: Key::none(),
             threads: NonZeroUsize::MIN,
             clock,
+            extraction: cognate_worker::Extraction {
+                program: "/nonexistent".into(),
+                arguments: Vec::new(),
+                limits: Default::default(),
+                texts_bytes_max: 0,
+            },
             policy,
             ledger: Some(Arc::clone(&ledger)),
             presence: Some(Presence { generation: 3, instance: 9 }),

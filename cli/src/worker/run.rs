@@ -13,6 +13,7 @@ use sd_notify::NotifyState;
 use super::ConfigArgs;
 use super::setup::{self, Setup, clock, enrolment_error, site_error};
 use crate::exit::{Exit, coded};
+use crate::extraction::extraction;
 use crate::stop::Stop;
 
 /// How long what still runs may take to end once the daemon has.
@@ -44,6 +45,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         key,
         threads: setup.threads,
         clock,
+        extraction: extraction(setup.texts_bytes_max),
         policy: setup.policy.clone(),
         ledger: Some(Arc::clone(&ledger)),
         presence: Some(Presence { generation, instance: u64::from_le_bytes(instance) }),

@@ -1,5 +1,6 @@
 //! From the configuration to what the worker is made of, and from its errors to exit codes.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::MetadataExt as _;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::Key;
+use cognate_fingerprint::{Key, View};
 use cognate_proto::dial::DialError;
 use cognate_proto::name::RepositoryName;
 use cognate_worker::SiteError;
@@ -28,6 +29,7 @@ pub(super) struct Setup {
     pub(super) key_file: Option<PathBuf>,
     pub(super) threads: NonZeroUsize,
     pub(super) drain: Duration,
+    pub(super) texts_bytes_max: u64,
     pub(super) policy: Policy,
 }
 
@@ -46,6 +48,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
         return Err(wrong("repository", "there is none: name at least one folder as [[repository]]".to_owned()));
     }
     let (mut repositories, mut schedule) = (Vec::new(), Vec::new());
+    let mut repository_views = HashMap::new();
     for entry in &file.repository {
         let name: RepositoryName = entry.name.parse().map_err(|error| wrong("repository.name", format!("{error}")))?;
         if repositories.iter().any(|(earlier, _)| *earlier == name) {
@@ -59,15 +62,22 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
             let every = duration(every).map_err(|problem| wrong("repository.sync_every", problem))?;
             schedule.push((name.clone(), every));
         }
+        if let Some(views) = &entry.views {
+            repository_views
+                .insert(name.clone(), checked_views(views).map_err(|problem| wrong("repository.views", problem))?);
+        }
         repositories.push((name, entry.path.clone()));
     }
+    let mut policy = policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?;
+    policy.repository_views = repository_views;
     Ok(Setup {
         repositories,
         schedule,
         key_file: Some(file.key).filter(|key| !key.as_os_str().is_empty()),
         threads: threads(NonZeroUsize::new(file.threads)),
         drain: duration(&file.drain).map_err(|problem| wrong("drain", problem))?,
-        policy: policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?,
+        texts_bytes_max: size(&file.texts_bytes_max).map_err(|problem| wrong("texts_bytes_max", problem))?,
+        policy,
         state_dir: file.state_dir,
     })
 }
@@ -80,6 +90,11 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn size(text: &str) -> Result<u64, String> {
     let size = bytesize::ByteSize::from_str(text);
     size.map(|size| size.as_u64()).map_err(|_| format!("`{text}` is not a size: 500, 4KB, 64MiB"))
+}
+
+fn checked_views(views: &[String]) -> Result<Vec<String>, String> {
+    let checked = views.iter().map(|view| view.parse::<View>().map(|view| view.to_string()));
+    checked.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
@@ -98,10 +113,14 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
     let hours = Some(&entry.hours).filter(|text| !text.is_empty());
     Ok(Policy {
         methods: entry.methods.clone(),
-        views: entry.views.clone(),
+        views: checked_views(&entry.views).map_err(at("views"))?,
+        repository_views: HashMap::new(),
         chunk_bytes_min: size(&entry.chunk_bytes_min).map_err(at("chunk_bytes_min"))?,
         chunk_bytes_min_unkeyed_across: size(&entry.chunk_bytes_min_unkeyed_across)
             .map_err(at("chunk_bytes_min_unkeyed_across"))?,
+        chunk_bytes_min_unkeyed_across_text: size(&entry.chunk_bytes_min_unkeyed_across_text)
+            .map_err(at("chunk_bytes_min_unkeyed_across_text"))?,
+        message_id_hashes: entry.message_id_hashes,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,

@@ -20,6 +20,7 @@ use super::setup::{self, Setup, clock, site_error};
 use super::status::ask;
 use crate::args::MethodArgs;
 use crate::exit::{self, Exit, coded, usage};
+use crate::extraction::extraction;
 
 mod explain;
 
@@ -136,6 +137,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
         key: setup.key()?,
         threads: setup.threads,
         clock,
+        extraction: extraction(setup.texts_bytes_max),
         policy: setup.policy.clone(),
         ledger: None,
         presence: None,

@@ -30,7 +30,7 @@ pub(super) fn checked(site: &Site, assignment: Assignment) -> Result<Job, SyncEr
         }
     }
     let keyed = site.config.key.is_keyed();
-    site.config.policy.check(&method, keyed, assignment.across_parties).map_err(SyncError::Policy)?;
+    site.config.policy.check(&repository, &method, keyed, assignment.across_parties).map_err(SyncError::Policy)?;
     let selection = Selection::try_from(assignment.selection.unwrap_or_default()).map_err(|error| refused(&error))?;
     let follow_symlinks = assignment.follow_symlinks;
     let mut job = job(site, assignment.assignment, repository, method, selection, follow_symlinks)?;
@@ -105,7 +105,7 @@ pub(crate) fn own_job(
     follow_symlinks: bool,
 ) -> Result<Job, SyncError> {
     let keyed = site.config.key.is_keyed();
-    site.config.policy.check(&method, keyed, false).map_err(SyncError::Policy)?;
+    site.config.policy.check(&repository, &method, keyed, false).map_err(SyncError::Policy)?;
     let selection = Selection::new(rule).map_err(|error| refused(&error))?;
     job(site, 0, repository, method, selection, follow_symlinks)
 }

@@ -1,6 +1,6 @@
 //! The collector: the one place where outcomes become batches, and where they are remembered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -8,14 +8,14 @@ use std::sync::mpsc::Receiver;
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
 use cognate_proto::limits::CONTENT_CHUNKS_MAX;
-use cognate_proto::path::DocumentPath;
+use cognate_proto::path::{DocumentPath, INSIDE};
 use cognate_proto::v1::{ChunkTable, SkipReason, SyncSummary};
 
 use super::{Counters, Finished, Found, Job, Outcome, Site, Work};
 use crate::board::UNREADABLE_MAX;
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Change, Known, Made, Piece};
 use crate::census::Census;
-use crate::document::{Chunks, Fingerprinted};
+use crate::document::{Chunks, Finding, Fingerprinted};
 use crate::error::SyncError;
 use crate::lists::{ListWriter, Location};
 use crate::outbox::Outbox;
@@ -45,7 +45,9 @@ pub(super) struct Collector<'a> {
     list_writer: ListWriter<'a>,
     /// Lists that were written in this sync, by what they are the list of.
     listed: HashMap<ContentDigest, Location>,
-    remembered: Vec<(DocumentPath, Option<Known>)>,
+    /// List files of single documents that are referred to from now on.
+    spools_kept: HashSet<u64>,
+    remembered: Vec<Change>,
     /// Whether what is read is remembered: until that fails.
     remembers: bool,
     /// Folders that could not be listed: what lies below them is not gone.
@@ -97,6 +99,7 @@ impl<'a> Collector<'a> {
             uploads: sequence << 20,
             list_writer: site.lists.writer(),
             listed: HashMap::new(),
+            spools_kept: HashSet::new(),
             remembered: Vec::new(),
             remembers: true,
             unlisted: Vec::new(),
@@ -167,7 +170,7 @@ impl<'a> Collector<'a> {
             if self.is_gone(&path) {
                 // One that a refinement leaves out may be there, and known for another method.
                 if self.chosen.is_none() {
-                    self.remembered.push((path.clone(), None));
+                    self.remembered.push(Change::forget(path.clone()));
                 }
                 self.send(DocumentRow::without_content(path, DocumentState::Removed))?;
             }
@@ -223,9 +226,11 @@ impl<'a> Collector<'a> {
     /// Whether a document that was not come across is gone, as far as this sync can tell.
     fn is_gone(&self, path: &DocumentPath) -> bool {
         let below = |folder: &DocumentPath| {
-            path.as_bytes().strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
+            let rest = path.as_bytes().strip_prefix(folder.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"/") || rest.starts_with(INSIDE.as_bytes()))
         };
-        self.job.selection.selects_path(path.as_bytes()) && !self.unlisted.iter().any(below)
+        let file = if self.job.method.view().is_text() { path.file() } else { path.as_bytes() };
+        self.job.selection.selects_path(file) && !self.unlisted.iter().any(below)
     }
 
     fn collect(&mut self, outcome: Outcome) -> Result<(), Stopped> {
@@ -247,17 +252,15 @@ impl<'a> Collector<'a> {
             }
             Found::Failed(state) => {
                 self.unlisted.push(path.clone());
-                self.unreadable += 1;
-                if self.unreadable_documents.len() < UNREADABLE_MAX {
-                    self.unreadable_documents.push((path.clone(), state));
-                }
+                self.count_unreadable(&path, state);
                 self.send_if_new(DocumentRow::without_content(path, state))
             }
-            Found::Unchanged(known, place) => {
-                let (_, content, location) = known.made[place];
-                self.census.count(known.class, content.size_bytes);
-                let row = read_row(path, &content, self.told(known.stamp), DocumentState::Read);
-                self.send_read(row, content, Chunks::Listed(location))
+            Found::Unchanged(known, made, inside) => {
+                self.census.count(known.class, known.stamp.length_bytes);
+                for (path, piece) in inside {
+                    self.send_finding(path, finding_of(piece), known.stamp)?;
+                }
+                self.send_finding(path, finding_of(made.piece), known.stamp)
             }
             Found::Read(done, earlier) => self.collect_read(path, *done, earlier),
         }
@@ -268,55 +271,82 @@ impl<'a> Collector<'a> {
         self.site.config.policy.times.told(stamp.modified_seconds())
     }
 
+    fn count_unreadable(&mut self, path: &DocumentPath, state: DocumentState) {
+        self.unreadable += 1;
+        if self.unreadable_documents.len() < UNREADABLE_MAX {
+            self.unreadable_documents.push((path.clone(), state));
+        }
+    }
+
     fn collect_read(
         &mut self,
         path: DocumentPath,
         done: Fingerprinted,
         earlier: Option<Box<Known>>,
     ) -> Result<(), Stopped> {
-        self.census.count(done.class, done.content.size_bytes);
-        let state = if done.changing { DocumentState::Changing } else { DocumentState::Read };
-        let row = read_row(path, &done.content, self.told(done.stamp), state);
-        let keep = self.cache.is_some() && self.remembers && done.settled;
-        let spooled = match done.chunks {
-            Chunks::Listed(location) if !keep => Some(location.file),
-            _ => None,
-        };
-        let listed = if keep { self.list(&done.content, &done.chunks).map(Some) } else { Ok(None) };
-        let listed = listed.unwrap_or_else(|error| {
-            self.remember_no_more(&error);
-            None
-        });
-        if let Some(location) = listed {
-            // What other methods made of it holds only for the bytes that the stamp stands for.
-            let same = earlier.filter(|known| known.stamp == done.stamp);
-            let mut made = same.map(|known| known.made).unwrap_or_default();
-            made.retain(|(method_id, ..)| *method_id != self.job.method_id);
-            made.push((self.job.method_id, done.content, location));
-            let known = Known { stamp: done.stamp, class: done.class, made };
-            self.remembered.push((row.path.clone(), Some(known)));
+        self.census.count(done.class, done.stamp.length_bytes);
+        if self.cache.is_some() && self.remembers && done.settled {
+            match self.change(path.clone(), &done, earlier) {
+                Ok(change) => self.remembered.push(change),
+                Err(error) => self.remember_no_more(&error),
+            }
             if self.remembered.len() >= REMEMBERED_AT_A_TIME {
                 self.remember()?;
             }
         }
-        self.send_read(row, done.content, done.chunks)?;
-        if let Some(file) = spooled {
+        let seen = if done.changing { DocumentState::Changing } else { DocumentState::Read };
+        let as_seen = |finding: Finding| match finding.state {
+            DocumentState::Read => Finding { state: seen, ..finding },
+            _ => finding,
+        };
+        for (path, finding) in done.inside {
+            self.send_finding(path, as_seen(finding), done.stamp)?;
+        }
+        self.send_finding(path, as_seen(done.own), done.stamp)?;
+        if let Some(file) = done.spooled.filter(|file| !self.spools_kept.contains(file)) {
             // Nothing refers to it any more; what is left of it would only take room.
             let _ = self.site.lists.delete(file);
         }
         Ok(())
     }
 
+    /// What is to be known of a document from now on. Its lists are written.
+    fn change(&mut self, path: DocumentPath, done: &Fingerprinted, earlier: Option<Box<Known>>) -> io::Result<Change> {
+        let method_id = self.job.method_id;
+        let own = self.piece(&done.own)?;
+        let mut inside = Vec::with_capacity(done.inside.len());
+        for (path, finding) in &done.inside {
+            inside.push((path.clone(), self.piece(finding)?));
+        }
+        // What other methods made of it holds only for the bytes that the stamp stands for.
+        let same = earlier.filter(|known| known.stamp == done.stamp);
+        let bytes_digest = done.bytes_digest.or(same.as_ref().and_then(|known| known.bytes_digest));
+        let mut made = same.map(|known| known.made).unwrap_or_default();
+        made.retain(|made| made.method_id != method_id);
+        let count = u32::try_from(inside.len()).map_err(|_| io::Error::other("too many documents inside of one"))?;
+        made.push(Made { method_id, piece: own, inside: count });
+        let known = Known { stamp: done.stamp, class: done.class, bytes_digest, made };
+        Ok(Change { path, known: Some(known), inside: Some((method_id, inside)) })
+    }
+
+    fn piece(&mut self, finding: &Finding) -> io::Result<Piece> {
+        let listed = match &finding.content {
+            Some((content, chunks)) => Some((*content, self.list(content, chunks)?)),
+            None => None,
+        };
+        Ok(Piece { state: finding.state, listed, message_id_hash: finding.message_id_hash })
+    }
+
     /// Where the list lies that will be remembered; it is written unless it was before.
     fn list(&mut self, content: &Content, chunks: &Chunks) -> io::Result<Location> {
         if let Some(location) = self.listed.get(&content.digest) {
-            if let Chunks::Listed(copy) = chunks {
-                self.site.lists.delete(copy.file)?;
-            }
             return Ok(*location);
         }
         let location = match chunks {
-            Chunks::Listed(location) => *location,
+            Chunks::Listed(location) => {
+                self.spools_kept.insert(location.file);
+                *location
+            }
             Chunks::Held(table) => self.list_writer.append(table)?,
         };
         self.listed.insert(content.digest, location);
@@ -327,7 +357,7 @@ impl<'a> Collector<'a> {
     fn remember_no_more(&mut self, error: &io::Error) {
         tracing::warn!(%error, "what is read cannot be remembered; it will be read again at the next sync");
         self.remembers = false;
-        self.remembered.retain(|(_, known)| known.is_none());
+        self.remembered.retain(|change| change.known.is_none());
     }
 
     /// Lists first, then the rows that point to them.
@@ -341,6 +371,19 @@ impl<'a> Collector<'a> {
         }
         self.remembered.clear();
         Ok(())
+    }
+
+    fn send_finding(&mut self, path: DocumentPath, finding: Finding, stamp: Stamp) -> Result<(), Stopped> {
+        let Finding { state, content, message_id_hash } = finding;
+        let Some((content, chunks)) = content else {
+            if !matches!(state, DocumentState::NoText | DocumentState::Container) {
+                self.count_unreadable(&path, state);
+            }
+            return self.send_if_new(DocumentRow { message_id_hash, ..DocumentRow::without_content(path, state) });
+        };
+        let modified = self.told(stamp);
+        let row = DocumentRow { path, state, content: Some(content.digest), modified, message_id_hash };
+        self.send_read(row, content, chunks)
     }
 
     fn send_read(&mut self, row: DocumentRow, content: Content, chunks: Chunks) -> Result<(), Stopped> {
@@ -439,6 +482,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-fn read_row(path: DocumentPath, content: &Content, modified: i64, state: DocumentState) -> DocumentRow {
-    DocumentRow { path, state, content: Some(content.digest), modified, message_id_hash: None }
+fn finding_of(piece: Piece) -> Finding {
+    let content = piece.listed.map(|(content, location)| (content, Chunks::Listed(location)));
+    Finding { state: piece.state, content, message_id_hash: piece.message_id_hash }
 }
