@@ -1,4 +1,20 @@
 //! What a document is, by its bytes.
+//!
+//! Detection reads the head, and of containers the directory, each to a bound: what it costs does not grow with the
+//! document. It leaves the source at its start.
+
+mod compound;
+mod mail;
+mod markup;
+mod package;
+
+use std::io::{self, Read as _, SeekFrom};
+
+use crate::charset::{self, Charset};
+use crate::source::Source;
+
+/// How much of a document's beginning decides what it is.
+pub(crate) const HEAD_BYTES: usize = 16 << 10;
 
 /// What a document is. Its name has no say in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,7 +42,7 @@ pub enum Kind {
     Mbox = 10,
     /// A message as Outlook keeps it.
     Msg = 11,
-    /// A document of an office of before 2007 (`.doc`, `.xls`, `.ppt`).
+    /// A compound file of an office: of one of before 2007 (`.doc`, `.xls`, `.ppt`), or of a newer one with a password.
     OldOffice = 12,
     /// A zip archive that is none of the above.
     Zip = 20,
@@ -45,3 +61,109 @@ pub enum Kind {
     /// Anything else: pictures, programs, sound.
     Other = 255,
 }
+
+impl Kind {
+    /// Tells what a document is.
+    ///
+    /// # Errors
+    /// When the source cannot be read. A damaged document is of the kind that its undamaged part says.
+    pub fn detect(source: &mut dyn Source) -> io::Result<Kind> {
+        let head = head(source)?;
+        let kind = match magic(&head) {
+            Some(Magic::Is(kind)) => kind,
+            Some(Magic::Zip) => package::kind(source, &head)?,
+            Some(Magic::Compound) => compound::kind(source, &head)?,
+            Some(Magic::PerhapsPdf) if ends_as_pdf(source)? => Kind::Pdf,
+            _ => textual(&head),
+        };
+        source.seek(SeekFrom::Start(0))?;
+        Ok(kind)
+    }
+}
+
+/// What the first bytes say.
+enum Magic {
+    Is(Kind),
+    Zip,
+    Compound,
+    /// The header of a PDF stands behind something else.
+    PerhapsPdf,
+}
+
+/// The beginning of a document.
+pub(crate) fn head(source: &mut dyn Source) -> io::Result<Vec<u8>> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut head = Vec::new();
+    source.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn magic(head: &[u8]) -> Option<Magic> {
+    let is = |kind| Some(Magic::Is(kind));
+    match head {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [b'P', b'K', 7, 8, b'P', b'K', ..] => Some(Magic::Zip),
+        [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1, ..] => Some(Magic::Compound),
+        [0x1F, 0x8B, 8, flags, ..] if flags & 0xE0 == 0 => is(Kind::Gzip),
+        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => is(Kind::Xz),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => is(Kind::Zstd),
+        [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => is(Kind::Zstd),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => is(Kind::Bzip2),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => is(Kind::Bzip2),
+        [b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C, ..] => is(Kind::SevenZip),
+        [b'{', b'\\', b'r', b't', b'f', ..] => is(Kind::Rtf),
+        _ if is_tar(head) => is(Kind::Tar),
+        _ => match pdf_header(head) {
+            Some(0) => is(Kind::Pdf),
+            Some(_) => Some(Magic::PerhapsPdf),
+            None => None,
+        },
+    }
+}
+
+/// What a document without a mark of its own is: text of some sort, or nothing that is known here.
+fn textual(head: &[u8]) -> Kind {
+    let Some(charset) = charset::sniff(head) else {
+        return Kind::Other;
+    };
+    let text: std::borrow::Cow<'_, [u8]> = match charset {
+        // Marks of HTML and of mail are ASCII, whatever the letters around them.
+        Charset::Utf8 | Charset::Legacy => charset::without_utf8_mark(head).into(),
+        _ => charset::head_to_utf8(charset, head).into_bytes().into(),
+    };
+    if let Some(kind) = mail::kind(&text) {
+        return kind;
+    }
+    markup::kind(&text).unwrap_or(Kind::Text)
+}
+
+/// A tar header: its checksum is right (which all tar programs write), wherever `ustar` stands.
+fn is_tar(head: &[u8]) -> bool {
+    let Some(block) = head.get(..512) else {
+        return false;
+    };
+    let digits: Vec<u8> = block[148..156].iter().copied().filter(|byte| !matches!(byte, b' ' | 0)).collect();
+    let written = std::str::from_utf8(&digits).ok().and_then(|digits| u32::from_str_radix(digits, 8).ok());
+    let counted =
+        block.iter().enumerate().map(|(at, &byte)| if (148..156).contains(&at) { 32 } else { u32::from(byte) });
+    block[0] != 0 && written == Some(counted.sum())
+}
+
+/// Where the header of a PDF stands, which may be anywhere within the first kilobyte.
+fn pdf_header(head: &[u8]) -> Option<usize> {
+    let within = &head[..head.len().min(1024 + 8)];
+    let at = within.windows(8).position(|at| at.starts_with(b"%PDF-") && at[5].is_ascii_digit() && at[6] == b'.')?;
+    let blank = within[..at].iter().all(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xEF | 0xBB | 0xBF));
+    Some(if blank { 0 } else { at })
+}
+
+/// What only mentions the header of a PDF does not end as one.
+fn ends_as_pdf(source: &mut dyn Source) -> io::Result<bool> {
+    let length_bytes = source.length_bytes();
+    source.seek(SeekFrom::Start(length_bytes.saturating_sub(1024)))?;
+    let mut tail = Vec::new();
+    source.take(1024).read_to_end(&mut tail)?;
+    Ok(memchr::memmem::find(&tail, b"startxref").is_some())
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 //! This crate knows nothing of sites and nothing of the wire.
 
 mod child;
+mod charset;
 mod format;
 mod frames;
 mod kind;
@@ -22,6 +23,7 @@ mod walk;
 pub use child::{CHILD_ARGUMENT, child_main};
 pub use format::extract;
 pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
+pub use format::{Each, extract, members};
 pub use kind::Kind;
 pub use limits::Limits;
 pub use outcome::{Outcome, Reason};

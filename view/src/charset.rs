@@ -1,0 +1,142 @@
+//! Which encoding text is in, by its bytes: marks first, then what zeros and sequences say.
+
+/// The encoding of a text, as far as its beginning tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Charset {
+    /// UTF-8, ASCII too.
+    Utf8,
+    /// UTF-16, little end first.
+    Utf16Le,
+    /// UTF-16, big end first.
+    Utf16Be,
+    /// UTF-32, little end first.
+    Utf32Le,
+    /// UTF-32, big end first.
+    Utf32Be,
+    /// One of the encodings of before Unicode. Which one needs more than the beginning.
+    Legacy,
+}
+
+/// The encoding of a text that begins so, or nothing when it is no text.
+///
+/// Text has no zero bytes and no control characters other than those that lay it out. What is not UTF-8 must be one of
+/// the old encodings then: compressed data has control characters within its first hundred bytes.
+pub(crate) fn sniff(head: &[u8]) -> Option<Charset> {
+    if let Some((charset, mark)) = mark(head) {
+        let text = &head[mark..];
+        return match charset {
+            Charset::Utf8 => (!has_control(text)).then_some(charset),
+            _ => is_wide_text(charset, text, 0).then_some(charset),
+        };
+    }
+    if !has_control(head) {
+        return Some(if is_utf8(head) { Charset::Utf8 } else { Charset::Legacy });
+    }
+    // Without zeros there is nothing wide about it: even a text without any ASCII letter has line ends.
+    if !head.contains(&0) {
+        return None;
+    }
+    [Charset::Utf32Le, Charset::Utf32Be].into_iter().find(|&charset| is_wide_text(charset, head, 2)).or_else(|| {
+        let wide = [Charset::Utf16Le, Charset::Utf16Be];
+        let blanks = wide.map(|charset| if is_wide_text(charset, head, 100) { blanks(charset, head) } else { 0 });
+        (blanks != [0, 0]).then(|| if blanks[0] >= blanks[1] { wide[0] } else { wide[1] })
+    })
+}
+
+/// The mark at the beginning, and its length.
+pub(crate) fn mark(head: &[u8]) -> Option<(Charset, usize)> {
+    match head {
+        [0xEF, 0xBB, 0xBF, ..] => Some((Charset::Utf8, 3)),
+        [0xFF, 0xFE, 0, 0, ..] => Some((Charset::Utf32Le, 4)),
+        [0, 0, 0xFE, 0xFF, ..] => Some((Charset::Utf32Be, 4)),
+        [0xFF, 0xFE, ..] => Some((Charset::Utf16Le, 2)),
+        [0xFE, 0xFF, ..] => Some((Charset::Utf16Be, 2)),
+        _ => None,
+    }
+}
+
+/// The text behind a mark of UTF-8.
+pub(crate) fn without_utf8_mark(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head)
+}
+
+/// The beginning of a text in wide characters as UTF-8.
+pub(crate) fn head_to_utf8(charset: Charset, head: &[u8]) -> String {
+    let text = &head[mark(head).map_or(0, |(_, length)| length)..];
+    characters(charset, text).map(|character| character.unwrap_or('\u{FFFD}')).collect()
+}
+
+/// Whether a byte stands in no text: zero, and control characters that do not lay text out.
+pub(crate) fn is_control(byte: u8) -> bool {
+    matches!(byte, 0..=6 | 14..=25 | 127)
+}
+
+fn has_control(text: &[u8]) -> bool {
+    text.iter().any(|&byte| is_control(byte))
+}
+
+/// UTF-8 whose last character may be cut off.
+fn is_utf8(head: &[u8]) -> bool {
+    match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() >= super::kind::HEAD_BYTES,
+    }
+}
+
+/// Whether this is text in wide characters: all are characters, none is a control character, and one in so many at least
+/// is a blank (which hardly any pair of random bytes is).
+fn is_wide_text(charset: Charset, text: &[u8], blank_of_max: usize) -> bool {
+    let mut count = 0;
+    for character in characters(charset, text) {
+        let fine = character.is_some_and(|character| match u8::try_from(character) {
+            Ok(byte) => !is_control(byte),
+            Err(_) => !is_unassigned(character),
+        });
+        if !fine {
+            return false;
+        }
+        count += 1;
+    }
+    match blank_of_max {
+        0 => true,
+        // Four bytes that are a character leave no doubt.
+        2 => count > 0,
+        _ => blanks(charset, text) * blank_of_max >= count && (count >= 128 || is_mostly_ascii(charset, text)),
+    }
+}
+
+/// Blanks and line ends.
+fn blanks(charset: Charset, text: &[u8]) -> usize {
+    characters(charset, text).filter(|&character| matches!(character, Some(' ' | '\n' | '\r' | '\t'))).count()
+}
+
+/// A short text without a mark is only believed where half of it is ASCII.
+fn is_mostly_ascii(charset: Charset, text: &[u8]) -> bool {
+    let ascii = characters(charset, text).filter(|character| character.is_some_and(|c| c.is_ascii())).count();
+    ascii * 4 >= text.len()
+}
+
+/// Private use and places without a character, as far as they are told cheaply.
+fn is_unassigned(character: char) -> bool {
+    let code = u32::from(character);
+    (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE || (0xE000..=0xF8FF).contains(&code)
+}
+
+/// The characters of a text in wide characters, nothing for what is none. Those that are cut off at the end are left out.
+fn characters(charset: Charset, text: &[u8]) -> Box<dyn Iterator<Item = Option<char>> + '_> {
+    let big = matches!(charset, Charset::Utf16Be | Charset::Utf32Be);
+    if matches!(charset, Charset::Utf32Le | Charset::Utf32Be) {
+        let read = if big { u32::from_be_bytes } else { u32::from_le_bytes };
+        return Box::new(text.chunks_exact(4).map(move |unit| {
+            let code = <[u8; 4]>::try_from(unit).map(read).unwrap_or_default();
+            char::from_u32(code)
+        }));
+    }
+    let read = if big { u16::from_be_bytes } else { u16::from_le_bytes };
+    let whole = text.len() - text.len() % 2;
+    let mut units = text[..whole].chunks_exact(2).map(move |unit| read([unit[0], unit[1]])).collect::<Vec<_>>();
+    if units.last().is_some_and(|unit| (0xD800..0xDC00).contains(unit)) {
+        units.pop();
+    }
+    Box::new(char::decode_utf16(units).map(Result::ok))
+}

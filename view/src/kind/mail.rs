@@ -1,0 +1,99 @@
+//! Mail tells itself by the shape of its header (RFC 5322), a mailbox by the line before it.
+
+use super::Kind;
+
+/// Names of fields that hardly anything else begins with.
+const FIELDS: [&str; 17] = [
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "subject",
+    "date",
+    "message-id",
+    "received",
+    "return-path",
+    "mime-version",
+    "reply-to",
+    "delivered-to",
+    "in-reply-to",
+    "references",
+    "content-type",
+    "sender",
+    "x-mailer",
+];
+/// One of them stands in every message.
+const FIELDS_NEEDED: [&str; 5] = ["from", "received", "message-id", "return-path", "mime-version"];
+
+/// A message or a mailbox, or neither.
+pub(super) fn kind(head: &[u8]) -> Option<Kind> {
+    let (first, rest) = line(head)?;
+    if is_mailbox_line(first) {
+        return has_header(rest, 1).then_some(Kind::Mbox);
+    }
+    has_header(head, 2).then_some(Kind::Mail)
+}
+
+/// The line before a message in a mailbox: `From`, an address, and a date with a time and a year.
+pub(crate) fn is_mailbox_line(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"From ") else {
+        return false;
+    };
+    let mut words = rest.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).skip(1);
+    let (mut time, mut year) = (false, false);
+    words.by_ref().take(12).for_each(|word| {
+        time |= word.len() >= 4 && word.contains(&b':') && word[0].is_ascii_digit();
+        let word = word.strip_suffix(b"\r").unwrap_or(word);
+        year |= word.len() == 4 && word.iter().all(u8::is_ascii_digit);
+    });
+    time && year
+}
+
+/// Whether a header begins: field after field up to an empty line, and so many of them those of mail.
+fn has_header(mut text: &[u8], known_min: usize) -> bool {
+    let mut known: Vec<&str> = Vec::new();
+    let mut fields = 0;
+    while let Some((line, rest)) = line(text) {
+        let cut_off = rest.is_empty();
+        text = rest;
+        if line.is_empty() {
+            break;
+        }
+        if line[0] == b' ' || line[0] == b'\t' {
+            if fields == 0 {
+                return false;
+            }
+            continue;
+        }
+        let Some(name) = field_name(line) else {
+            if cut_off && fields > 0 {
+                break;
+            }
+            return false;
+        };
+        fields += 1;
+        known.extend(FIELDS.iter().filter(|field| name.eq_ignore_ascii_case(field.as_bytes())));
+    }
+    known.sort_unstable();
+    known.dedup();
+    known.len() >= known_min && known.iter().any(|name| FIELDS_NEEDED.contains(name))
+}
+
+/// The name of a field: printable ASCII without spaces, up to a colon.
+fn field_name(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().position(|&byte| byte == b':')?;
+    let name = &line[..colon];
+    (!name.is_empty() && name.iter().all(u8::is_ascii_graphic)).then_some(name)
+}
+
+/// The first line without its end, and what is behind it.
+fn line(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if text.is_empty() {
+        return None;
+    }
+    let (line, rest) = match memchr::memchr(b'\n', text) {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, &text[text.len()..]),
+    };
+    Some((line.strip_suffix(b"\r").unwrap_or(line), rest))
+}

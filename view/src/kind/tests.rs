@@ -1,0 +1,184 @@
+use std::io::Cursor;
+
+use super::*;
+
+fn kind_of(bytes: &[u8]) -> Kind {
+    Kind::detect(&mut Cursor::new(bytes)).expect("memory can be read")
+}
+
+fn check(cases: &[(&[u8], Kind)]) {
+    for (bytes, kind) in cases {
+        assert_eq!(kind_of(bytes), *kind, "{:?}", String::from_utf8_lossy(bytes));
+    }
+}
+
+fn utf16(text: &str, unit: impl Fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(unit).collect()
+}
+
+#[test]
+fn marks_of_archives_and_documents_are_known() {
+    check(&[
+        (b"\x1F\x8B\x08\0\0\0\0\0", Kind::Gzip),
+        (b"\xFD7zXZ\0\0\x04", Kind::Xz),
+        (b"\x28\xB5\x2F\xFD\x04", Kind::Zstd),
+        (b"BZh91AY&SY\0\0", Kind::Bzip2),
+        (b"7z\xBC\xAF\x27\x1C\0\x04", Kind::SevenZip),
+        (b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", Kind::Zip),
+        (b"{\\rtf1\\ansi x}", Kind::Rtf),
+        (b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n", Kind::Pdf),
+        (b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR", Kind::Other),
+        (b"\x7FELF\x02\x01\x01\0", Kind::Other),
+        (b"BZh9 is how such files begin", Kind::Text),
+        (b"PK is a unit", Kind::Text),
+        (b"", Kind::Text),
+    ]);
+}
+
+#[test]
+fn a_pdf_may_begin_within_its_first_kilobyte_and_what_mentions_one_is_text() {
+    let late = [b"MIME junk\r\n\r\n".as_slice(), b"%PDF-1.4\n1 0 obj\n", b"startxref\n9\n%%EOF\n"].concat();
+    assert_eq!(kind_of(&late), Kind::Pdf);
+    check(&[(b"HEADER = b'%PDF-1.4'\n", Kind::Text), (b"\n\n%PDF-1.4\n", Kind::Pdf)]);
+}
+
+#[test]
+fn text_is_known_in_any_encoding() {
+    let text = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.\nUnd noch einmal von vorn.\n";
+    let russian = "Съешь же ещё этих мягких французских булок, да выпей чаю.\n".repeat(4);
+    for text in [text, &russian, &format!("\u{FEFF}{text}")] {
+        assert_eq!(kind_of(text.as_bytes()), Kind::Text);
+        assert_eq!(kind_of(&utf16(text, u16::to_le_bytes)), Kind::Text);
+        assert_eq!(kind_of(&utf16(text, u16::to_be_bytes)), Kind::Text);
+        assert_eq!(kind_of(&text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<_>>()), Kind::Text);
+        assert_eq!(kind_of(&text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect::<Vec<_>>()), Kind::Text);
+    }
+    check(&[
+        (b"Caf\xE9 cr\xE8me\n", Kind::Text),
+        (b"with a page\x0Cbreak\n", Kind::Text),
+        (b"a zero \0 in it\n", Kind::Other),
+        (b"a control \x01 in it\n", Kind::Other),
+    ]);
+}
+
+#[test]
+fn random_bytes_are_no_text() {
+    let mut state = 1u32;
+    for length in [16, 100, 1000, 20_000] {
+        let bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state.to_be_bytes()[0]
+            })
+            .collect();
+        assert_eq!(kind_of(&bytes), Kind::Other, "{length}");
+    }
+}
+
+#[test]
+fn pages_are_html_and_other_markup_is_text() {
+    check(&[
+        (b"<!DOCTYPE html><p>x", Kind::Html),
+        (b"\xEF\xBB\xBF  <!-- note -->\n<HTML lang=en>", Kind::Html),
+        (b"<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x'><html/>", Kind::Html),
+        (b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>", Kind::Html),
+        (b"<h1>x</h1></body>", Kind::Html),
+        (b"<?xml version='1.0'?><feed><html/></feed>", Kind::Text),
+        (b"<!DOCTYPE svg PUBLIC 'x' 'y'><svg/>", Kind::Text),
+        (b"<p align=\"center\">logo</p>\n\n# A project\n", Kind::Text),
+        (b"<htmlish/>", Kind::Text),
+        (b"< less", Kind::Text),
+        (b"<", Kind::Text),
+        (b"{% extends 'base.html' %}<html>", Kind::Text),
+        (b"<?xml version='1.0'?><office:document xmlns:office='x'>", Kind::OpenDocument),
+    ]);
+    assert_eq!(kind_of(&utf16("\u{FEFF}<html><body>Hello, you there</body></html>", u16::to_le_bytes)), Kind::Html);
+}
+
+#[test]
+fn mail_is_known_by_its_header() {
+    check(&[
+        (b"From: a@example.org\r\nTo: b@example.org\r\nSubject: x\r\n\r\nHello\r\n", Kind::Mail),
+        (b"Received: from x\n\tby y; Mon, 1 Jan 2024\nMessage-ID: <a@b>\n\nHello\n", Kind::Mail),
+        (b"From a@b Mon Jan  1 00:00:00 2024\nFrom: a@b\nSubject: x\n\nHello\n", Kind::Mbox),
+        (b"From the beginning it was 10:30 in 1999\nwe knew\n", Kind::Text),
+        (b"Subject: a note\nDate: today\n\ntext\n", Kind::Text),
+        (b"Package: x\nVersion: 1\nTo: you\nFrom: me\nfree text follows\n\n", Kind::Text),
+        (b" From: x\nTo: y\n\n", Kind::Text),
+        (b"Note: one line\n", Kind::Text),
+    ]);
+}
+
+/// A zip archive with these names, each with a byte or so.
+fn zip_of(names: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in names {
+        let offset = u32::try_from(file.len()).expect("small");
+        let length = u32::try_from(content.len()).expect("small").to_le_bytes();
+        let name_length = u16::try_from(name.len()).expect("short").to_le_bytes();
+        let common =
+            [[10, 0, 0, 0, 0, 0, 0, 0, 0, 0].as_slice(), &[0; 4], &length, &length, &name_length, &[0, 0]].concat();
+        file.extend([b"PK\x03\x04".as_slice(), &common, name.as_bytes(), content].concat());
+        directory.extend(
+            [b"PK\x01\x02\x0A\0".as_slice(), &common, &[0; 10], &offset.to_le_bytes(), name.as_bytes()].concat(),
+        );
+    }
+    let size = u32::try_from(directory.len()).expect("small").to_le_bytes();
+    let offset = u32::try_from(file.len()).expect("small").to_le_bytes();
+    let count = u16::try_from(names.len()).expect("few").to_le_bytes();
+    file.extend(directory);
+    file.extend([b"PK\x05\x06\0\0\0\0".as_slice(), &count, &count, &size, &offset, &[0, 0]].concat());
+    file
+}
+
+#[test]
+fn zips_are_known_by_what_is_in_them() {
+    let zip = |names: &[&str]| zip_of(&names.iter().map(|&name| (name, b"x".as_slice())).collect::<Vec<_>>());
+    assert_eq!(kind_of(&zip(&["_rels/.rels", "word/document.xml", "[Content_Types].xml"])), Kind::Docx);
+    assert_eq!(kind_of(&zip(&["[Content_Types].xml", "xl/workbook.xml"])), Kind::Xlsx);
+    assert_eq!(kind_of(&zip(&["[Content_Types].xml", "ppt/presentation.xml"])), Kind::Pptx);
+    assert_eq!(kind_of(&zip(&["word/document.xml", "letters/[Content_Types].xml"])), Kind::Zip);
+    assert_eq!(kind_of(&zip(&["content.xml", "mimetype", "META-INF/manifest.xml"])), Kind::OpenDocument);
+    let epub = zip_of(&[("mimetype", b"application/epub+zip"), ("a.xhtml", b"<html/>")]);
+    assert_eq!(kind_of(&epub), Kind::Zip);
+    let odt = zip_of(&[("mimetype", b"application/vnd.oasis.opendocument.text"), ("content.xml", b"")]);
+    assert_eq!(kind_of(&odt), Kind::OpenDocument);
+    assert_eq!(kind_of(&odt[..100]), Kind::OpenDocument, "cut short");
+    assert_eq!(kind_of(&zip(&["[Content_Types].xml", "word/document.xml"])[..90]), Kind::Zip, "cut short");
+}
+
+/// A compound file with one sector of directory.
+fn compound_of(names: &[&str]) -> Vec<u8> {
+    let mut file = vec![0; 512];
+    file[..8].copy_from_slice(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]);
+    file[30] = 9;
+    for name in names {
+        let mut entry = utf16(name, u16::to_le_bytes);
+        entry.resize(128, 0);
+        entry[64] = u8::try_from(2 * name.len() + 2).expect("short");
+        file.extend(entry);
+    }
+    file.resize(1024, 0);
+    file
+}
+
+#[test]
+fn compound_files_are_known_by_their_streams() {
+    assert_eq!(kind_of(&compound_of(&["Root Entry", "__nameid_version1.0", "__properties_version1.0"])), Kind::Msg);
+    assert_eq!(kind_of(&compound_of(&["Root Entry", "1Table", "WordDocument"])), Kind::OldOffice);
+    assert_eq!(kind_of(&compound_of(&["Root Entry", "EncryptionInfo", "EncryptedPackage"])), Kind::OldOffice);
+    assert_eq!(kind_of(&compound_of(&["Root Entry", "Catalog"])), Kind::Other);
+    assert_eq!(kind_of(&compound_of(&[])[..300]), Kind::Other, "cut short");
+}
+
+#[test]
+fn tar_archives_are_known_by_the_sum_of_their_first_header() {
+    let mut block = [0u8; 512];
+    block[..5].copy_from_slice(b"a.txt");
+    block[148..156].fill(b' ');
+    let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    assert_eq!(kind_of(&block), Kind::Tar);
+    block[0] = b'b';
+    assert_eq!(kind_of(&block), Kind::Other);
+}
