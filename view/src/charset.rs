@@ -1,5 +1,9 @@
 //! Which encoding text is in, by its bytes: marks first, then what zeros and sequences say.
 
+mod decoder;
+
+pub(crate) use decoder::{Decoder, Encoding};
+
 /// The encoding of a text, as far as its beginning tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charset {

@@ -7,12 +7,13 @@
 //!
 //! This crate knows nothing of sites and nothing of the wire.
 
-mod child;
 mod charset;
+mod child;
 mod format;
 mod frames;
 mod kind;
 mod limits;
+mod normalise;
 mod outcome;
 mod pool;
 mod sandbox;
@@ -21,11 +22,11 @@ mod text;
 mod walk;
 
 pub use child::{CHILD_ARGUMENT, child_main};
-pub use format::extract;
-pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use format::{Each, extract, members};
+pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use kind::Kind;
 pub use limits::Limits;
+pub use normalise::Normaliser;
 pub use outcome::{Outcome, Reason};
 pub use pool::{Extraction, Pool};
 pub use sandbox::Confinement;

@@ -1,0 +1,155 @@
+//! Bytes in any encoding become UTF-8, piece by piece.
+
+use std::io::{self, Read, SeekFrom};
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+
+use super::{Charset, sniff};
+use crate::kind;
+use crate::source::Source;
+
+/// How much of a text decides which of the old encodings it is in.
+const SAMPLE_BYTES: u64 = 1 << 20;
+/// How much of that, from its first byte on that is not ASCII, letters are weighed in: weighing is slow.
+const WEIGHED_BYTES: usize = 128 << 10;
+/// How much is decoded at a time.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// An encoding that can be decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Encoding {
+    /// One of those of the web.
+    Web(&'static encoding_rs::Encoding),
+    /// UTF-32, which the web has not.
+    Utf32 {
+        /// The big end comes first.
+        big: bool,
+    },
+}
+
+impl Encoding {
+    /// The encoding of a text, which is read to a bound for it. What is no text is taken to be UTF-8.
+    pub(crate) fn of(source: &mut dyn Source) -> io::Result<Encoding> {
+        Ok(match sniff(&kind::head(source)?) {
+            Some(Charset::Utf16Le) => Encoding::Web(encoding_rs::UTF_16LE),
+            Some(Charset::Utf16Be) => Encoding::Web(encoding_rs::UTF_16BE),
+            Some(Charset::Utf32Le) => Encoding::Utf32 { big: false },
+            Some(Charset::Utf32Be) => Encoding::Utf32 { big: true },
+            Some(Charset::Utf8 | Charset::Legacy) | None => Encoding::Web(narrow(source)?),
+        })
+    }
+
+    /// Decodes bytes that are at hand as a whole.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> &'static encoding_rs::Encoding {
+        if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&ESCAPE) {
+            return encoding_rs::UTF_8;
+        }
+        guess(bytes)
+    }
+}
+
+/// Begins the sequences of ISO 2022, whose text has only ASCII bytes.
+const ESCAPE: u8 = 0x1B;
+
+fn narrow(source: &mut dyn Source) -> io::Result<&'static encoding_rs::Encoding> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut sample = Vec::new();
+    source.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+    let whole = match std::str::from_utf8(&sample) {
+        Ok(_) => sample.len(),
+        // The last character may be cut off.
+        Err(error) if error.error_len().is_none() && sample.len() as u64 == SAMPLE_BYTES => error.valid_up_to(),
+        Err(_) => sample.len(),
+    };
+    Ok(Encoding::of_bytes(&sample[..whole]))
+}
+
+fn guess(bytes: &[u8]) -> &'static encoding_rs::Encoding {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    let first = bytes.iter().position(|&byte| !byte.is_ascii() || byte == ESCAPE).unwrap_or(0);
+    let weighed = &bytes[first..];
+    // A byte that is left out may be the first half of a character, but it is not the last that is weighed.
+    detector.feed(&weighed[..weighed.len().min(WEIGHED_BYTES)], weighed.len() <= WEIGHED_BYTES);
+    let utf8 = if std::str::from_utf8(bytes).is_ok() { Utf8Detection::Allow } else { Utf8Detection::Deny };
+    detector.guess(None, utf8)
+}
+
+/// A source as UTF-8: what cannot be decoded becomes U+FFFD.
+pub(crate) struct Decoder<'s> {
+    source: &'s mut dyn Source,
+    decoding: Decoding,
+    bytes: Vec<u8>,
+    /// How many of them are left from the last piece.
+    left: usize,
+    text: String,
+    /// How much of the text a reader of bytes has taken.
+    taken: usize,
+    ended: bool,
+}
+
+enum Decoding {
+    Web(Box<encoding_rs::Decoder>),
+    Utf32 { big: bool },
+}
+
+impl<'s> Decoder<'s> {
+    /// Decodes a source from its start. A mark at its beginning is left out, and is believed more than the encoding.
+    pub(crate) fn new(source: &'s mut dyn Source, encoding: Encoding) -> io::Result<Decoder<'s>> {
+        source.seek(SeekFrom::Start(0))?;
+        let decoding = match encoding {
+            Encoding::Web(encoding) => Decoding::Web(Box::new(encoding.new_decoder())),
+            Encoding::Utf32 { big } => Decoding::Utf32 { big },
+        };
+        let bytes = vec![0; PIECE_BYTES];
+        Ok(Decoder { source, decoding, bytes, left: 0, text: String::new(), taken: 0, ended: false })
+    }
+
+    /// The next piece, or nothing at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<&str>> {
+        self.text.clear();
+        self.taken = 0;
+        while self.text.is_empty() && !self.ended {
+            self.fill()?;
+        }
+        Ok((!self.text.is_empty()).then_some(&self.text))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let read = self.source.read(&mut self.bytes[self.left..])?;
+        self.ended = read == 0;
+        let bytes = &self.bytes[..self.left + read];
+        match &mut self.decoding {
+            Decoding::Web(decoder) => {
+                let most = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * PIECE_BYTES);
+                self.text.reserve(most);
+                let (_, taken, _) = decoder.decode_to_string(bytes, &mut self.text, self.ended);
+                debug_assert_eq!(taken, bytes.len(), "there is room for all of it");
+            }
+            Decoding::Utf32 { big } => {
+                let units = bytes.chunks_exact(4);
+                let left = units.remainder().to_vec();
+                for unit in units {
+                    let unit = <[u8; 4]>::try_from(unit).unwrap_or_default();
+                    let code = if *big { u32::from_be_bytes(unit) } else { u32::from_le_bytes(unit) };
+                    self.text.push(char::from_u32(code).unwrap_or('\u{FFFD}'));
+                }
+                self.bytes[..left.len()].copy_from_slice(&left);
+                self.left = left.len();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Decoder<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.text.len() && self.next()?.is_none() {
+            return Ok(0);
+        }
+        let rest = &self.text.as_bytes()[self.taken..];
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
+        self.taken += count;
+        Ok(count)
+    }
+}
