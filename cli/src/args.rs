@@ -244,7 +244,10 @@ impl KeyArgs {
 impl ScanArgs {
     /// What makes a link.
     pub(crate) fn thresholds(&self) -> Thresholds {
-        Thresholds { min_shared_bytes: self.min_shared_bytes.unwrap_or(if self.method.view == "raw" { 16_384 } else { 2048 }), min_containment: self.min_containment }
+        Thresholds {
+            min_shared_bytes: self.min_shared_bytes.unwrap_or(if self.method.view == "raw" { 16_384 } else { 2048 }),
+            min_containment: self.min_containment,
+        }
     }
 
     /// Which documents the scan is about.

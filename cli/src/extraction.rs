@@ -1,8 +1,10 @@
 //! How this program reads documents: by starting itself again, for that and for nothing else.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use cognate_view::CHILD_ARGUMENT;
+use anyhow::Context as _;
+use cognate_view::{CHILD_ARGUMENT, Limits, Pool};
 use cognate_worker::Extraction;
 
 /// How much extracted text is kept where nothing else is said.
@@ -21,7 +23,13 @@ pub(crate) fn extraction(texts_bytes_max: u64) -> Extraction {
     Extraction {
         program: program(),
         arguments: vec![CHILD_ARGUMENT.into()],
-        limits: Default::default(),
+        limits: Limits::default(),
         texts_bytes_max,
     }
+}
+
+/// Children that read documents, for a command that asks them itself.
+pub(crate) fn pool(size: NonZeroUsize) -> anyhow::Result<Pool> {
+    let started = Pool::new(program(), [CHILD_ARGUMENT], size, Limits::default());
+    started.context("no process can be started that reads documents")
 }

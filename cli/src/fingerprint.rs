@@ -1,10 +1,12 @@
 //! `cognate fingerprint`: what files become, for people and for other programs.
 
+mod inside;
+
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
@@ -15,8 +17,12 @@ use serde::Serialize;
 
 use crate::args::{FingerprintArgs, FingerprintFormat, threads};
 use crate::exit::Exit;
+use crate::extraction;
 
-/// What became of one file.
+/// What became of a file, or of what is inside of it: its path, and what it came to.
+type Found = (Vec<u8>, io::Result<Fingerprinted>);
+
+/// What a file came to.
 struct Fingerprinted {
     chunks: Vec<Chunk>,
     content: Content,
@@ -29,16 +35,21 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let key = args.key.key()?;
     let next = AtomicUsize::new(0);
     let keep_chunks = args.format != FingerprintFormat::Summary;
-    let count = threads(args.threads).get().min(args.files.len());
+    let count = threads(args.threads).min(NonZeroUsize::new(args.files.len()).unwrap_or(NonZeroUsize::MIN));
+    let pool = method.view().is_text().then(|| extraction::pool(count)).transpose()?;
+    let count = count.get();
     let failed = std::thread::scope(|scope| {
         let (results_to, results) = sync_channel(2 * count);
         for _ in 0..count {
-            let (results_to, next) = (results_to.clone(), &next);
+            let (results_to, next, pool) = (results_to.clone(), &next, pool.as_ref());
             let mut fingerprinter = method.fingerprinter(&key);
             scope.spawn(move || {
                 while let Some((place, path)) = take(next, &args.files) {
-                    let result = fingerprint(&mut fingerprinter, path, keep_chunks);
-                    if results_to.send((place, result)).is_err() {
+                    let found = match pool {
+                        None => vec![(bytes_of(path), fingerprint(&mut fingerprinter, path, keep_chunks))],
+                        Some(pool) => inside::fingerprint(pool, &mut fingerprinter, method.view(), path, keep_chunks),
+                    };
+                    if results_to.send((place, found)).is_err() {
                         return;
                     }
                 }
@@ -46,8 +57,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         }
         drop(results_to);
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let failed =
-            in_order(&results, |place, result| write_one(&mut out, args.format, &method, &args.files[place], result));
+        let failed = in_order(&results, |found| write_all(&mut out, args.format, &method, found));
         // Whoever waits to hand over a result must not wait for ever.
         drop(results);
         failed.and_then(|failed| out.flush().map(|()| failed))
@@ -66,11 +76,18 @@ fn take<'a>(next: &AtomicUsize, files: &'a [PathBuf]) -> Option<(usize, &'a Path
     files.get(place).map(|path| (place, path.as_path()))
 }
 
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_encoded_bytes().to_vec()
+}
+
 fn fingerprint(fingerprinter: &mut Fingerprinter, path: &Path, keep_chunks: bool) -> io::Result<Fingerprinted> {
+    read(fingerprinter, &mut File::open(path)?, keep_chunks)
+}
+
+fn read(fingerprinter: &mut Fingerprinter, from: &mut impl Read, keep_chunks: bool) -> io::Result<Fingerprinted> {
     let began = Instant::now();
-    let mut file = File::open(path)?;
     let mut chunks = Vec::new();
-    let content = fingerprinter.read(&mut file, |chunk| {
+    let content = fingerprinter.read(from, |chunk| {
         if keep_chunks {
             chunks.push(chunk);
         }
@@ -81,11 +98,10 @@ fn fingerprint(fingerprinter: &mut Fingerprinter, path: &Path, keep_chunks: bool
 
 /// Hands results on in their order, and counts those that failed.
 fn in_order(
-    results: &Receiver<(usize, io::Result<Fingerprinted>)>,
-    mut each: impl FnMut(usize, io::Result<Fingerprinted>) -> io::Result<bool>,
+    results: &Receiver<(usize, Vec<Found>)>,
+    mut each: impl FnMut(Vec<Found>) -> io::Result<bool>,
 ) -> io::Result<usize> {
-    let early: Mutex<VecDeque<Option<io::Result<Fingerprinted>>>> = Mutex::default();
-    let mut early = early.into_inner().expect("nobody has held it");
+    let mut early: VecDeque<Option<Vec<Found>>> = VecDeque::new();
     let (mut next, mut failed) = (0, 0);
     for (place, result) in results {
         let slot = place - next;
@@ -95,7 +111,7 @@ fn in_order(
         early[slot] = Some(result);
         while let Some(Some(_)) = early.front() {
             let result = early.pop_front().flatten().expect("looked at above");
-            failed += usize::from(!each(next, result)?);
+            failed += usize::from(!each(result)?);
             next += 1;
         }
     }
@@ -113,15 +129,23 @@ struct FileLine<'a> {
     chunks: Vec<(u64, u32, String)>,
 }
 
-/// Writes what became of one file; `false` when it could not be read, which is told on standard error.
+/// Writes what became of a file and of what is inside of it; `false` when any of it could not be read.
+fn write_all(out: &mut impl Write, format: FingerprintFormat, method: &Method, found: Vec<Found>) -> io::Result<bool> {
+    let mut all_read = true;
+    for (path, result) in found {
+        all_read &= write_one(out, format, method, &path, result)?;
+    }
+    Ok(all_read)
+}
+
+/// Writes what became of one document; `false` when it could not be read, which is told on standard error.
 fn write_one(
     out: &mut impl Write,
     format: FingerprintFormat,
     method: &Method,
-    path: &Path,
+    bytes: &[u8],
     result: io::Result<Fingerprinted>,
 ) -> io::Result<bool> {
-    let bytes = path.as_os_str().as_encoded_bytes();
     let file = match result {
         Ok(file) => file,
         Err(error) => {

@@ -19,3 +19,4 @@ mod steps;
 mod templates;
 mod tidy;
 mod usage;
+mod views;

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::{DocumentPath, INSIDE};
 use cognate_proto::v1::FileClass;
-use cognate_view::{Kind, Outcome, Parts, Pool, Reason};
+use cognate_view::{Kind, OneLine, Outcome, Parts, Pool, Reason, each_passage};
 
 use super::spool::Spool;
 use super::{Finding, Fingerprinted, Reader, Reading};
@@ -22,11 +22,6 @@ use crate::pace::Paced;
 use crate::root::state_of;
 use crate::stamp::Stamp;
 use crate::texts::{TextKey, TextsWriter};
-
-/// A shorter paragraph (a heading, a cell of a table) is part of the passage that follows it.
-const PASSAGE_BYTES_MIN: usize = 80;
-/// A longer paragraph is several passages.
-const PASSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// How a reader comes by text.
 pub(crate) struct Sight<'a> {
@@ -226,35 +221,18 @@ impl Reader<'_> {
         spool: &mut Spool<'_>,
         passages: &mut Vec<Finding>,
     ) -> Result<(), Failure> {
-        let mut text = BufReader::new(Paced::new(parts, self.pace, self.cancelled));
-        let mut passage = Vec::new();
-        loop {
-            let room = (PASSAGE_BYTES_MAX - passage.len()) as u64;
-            let read = (&mut text).take(room).read_until(b'\n', &mut passage).map_err(Failure::Stream)?;
-            let is_last = read == 0;
-            let ended = passage.last() == Some(&b'\n');
-            if ended {
-                // What is joined with the next paragraph is held apart by a space.
-                *passage.last_mut().expect("it has a last") = b' ';
-            }
-            let is_full = passage.len() >= PASSAGE_BYTES_MAX;
-            let is_long = ended && passage.len() > PASSAGE_BYTES_MIN;
-            if is_last || is_full || is_long {
-                let whole = passage.trim_ascii_end();
-                if !whole.is_empty() {
-                    let mut failed = None;
-                    let content = self.fingerprinter.slice(whole, |chunk| {
-                        failed = failed.take().or(spool.push(&chunk).err());
-                    });
-                    failed.map_or(Ok(()), |error| Err(Failure::Own(error)))?;
-                    passages.push(Finding::read(content, spool.end_list().map_err(Failure::Own)?));
+        let text = Paced::new(parts, self.pace, self.cancelled);
+        each_passage(text, |passage| {
+            let mut pushed = Ok(());
+            let content = self.fingerprinter.slice(passage, |chunk| {
+                if pushed.is_ok() {
+                    pushed = spool.push(&chunk);
                 }
-                passage.clear();
-            }
-            if is_last {
-                return Ok(());
-            }
-        }
+            });
+            pushed.map_err(Failure::Own)?;
+            passages.push(Finding::read(content, spool.end_list().map_err(Failure::Own)?));
+            Ok(())
+        })
     }
 }
 
@@ -274,14 +252,9 @@ enum Failure {
     Own(io::Error),
 }
 
-/// Text with its paragraphs on one line: whoever saved it may have broken them elsewhere.
-struct OneLine<'a, R>(&'a mut Parts<R>);
-
-impl<R: Read> Read for OneLine<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.0.read(buffer)?;
-        buffer[..count].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
-        Ok(count)
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Stream(error)
     }
 }
 

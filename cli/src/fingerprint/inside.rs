@@ -1,0 +1,69 @@
+//! What a file becomes under a text view: its text, and the documents or passages inside of it.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use cognate_fingerprint::{Fingerprinter, View};
+use cognate_proto::path::INSIDE;
+use cognate_view::{OneLine, Outcome, Pool, each_passage};
+
+use super::{Found, bytes_of, read};
+
+/// Fingerprints what a reader of the file sees.
+pub(super) fn fingerprint(
+    pool: &Pool,
+    fingerprinter: &mut Fingerprinter,
+    view: View,
+    path: &Path,
+    keep_chunks: bool,
+) -> Vec<Found> {
+    let mut found = Vec::new();
+    if let Err(error) = all_parts(pool, fingerprinter, view, path, keep_chunks, &mut found) {
+        found.push((bytes_of(path), Err(error)));
+    }
+    found
+}
+
+fn all_parts(
+    pool: &Pool,
+    fingerprinter: &mut Fingerprinter,
+    view: View,
+    path: &Path,
+    keep_chunks: bool,
+    found: &mut Vec<Found>,
+) -> io::Result<()> {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let mut parts = pool.extract(&File::open(path)?, &name)?.parts();
+    while let Some(part) = parts.next_part()? {
+        let own = match part.name.as_str() {
+            "" => bytes_of(path),
+            name => [&bytes_of(path), INSIDE.as_bytes(), name.as_bytes()].concat(),
+        };
+        let before = found.len();
+        match view {
+            View::Passages => {
+                let mut number = 0;
+                each_passage(&mut parts, |passage| {
+                    number += 1;
+                    let name = [&own, INSIDE.as_bytes(), format!("#{number}").as_bytes()].concat();
+                    found.push((name, read(fingerprinter, &mut &*passage, keep_chunks)));
+                    Ok::<(), io::Error>(())
+                })?;
+            }
+            View::Raw | View::Text => {
+                let whole = read(fingerprinter, &mut OneLine(&mut parts), keep_chunks);
+                found.push((own.clone(), whole));
+            }
+        }
+        match parts.outcome()?.outcome {
+            Outcome::Text => {}
+            Outcome::NoText | Outcome::Container => found.truncate(before),
+            Outcome::Unextractable(reason) => {
+                found.truncate(before);
+                found.push((own, Err(io::Error::other(format!("unextractable: {reason}")))));
+            }
+        }
+    }
+    Ok(())
+}

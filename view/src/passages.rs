@@ -1,0 +1,93 @@
+//! How text is cut for the text views: all of it on one line, or in passages.
+
+use std::io::{self, BufRead as _, BufReader, Read};
+
+/// A paragraph that is no longer (a heading, a cell of a table) is part of the passage that follows it.
+pub const PASSAGE_BYTES_MIN: usize = 80;
+/// A longer paragraph is several passages.
+pub const PASSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Text with its paragraphs on one line: whoever saved it may have broken them elsewhere.
+#[derive(Debug)]
+pub struct OneLine<R>(pub R);
+
+impl<R: Read> Read for OneLine<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        buffer[..count].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+        Ok(count)
+    }
+}
+
+/// Hands on passage after passage of a text whose paragraphs are lines.
+///
+/// # Errors
+/// What reading fails with, and what `each` does.
+pub fn each_passage<E: From<io::Error>>(
+    text: impl Read,
+    mut each: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut text = BufReader::new(text);
+    let mut passage = Vec::new();
+    loop {
+        let room = (PASSAGE_BYTES_MAX - passage.len()) as u64;
+        let is_last = (&mut text).take(room).read_until(b'\n', &mut passage)? == 0;
+        let ended = passage.last() == Some(&b'\n');
+        if let Some(last) = passage.last_mut().filter(|_| ended) {
+            // What is joined with the next paragraph is held apart by a space.
+            *last = b' ';
+        }
+        let is_long = ended && passage.len() > PASSAGE_BYTES_MIN;
+        if is_last || is_long || passage.len() >= PASSAGE_BYTES_MAX {
+            match passage.trim_ascii() {
+                [] => {}
+                whole => each(whole)?,
+            }
+            passage.clear();
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn passages(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        each_passage(text.as_bytes(), |passage| {
+            all.push(String::from_utf8(passage.to_vec()).unwrap());
+            Ok::<(), io::Error>(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn a_heading_belongs_to_the_passage_that_follows_it() {
+        let long = "word ".repeat(30);
+        let text = format!("Heading\n{long}\nAnother\nheading\n{long}\nThe end");
+        let expected =
+            [format!("Heading {}", long.trim()), format!("Another heading {}", long.trim()), "The end".into()];
+        assert_eq!(passages(&text), expected);
+        assert_eq!(passages(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_paragraph_that_is_too_long_is_cut() {
+        let lengths: Vec<usize> = passages(&"x".repeat(3 * PASSAGE_BYTES_MAX - 1)).iter().map(String::len).collect();
+        assert_eq!(lengths, [PASSAGE_BYTES_MAX, PASSAGE_BYTES_MAX, PASSAGE_BYTES_MAX - 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_or_told_twice(paragraphs in proptest::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,30}", 0..9)) {
+            let text = paragraphs.join("\n");
+            prop_assert_eq!(passages(&text).join(" "), text.replace('\n', " "));
+        }
+    }
+}
