@@ -4,6 +4,9 @@ use std::io::{self, ErrorKind, Read};
 
 use crate::chunk::{Chunk, ContentDigest, Tag};
 use crate::key::{Key, first_16};
+use crate::method::bsw_chunk::BswChunk;
+use crate::recipe::Recipe;
+use crate::signature::{Feature, Signature};
 use crate::tttd::{Tttd, WINDOW_BYTES};
 
 /// How much is asked of the reader at a time, at least.
@@ -23,20 +26,65 @@ pub struct Content {
 /// Carries a method out. Its memory is one buffer of a few hundred kilobytes, or twice the greatest chunk if that is
 /// more, however long the documents are.
 pub struct Fingerprinter {
-    tttd: Tttd,
+    chunker: Chunker,
     tag_key: [u8; 32],
     content_key: [u8; 32],
     buffer: Vec<u8>,
 }
 
+/// What says where chunks end.
+enum Chunker {
+    Tttd(Tttd),
+    Bsw(Box<BswChunk>),
+    /// Nothing is cut: the features of a signature are handed over in place of chunks.
+    Features(Box<(Recipe, Key)>),
+}
+
+impl Chunker {
+    /// The length of the longest chunk, and how many bytes before a chunk the cut after it may depend on.
+    fn reach_bytes(&self) -> (usize, usize) {
+        match self {
+            Chunker::Tttd(tttd) => (tttd.parameters().chunk_bytes_max as usize, WINDOW_BYTES),
+            Chunker::Bsw(bsw) => (bsw.chunk_bytes_max() as usize, bsw.lookback_bytes()),
+            Chunker::Features(_) => (0, 0),
+        }
+    }
+
+    #[inline]
+    fn cut(&self, data: &[u8], start: usize, at_end: bool) -> Option<usize> {
+        match self {
+            Chunker::Tttd(tttd) => tttd.cut(data, start, at_end),
+            Chunker::Bsw(bsw) => bsw.cut(data, start, at_end),
+            Chunker::Features(_) => None,
+        }
+    }
+}
+
 impl Fingerprinter {
     pub(crate) fn new(tttd: Tttd, key: &Key) -> Fingerprinter {
-        let chunk_bytes_max = tttd.parameters().chunk_bytes_max as usize;
+        Fingerprinter::of(Chunker::Tttd(tttd), key)
+    }
+
+    pub(crate) fn of_windows(bsw: BswChunk, key: &Key) -> Fingerprinter {
+        Fingerprinter::of(Chunker::Bsw(Box::new(bsw)), key)
+    }
+
+    /// One whose chunks are the features of a signature, each at offset 0 and as long as it weighs.
+    pub(crate) fn of_features(recipe: Recipe, key: &Key) -> Fingerprinter {
+        Fingerprinter::of(Chunker::Features(Box::new((recipe, key.clone()))), key)
+    }
+
+    fn of(chunker: Chunker, key: &Key) -> Fingerprinter {
+        let (chunk_bytes_max, lookback_bytes) = chunker.reach_bytes();
+        let buffer_bytes = match chunker {
+            Chunker::Features(_) => 0,
+            _ => lookback_bytes + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max),
+        };
         Fingerprinter {
-            buffer: vec![0; WINDOW_BYTES + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max)],
-            tttd,
+            chunker,
             tag_key: key.derive("cognate tag v1"),
             content_key: key.derive("cognate content v1"),
+            buffer: vec![0; buffer_bytes],
         }
     }
 
@@ -52,6 +100,12 @@ impl Fingerprinter {
         document: &mut impl Read,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> io::Result<Content> {
+        if let Chunker::Features(of) = &self.chunker {
+            let signature = of.0.signer(&of.1).read(document)?;
+            features(&signature).try_for_each(&mut each)?;
+            return Ok(content(&signature));
+        }
+        let (_, lookback_bytes) = self.chunker.reach_bytes();
         let mut digest = ListDigest::new(&self.content_key);
         let mut offset = 0;
         let (mut start, mut filled) = (0, 0);
@@ -59,7 +113,7 @@ impl Fingerprinter {
             let at_end = fill(document, &mut self.buffer, &mut filled)?;
             let data = &self.buffer[..filled];
             while start < filled
-                && let Some(length) = self.tttd.cut(data, start, at_end)
+                && let Some(length) = self.chunker.cut(data, start, at_end)
             {
                 let chunk = self.tagged(&data[start..start + length], offset);
                 digest.add(&chunk);
@@ -71,7 +125,7 @@ impl Fingerprinter {
                 return Ok(digest.finish(offset));
             }
             // What was chunked makes room, but for the bytes that the next fingerprints still look back at.
-            let kept = start.saturating_sub(WINDOW_BYTES);
+            let kept = start.saturating_sub(lookback_bytes);
             self.buffer.copy_within(kept..filled, 0);
             start -= kept;
             filled -= kept;
@@ -79,11 +133,20 @@ impl Fingerprinter {
     }
 
     /// The same for a document that is in memory as a whole: nothing is copied.
+    ///
+    /// A document that the method cannot read has no features here.
     pub fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
+        if let Chunker::Features(of) = &self.chunker {
+            let mut signer = of.0.signer(&of.1);
+            // Only a document that is no text fails; what it is, is then all that can be said.
+            let signature = signer.read(&mut &document[..]).unwrap_or_else(|_| signer.unread(document));
+            features(&signature).for_each(each);
+            return content(&signature);
+        }
         let mut digest = ListDigest::new(&self.content_key);
         let mut start = 0;
         while start < document.len()
-            && let Some(length) = self.tttd.cut(document, start, true)
+            && let Some(length) = self.chunker.cut(document, start, true)
         {
             let chunk = self.tagged(&document[start..start + length], start as u64);
             digest.add(&chunk);
@@ -101,6 +164,17 @@ impl Fingerprinter {
             repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
         }
     }
+}
+
+/// The features of a signature in the form of chunks.
+fn features(signature: &Signature) -> impl Iterator<Item = Chunk> {
+    let chunk =
+        |feature: &Feature| Chunk { offset: 0, length_bytes: feature.weight, tag: feature.tag, repeated_byte: false };
+    signature.features.iter().map(chunk)
+}
+
+fn content(signature: &Signature) -> Content {
+    Content { size_bytes: signature.size_bytes, chunk_count: signature.features.len() as u64, digest: signature.digest }
 }
 
 /// Reads until the buffer is full, or says that the document has ended.

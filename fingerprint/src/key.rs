@@ -62,7 +62,12 @@ impl Key {
 
     /// As many secret bytes as asked for, for one purpose.
     pub(crate) fn derive_into(&self, context: &'static str, secret: &mut [u8]) {
-        blake3::Hasher::new_derive_key(context).update(self.bytes()).finalize_xof().fill(secret);
+        self.stream(context).fill(secret);
+    }
+
+    /// Secret bytes without end, for one purpose.
+    pub(crate) fn stream(&self, context: &'static str) -> blake3::OutputReader {
+        blake3::Hasher::new_derive_key(context).update(self.bytes()).finalize_xof()
     }
 
     fn bytes(&self) -> &[u8] {

@@ -24,12 +24,33 @@
 pub mod tttd;
 
 mod chunk;
+mod estimate;
 mod fingerprinter;
 mod hex;
+mod java;
 mod key;
 mod method;
+mod mix;
+mod param;
+mod rabin;
+mod recipe;
+mod sampler;
+mod signature;
+mod signer;
+mod soundex;
+mod stop_words;
+mod text;
+mod window;
 
 pub use chunk::{Chunk, ContentDigest, Tag};
+pub use estimate::{Estimate, Likeness, binomial_interval, hypergeometric_interval, within};
 pub use fingerprinter::{Content, Fingerprinter};
 pub use key::{Key, KeyError, KeyFingerprint};
+pub use method::fuzzy::Fuzzy;
+pub use method::shingle::{Sample, Shingle, TokenKind};
+pub use method::similarity_index::{SimilarityIndex, Stream, Variation, Way, is_hit};
 pub use method::{Method, MethodError, MethodId, View};
+pub use param::ParamError;
+pub use recipe::{Recipe, Windowed};
+pub use signature::{Feature, Shortage, Signature, Unfit};
+pub use signer::Signer;

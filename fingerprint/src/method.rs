@@ -1,10 +1,25 @@
 //! A method: the recipe that turns a view of a document into features, and the id under which they may be compared.
 
+pub(crate) mod bsw;
+pub(crate) mod bsw_chunk;
+pub(crate) mod fuzzy;
+pub(crate) mod levels;
+pub(crate) mod min_n;
+pub(crate) mod mod_n;
+pub(crate) mod shingle;
+pub(crate) mod similarity_index;
+pub(crate) mod sketch;
+
 use std::fmt;
 
+use crate::estimate::{self, Likeness};
 use crate::fingerprinter::Fingerprinter;
 use crate::hex::identity;
 use crate::key::{Key, first_16};
+use crate::param::ParamError;
+use crate::recipe::Recipe;
+use crate::signature::Signature;
+use crate::signer::Signer;
 use crate::tttd::{self, Tttd};
 
 /// What of a document is fingerprinted.
@@ -67,6 +82,13 @@ pub enum Method {
         /// The wanted mean length of a chunk.
         chunk_bytes: u32,
     },
+    /// Any of the others.
+    Other {
+        /// What is read.
+        view: View,
+        /// Which, with its parameters.
+        recipe: Recipe,
+    },
 }
 
 identity! {
@@ -94,9 +116,63 @@ pub enum MethodError {
         /// What was asked for.
         view: String,
     },
+    /// There is no such method.
+    #[error("there is no method `{method}`: there are {}", Method::NAMES.join(", "))]
+    UnknownMethod {
+        /// What was asked for.
+        method: String,
+    },
+    /// A parameter is unknown, out of range, or makes no sense.
+    #[error("{0}")]
+    Param(#[from] ParamError),
+    /// `tttd` has a parameter of its own.
+    #[error("`tttd` has no parameter `{param}`; its one parameter is --chunk-bytes")]
+    TttdParam {
+        /// What was asked for.
+        param: String,
+    },
+    /// The wanted sampling is out of range.
+    #[error("`{method}` cannot keep one feature in {chunk_bytes} bytes: 1 to {most} bytes")]
+    SamplingOutOfRange {
+        /// Whose.
+        method: &'static str,
+        /// What was asked for.
+        chunk_bytes: u64,
+        /// The most that can be.
+        most: u64,
+    },
+    /// Containment was asked of a method that cannot tell it.
+    #[error("`{method}` cannot say how much of a document another one contains, only how alike they are: {instead}")]
+    NoContainment {
+        /// Which.
+        method: &'static str,
+        /// What can.
+        instead: &'static str,
+    },
 }
 
 impl Method {
+    /// The methods, as they are typed and stored.
+    pub const NAMES: [&str; 9] =
+        ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
+
+    /// The method of a name, with a mean of `chunk_bytes` and the parameters `param`, `k=v,k=v`; what is not given is as
+    /// usual. Methods with signatures of a fixed size take no heed of the mean ([`Method::has_fixed_size`]).
+    ///
+    /// # Errors
+    /// When there is no such method or parameter, or a value is out of range.
+    pub fn parse(name: &str, view: View, chunk_bytes: Option<u64>, param: &str) -> Result<Method, MethodError> {
+        let default = view.chunk_bytes_default();
+        if name == "tttd" {
+            return match param {
+                "" => Method::tttd(view, chunk_bytes.unwrap_or(default)),
+                _ => Err(MethodError::TttdParam { param: param.to_owned() }),
+            };
+        }
+        let default = u32::try_from(default).expect("a few hundred bytes");
+        Ok(Method::Other { view, recipe: Recipe::parse(name, default, chunk_bytes, param)? })
+    }
+
     /// Content-defined chunks of about `chunk_bytes` bytes, 80 to 1 MiB.
     ///
     /// # Errors
@@ -115,20 +191,47 @@ impl Method {
     pub fn name(&self) -> &'static str {
         match self {
             Method::Tttd { .. } => "tttd",
+            Method::Other { recipe, .. } => recipe.name(),
         }
     }
 
     /// The view that the method reads.
     pub fn view(&self) -> View {
         match self {
-            Method::Tttd { view, .. } => *view,
+            Method::Tttd { view, .. } | Method::Other { view, .. } => *view,
         }
     }
 
-    /// The mean length of a chunk in bytes.
+    /// The mean length of a chunk in bytes, or how many bytes there are to a feature; 0 where the signature has a fixed size.
     pub fn chunk_bytes(&self) -> u32 {
         match self {
             Method::Tttd { chunk_bytes, .. } => *chunk_bytes,
+            Method::Other { recipe, .. } => recipe.sampling_bytes().unwrap_or(0),
+        }
+    }
+
+    /// Whether a signature does not grow with its document, so that a mean says nothing.
+    pub fn has_fixed_size(&self) -> bool {
+        self.chunk_bytes() == 0
+    }
+
+    /// Whether features are chunks: runs that tile the document, each with its length.
+    pub fn has_chunks(&self) -> bool {
+        matches!(self, Method::Tttd { .. } | Method::Other { recipe: Recipe::BswChunk(_), .. })
+    }
+
+    /// Whether one can say how much of a document is in another one.
+    ///
+    /// # Errors
+    /// When the method cannot, with what can.
+    pub fn check_containment(&self) -> Result<(), MethodError> {
+        let refused = |instead| Err(MethodError::NoContainment { method: self.name(), instead });
+        match self {
+            Method::Other { recipe, .. } if !recipe.has_containment() => match recipe {
+                Recipe::Shingle(_) => refused("use sample=mod, levels or all"),
+                _ => refused("use tttd, mod, bsw, bsw-chunk or shingle"),
+            },
+            _ => Ok(()),
         }
     }
 
@@ -136,6 +239,15 @@ impl Method {
     pub fn chunk_bytes_max(&self) -> u32 {
         match self {
             Method::Tttd { chunk_bytes, .. } => tttd::Parameters::for_mean(*chunk_bytes).chunk_bytes_max,
+            Method::Other { recipe, .. } => recipe.chunk_bytes_max(),
+        }
+    }
+
+    /// What two signatures, both made under this method with the same key, say of their documents.
+    pub fn likeness(&self, a: &Signature, b: &Signature) -> Likeness {
+        match self {
+            Method::Tttd { .. } => estimate::by_weights(a, b),
+            Method::Other { recipe, .. } => recipe.likeness(a, b),
         }
     }
 
@@ -150,13 +262,30 @@ impl Method {
     pub fn canary(&self, key: &Key) -> [u8; 16] {
         let mut text = vec![0; (64 << 10) + 4 * self.chunk_bytes() as usize];
         blake3::Hasher::new_derive_key("cognate canary v1").finalize_xof().fill(&mut text);
-        self.fingerprinter(key).slice(&text, |_| {}).digest.0
+        if self.has_chunks() {
+            return self.fingerprinter(key).slice(&text, |_| {}).digest.0;
+        }
+        // Some methods read words, and the digest of a sampling method says nothing of its features.
+        text.iter_mut().for_each(|byte| *byte = b"abcdefghijklmnopqrstuvwxyz    .\n"[usize::from(*byte % 32)]);
+        let mut features = Vec::new();
+        let content = self.fingerprinter(key).slice(&text, |feature| features.extend_from_slice(&feature.tag.0));
+        features.extend_from_slice(&content.digest.0);
+        first_16(blake3::derive_key("cognate canary v1", &features))
     }
 
     /// A machine that carries the method out; one serves any number of documents, one after the other.
     pub fn fingerprinter(&self, key: &Key) -> Fingerprinter {
         match self {
             Method::Tttd { chunk_bytes, .. } => Fingerprinter::new(Tttd::new(*chunk_bytes, key), key),
+            Method::Other { recipe, .. } => recipe.fingerprinter(key),
+        }
+    }
+
+    /// A machine that makes signatures, the form in which every method's documents are compared.
+    pub fn signer(&self, key: &Key) -> Signer {
+        match self {
+            Method::Tttd { .. } => Signer::of_chunks(self.fingerprinter(key), key),
+            Method::Other { recipe, .. } => recipe.signer(key),
         }
     }
 }
@@ -174,12 +303,17 @@ impl fmt::Display for View {
 impl fmt::Display for Method {
     /// The canonical form that the method's id is the digest of: one `name=value` a line, each recipe with its version.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Method::Tttd { view, chunk_bytes } = self;
-        let parameters = tttd::Parameters::for_mean(*chunk_bytes);
+        let view = self.view();
         let view_version = if view.is_text() { View::TEXT_VERSION } else { 1 };
+        write!(f, "method={}/1\nview={view}/{view_version}\n", self.name())?;
+        let chunk_bytes = match self {
+            Method::Tttd { chunk_bytes, .. } => *chunk_bytes,
+            Method::Other { recipe, .. } => return write!(f, "{recipe}"),
+        };
+        let parameters = tttd::Parameters::for_mean(chunk_bytes);
         write!(
             f,
-            "method=tttd/1\nview={view}/{view_version}\nchunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
+            "chunk_bytes_min={}\nchunk_bytes_max={}\ndivisor_main={}\ndivisor_backup={}",
             parameters.chunk_bytes_min, parameters.chunk_bytes_max, parameters.divisor_main, parameters.divisor_backup,
         )
     }

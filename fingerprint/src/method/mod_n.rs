@@ -1,0 +1,35 @@
+//! `mod`: the fingerprints that are 0 modulo n, one window in n.
+//!
+//! Source: A. Broder, "On the resemblance and containment of documents" (1997), `MOD_m`; Cherkasova et al., "Applying
+//! syntactic similarity algorithms for enterprise information management" (KDD 2009), `Mod_n`, over windows of w bytes. "0
+//! modulo n" is decided on the keyed value of the fingerprint, as "among the smallest 2^64 / n values". The sample grows
+//! with the document; resemblance and containment can be estimated from it.
+
+use crate::sampler::{Distinct, Sampler, one_in};
+use crate::signature::{Feature, Tagger};
+
+/// Keeps one value in n.
+pub(crate) struct ModN {
+    last: u64,
+    kept: Distinct,
+}
+
+impl ModN {
+    pub(crate) fn new(n: u32) -> ModN {
+        ModN { last: one_in(n), kept: Distinct::default() }
+    }
+}
+
+impl Sampler for ModN {
+    fn take(&mut self, values: &[u64]) {
+        for &value in values {
+            if value <= self.last {
+                self.kept.insert(value);
+            }
+        }
+    }
+
+    fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
+        self.kept.features(tagger)
+    }
+}

@@ -1,0 +1,119 @@
+//! `sketch`: for each of n hash functions the smallest value over all windows.
+//!
+//! Source: Broder et al., "Min-wise independent permutations" (1998); Cherkasova et al. 2009, `Sketch_n`. The share of
+//! places at which two sketches agree is an unbiased estimate of the resemblance.
+//!
+//! The n functions are not computed one by one. The value m of a window gives a sequence of random words r(0) = m, r(1),
+//! r(2), …; each word names a place, `floor(r n / 2^64)`, and the i-th function of the window is the pair (k, r(k)) of the
+//! first word that names place i. For each place these pairs are independent random numbers, equal where the windows are,
+//! so that the smallest over two documents together belongs to either with the same chance: the estimate is unbiased. And
+//! once every place holds a pair with k = 0, which is so after some n ln n different windows, a window costs one
+//! multiplication and one comparison. (Ertl's `SuperMinHash`, 2017, rests on the same thought. Places are served
+//! without replacement within a k, so that the variance is at most that of n independent functions.)
+
+use crate::sampler::{Recent, Sampler};
+use crate::signature::{Feature, Tagger};
+
+/// The smallest pair of a place: k, then what of r(k) is left once its place is taken away, and the window's value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    round: u32,
+    fraction: u64,
+    value: u64,
+}
+
+/// No pair yet.
+const EMPTY: Place = Place { round: u32::MAX, fraction: u64::MAX, value: u64::MAX };
+
+/// Keeps the smallest of each of n functions.
+pub(crate) struct Sketch {
+    places: Vec<Place>,
+    /// The greatest k that a place holds; `u32::MAX` while one is empty.
+    round_max: u32,
+    recent: Recent,
+}
+
+impl Sketch {
+    pub(crate) fn new(n: u32) -> Sketch {
+        Sketch { places: vec![EMPTY; n as usize], round_max: u32::MAX, recent: Recent::new() }
+    }
+
+    /// Offers the pairs of a window, as long as one of them could be smaller than what some place holds.
+    fn offer(&mut self, value: u64) {
+        if self.recent.knows(value) {
+            return;
+        }
+        let mut round = 0;
+        let mut is_changed = false;
+        while round <= self.round_max {
+            let (place, fraction) = split(word(value, round), self.places.len());
+            let pair = Place { round, fraction, value };
+            if pair < self.places[place] {
+                // Only where a place gives up a greater k can the greatest k have changed.
+                is_changed |= self.places[place].round > round;
+                self.places[place] = pair;
+                if is_changed && self.places.iter().all(|place| place.round <= round) {
+                    break;
+                }
+            }
+            round += 1;
+        }
+        if is_changed {
+            self.round_max = self.places.iter().map(|place| place.round).max().unwrap_or(0);
+        }
+    }
+}
+
+/// The k-th random word of a value: the value itself, then words of the generator `SplitMix64` that begins there.
+fn word(value: u64, round: u32) -> u64 {
+    if round == 0 {
+        return value;
+    }
+    let mut word = value.wrapping_add(u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+/// The place that a word names, and what is left of it.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the place is below n, the fraction is the low half")]
+fn split(word: u64, n: usize) -> (usize, u64) {
+    let product = u128::from(word) * n as u128;
+    ((product >> 64) as usize, product as u64)
+}
+
+impl Sampler for Sketch {
+    fn take(&mut self, values: &[u64]) {
+        let mut values = values.iter();
+        while self.round_max > 0
+            && let Some(&value) = values.next()
+        {
+            self.offer(value);
+        }
+        let n = self.places.len();
+        for &value in values {
+            let (place, fraction) = split(value, n);
+            if fraction < self.places[place].fraction {
+                self.places[place] = Place { round: 0, fraction, value };
+            }
+        }
+    }
+
+    fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
+        self.round_max = u32::MAX;
+        self.recent.clear();
+        let mut features = Vec::new();
+        for (place, kept) in (0_u32..).zip(&mut self.places) {
+            let kept = std::mem::replace(kept, EMPTY);
+            if kept != EMPTY {
+                let mut bytes = [0; 12];
+                bytes[..4].copy_from_slice(&place.to_le_bytes());
+                bytes[4..].copy_from_slice(&kept.value.to_le_bytes());
+                features.push(tagger.feature(&bytes));
+            }
+        }
+        features.sort_unstable();
+        features
+    }
+}

@@ -1,0 +1,84 @@
+//! What the samplers have in common: the values of a document go in, features come out.
+
+use crate::signature::{Feature, Tagger};
+
+/// What a method keeps of the values of a document, one after the other. Values are as good as random: those of
+/// fingerprints under the key.
+pub(crate) trait Sampler: Send {
+    /// The next values of the document.
+    fn take(&mut self, values: &[u64]);
+
+    /// The document has ended: its features, in ascending order. The sampler is as new afterwards.
+    fn finish(&mut self, tagger: &Tagger) -> Vec<Feature>;
+}
+
+/// A growing set of values. It takes memory for twice what is distinct among them, however often they are repeated.
+#[derive(Default)]
+pub(crate) struct Distinct {
+    values: Vec<u64>,
+    /// How many there may be before repeats are dropped.
+    limit: usize,
+}
+
+impl Distinct {
+    #[inline]
+    pub(crate) fn insert(&mut self, value: u64) {
+        if self.values.len() >= self.limit {
+            self.drop_repeats();
+        }
+        self.values.push(value);
+    }
+
+    pub(crate) fn retain(&mut self, kept: impl Fn(u64) -> bool) {
+        self.values.retain(|value| kept(*value));
+    }
+
+    /// The features of all values; the set is empty afterwards.
+    pub(crate) fn features(&mut self, tagger: &Tagger) -> Vec<Feature> {
+        self.drop_repeats();
+        let mut features: Vec<Feature> = self.values.drain(..).map(|value| tagger.sampled(value)).collect();
+        features.sort_unstable();
+        features
+    }
+
+    fn drop_repeats(&mut self) {
+        self.values.sort_unstable();
+        self.values.dedup();
+        self.limit = (2 * self.values.len()).max(1024);
+    }
+}
+
+/// The greatest value that one in `n` values does not exceed.
+pub(crate) fn one_in(n: u32) -> u64 {
+    let values = (1_u128 << 64) / u128::from(n.max(1));
+    u64::try_from(values - 1).expect("at most 2^64 - 1")
+}
+
+/// Values that were seen lately, so that a document that repeats itself costs no more than another.
+pub(crate) struct Recent {
+    values: Box<[u64; Recent::SLOTS]>,
+}
+
+impl Recent {
+    const SLOTS: usize = 512;
+
+    pub(crate) fn new() -> Recent {
+        let mut recent = Recent { values: Box::new([0; Recent::SLOTS]) };
+        recent.clear();
+        recent
+    }
+
+    pub(crate) fn clear(&mut self) {
+        // No value is in the slot of another one.
+        for (slot, value) in self.values.iter_mut().enumerate() {
+            *value = !(slot as u64);
+        }
+    }
+
+    /// Whether the value is among those seen lately; it is from now on.
+    #[expect(clippy::cast_possible_truncation, reason = "the slot is below 512")]
+    pub(crate) fn knows(&mut self, value: u64) -> bool {
+        let slot = &mut self.values[(value % Recent::SLOTS as u64) as usize];
+        std::mem::replace(slot, value) == value
+    }
+}
