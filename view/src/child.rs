@@ -39,11 +39,11 @@ pub fn child_main() -> ExitCode {
     serve(crate::walk::walk)
 }
 
-/// Reads a document of a file, with a name as a hint, and writes the stream of its parts.
-pub(crate) type Walk = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
+/// Reads a document of a file, with a hint for names, and writes the stream of its parts: [`walk`](crate::walk) is one.
+pub type Walk = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
 
-/// As [`child_main`], with what is done for each document.
-pub(crate) fn serve(walk: Walk) -> ExitCode {
+/// As [`child_main`], with what is done for each document: for tests of what may befall a child.
+pub fn serve(walk: Walk) -> ExitCode {
     match catch_unwind(AssertUnwindSafe(|| serve_until_the_end(walk))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(_)) => ExitCode::FAILURE,

@@ -51,7 +51,7 @@ fn broken<E: std::error::Error + 'static>(error: E) -> Reason {
 
 /// A reason on its way through readers that only know errors of reading.
 #[derive(Debug)]
-struct Stop(Reason);
+pub(crate) struct Stop(pub(crate) Reason);
 
 impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

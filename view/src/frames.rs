@@ -18,7 +18,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"cogview\x01";
 /// The most bytes a frame holds.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// The longest name of a part.
-pub(crate) const NAME_BYTES_MAX: usize = 4096;
+pub(crate) const NAME_BYTES_MAX: usize = 4000;
 /// The most parts of one stream.
 pub(crate) const PARTS_MAX: u32 = 1 << 20;
 
@@ -491,3 +491,6 @@ fn reason_of(byte: u8) -> Option<Reason> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

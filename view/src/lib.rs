@@ -7,6 +7,8 @@
 //!
 //! This crate knows nothing of sites and nothing of the wire.
 
+mod archive;
+mod budget;
 mod charset;
 mod child;
 mod format;
@@ -22,7 +24,7 @@ mod source;
 mod text;
 mod walk;
 
-pub use child::{CHILD_ARGUMENT, child_main};
+pub use child::{CHILD_ARGUMENT, Walk, child_main, serve};
 pub use format::{Each, extract, members};
 pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use kind::Kind;
@@ -34,6 +36,7 @@ pub use pool::{Extraction, Pool};
 pub use sandbox::Confinement;
 pub use source::Source;
 pub use text::Text;
+pub use walk::walk;
 
 /// The version of all that decides on text: extraction and normalisation. A change that can change any text changes it,
 /// and with it the ids of the methods that read text.

@@ -66,8 +66,8 @@ impl Pool {
 
     /// Has a document read, by the first child that is free; waits for one.
     ///
-    /// The name is a hint for the names of what it holds: its last component, or nothing. The file is read from its
-    /// beginning to its end, and its position is not touched.
+    /// The name is a hint for the names of what it holds, or empty: only the last component of that of a compressed file
+    /// (`notes.txt.gz`) matters. The file is read from its beginning to its end, and its position is not touched.
     ///
     /// # Errors
     /// When a child cannot be started or the descriptor not handed over. What is wrong with the document is no error.
@@ -76,10 +76,10 @@ impl Pool {
         // The position is shared with the caller's descriptor; the child does not use it.
         let file = file.try_clone()?;
         let name = process::hint(name);
-        if lease.process()?.ask(&file, name).is_err() {
+        if lease.process()?.ask(&file, &name).is_err() {
             // It died while it was idle. Where a new one cannot be asked either, that is no accident.
             lease.replace()?;
-            lease.process()?.ask(&file, name)?;
+            lease.process()?.ask(&file, &name)?;
         }
         Ok(Extraction(Answer::new(lease, file, name)))
     }

@@ -1,18 +1,249 @@
 //! From a document to its parts: the documents that it holds, each before the one that holds it, and itself.
 
-use std::fs::File;
-use std::io::{self, Write};
+mod forward;
+mod sink;
 
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Cursor, Read, SeekFrom, Write};
+use std::rc::Rc;
+
+use crate::archive::{self, Content, Names};
+use crate::budget::{Budget, reason};
+use crate::format;
 use crate::frames::PartsWriter;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reason};
+use crate::source::{FileSource, Source};
+use forward::Forward;
+use sink::Sink;
 
-/// Writes the parts of a document of a file; the name is a hint for the names of members.
-pub(crate) fn walk(file: File, name: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (file, name, limits);
+/// How much of a member decides how it is read on.
+const HEAD_BYTES: u64 = 64 * 1024;
+/// The name of what is compressed and has none.
+const NAMELESS: &str = "content";
+
+/// Reads a document here, in this process, and writes the stream of its parts. A [`Pool`](crate::Pool) does it where
+/// nothing can go wrong but the document.
+///
+/// The hint is the name of the member of a document that is compressed alone.
+///
+/// # Errors
+/// When the stream cannot be written. What is wrong with the document is no error.
+pub fn walk(file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = PartsWriter::new(out)?;
-    parts.begin("", Kind::Other)?;
-    parts.end(Outcome::Unextractable(Reason::Unsupported), None)?;
-    parts.finish().map(drop)
+    match FileSource::new(file) {
+        Ok(mut source) => {
+            let budget = Budget::new(limits, source.length_bytes());
+            let mut walker = Walker { budget, parts, names: Names::default(), broken: None };
+            let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+            let document = Document { name: "", hint, depth: 0, stream: None };
+            walker.document(&mut source, &document);
+            walker.broken.map_or(Ok(()), Err)?;
+            walker.parts.finish().map(drop)
+        }
+        Err(error) => {
+            parts.begin("", Kind::Other)?;
+            parts.end(Outcome::Unextractable(reason(&error)), None)?;
+            parts.finish().map(drop)
+        }
+    }
+}
+
+/// What is known of a document besides its bytes.
+struct Document<'d> {
+    /// Its name as a part.
+    name: &'d str,
+    /// What its content is called if it is compressed.
+    hint: Option<String>,
+    /// In how many others it lies.
+    depth: u32,
+    /// Why the stream that it is read from broke off, if it did.
+    stream: Option<Rc<Cell<Option<Reason>>>>,
+}
+
+struct Walker<'o> {
+    budget: Rc<Budget>,
+    parts: PartsWriter<&'o mut dyn Write>,
+    names: Names,
+    /// Nobody takes the parts any more.
+    broken: Option<io::Error>,
+}
+
+impl Walker<'_> {
+    /// Tells what a document holds, and it.
+    fn document(&mut self, source: &mut dyn Source, document: &Document<'_>) {
+        match Kind::detect(source) {
+            Ok(kind) => self.document_of(kind, source, document),
+            Err(error) => self.closed(document.name, Kind::Other, reason(&error)),
+        }
+    }
+
+    fn document_of(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) {
+        if is_archive(kind) {
+            let opened = self.budget.may_open(document.depth).and_then(|()| self.open(kind, source, document));
+            let opened = self.final_say(opened, document);
+            self.begin(document.name, kind);
+            self.end(opened.map(|()| Outcome::Container), None);
+            return;
+        }
+        let visited = match kind {
+            Kind::Other => Ok(()),
+            _ => format::members(kind, source, &mut |name, member| self.embedded(document, name, member)),
+        };
+        self.begin(document.name, kind);
+        let read = match kind {
+            Kind::Other => Ok(Outcome::NoText),
+            _ => self.text(kind, source).map(|()| Outcome::Text),
+        };
+        let read = self.final_say(read.and_then(|outcome| visited.map(|()| outcome)), document);
+        self.end(read, None);
+    }
+
+    /// What limits and streams have to say about a document that was read.
+    fn final_say<T>(&self, read: Result<T, Reason>, document: &Document<'_>) -> Result<T, Reason> {
+        let stream = document.stream.as_ref().and_then(|failed| failed.get());
+        self.budget.stopped().or(stream).map_or(read, Err)
+    }
+
+    /// Visits the members of an archive.
+    fn open(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) -> Result<(), Reason> {
+        source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
+        let budget = Rc::clone(&self.budget);
+        let each = &mut |name: &str, content: Content<'_>| self.member(document, name, content).and(self.go_on());
+        match kind {
+            Kind::Zip => archive::zip(source, &budget, each),
+            Kind::SevenZip => archive::seven_zip(source, &budget, each),
+            Kind::Tar => archive::tar(&mut &mut *source, &budget, each),
+            _ => self.compressed(kind, source, document),
+        }
+    }
+
+    /// Visits what was compressed: one file, or the members of a tar archive.
+    fn compressed(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) -> Result<(), Reason> {
+        let failed = |error: io::Error| reason(&error);
+        let mut head = Vec::new();
+        (&mut *source).take(1024).read_to_end(&mut head).map_err(failed)?;
+        source.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let name = document.hint.clone().or_else(|| archive::own_name(&head)).unwrap_or_else(|| NAMELESS.to_owned());
+        let budget = Rc::clone(&self.budget);
+        let mut source = source;
+        let mut stream = archive::decoder(kind, &mut source, &budget).ok_or(Reason::Unsupported)?;
+        let mut head = Vec::new();
+        // What is wrong with the stream is told again when it is read on.
+        let _ = (&mut stream).take(HEAD_BYTES).read_to_end(&mut head);
+        let is_tar = matches!(Kind::detect(&mut Cursor::new(head.as_slice())), Ok(Kind::Tar));
+        let mut whole = head.as_slice().chain(&mut stream);
+        if is_tar {
+            let each = &mut |name: &str, content: Content<'_>| self.member(document, name, content).and(self.go_on());
+            archive::tar(&mut whole, &budget, each)?;
+        } else {
+            self.member(document, &name, Content::Bytes(&mut whole, None))?;
+        }
+        // To the end, where checksums stand.
+        io::copy(&mut whole, &mut io::sink()).map(drop).map_err(failed)
+    }
+
+    /// Tells a member and what it holds.
+    fn member(&mut self, of: &Document<'_>, name: &str, content: Content<'_>) -> Result<(), Reason> {
+        self.budget.member()?;
+        let hint = archive::without_ending(name);
+        let name = self.names.within(of.name, name);
+        let document = Document { name: &name, hint, depth: of.depth + 1, stream: None };
+        match content {
+            Content::Bytes(stream, size) => self.unpack(stream, size, document),
+            Content::Closed(reason) => self.closed(&name, Kind::Other, reason),
+        }
+        Ok(())
+    }
+
+    /// Reads a member: into memory, or as a stream where it needs no more.
+    fn unpack(&mut self, stream: &mut dyn Read, size: Option<u64>, mut document: Document<'_>) {
+        let mut bytes = Vec::new();
+        let mut room = HEAD_BYTES;
+        let mut read = (&mut *stream).take(room).read_to_end(&mut bytes);
+        let mut kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
+        let more = |bytes: &[u8], room: u64| bytes.len() as u64 == room;
+        if read.is_ok() && more(&bytes, room) && !is_stream(kind) && kind != Kind::Other {
+            room = self.budget.may_hold();
+            read = (&mut *stream).take(room - HEAD_BYTES).read_to_end(&mut bytes);
+            kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
+        }
+        if let Err(error) = read {
+            return self.closed(document.name, kind, reason(&error));
+        }
+        let held = self.budget.hold(bytes.len() as u64);
+        if !more(&bytes, room) {
+            self.document_of(kind, &mut Cursor::new(bytes), &document);
+        } else if is_stream(kind) || matches!(kind, Kind::Text | Kind::Html) {
+            let mut source = Forward::new(bytes, held, stream, size);
+            document.stream = Some(source.failed());
+            self.document_of(kind, &mut source, &document);
+        } else if kind == Kind::Other {
+            self.begin(document.name, kind);
+            self.end(Ok(Outcome::NoText), None);
+        } else {
+            self.closed(document.name, kind, Reason::TooLarge);
+        }
+    }
+
+    /// Tells a document inside of one that is no archive.
+    fn embedded(&mut self, of: &Document<'_>, name: &str, source: &mut dyn Source) -> Result<(), Reason> {
+        self.budget.may_open(of.depth)?;
+        self.budget.member()?;
+        self.budget.expand(source.length_bytes())?;
+        let hint = archive::without_ending(name);
+        let name = self.names.within(of.name, name);
+        self.document(source, &Document { name: &name, hint, depth: of.depth + 1, stream: None });
+        self.go_on()
+    }
+
+    /// Tells the text of the part that is open.
+    fn text(&mut self, kind: Kind, source: &mut dyn Source) -> Result<(), Reason> {
+        source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
+        let mut sink = Sink::new(&mut self.parts, &self.budget);
+        let read = format::extract(kind, source, &mut sink);
+        let read = read.and_then(|()| sink.finish());
+        if let Some(error) = sink.broken() {
+            self.broken.get_or_insert(error);
+        }
+        read
+    }
+
+    fn closed(&mut self, name: &str, kind: Kind, reason: Reason) {
+        self.begin(name, kind);
+        self.end(Err(reason), None);
+    }
+
+    fn begin(&mut self, name: &str, kind: Kind) {
+        let told = self.parts.begin(name, kind);
+        self.told(told);
+    }
+
+    fn end(&mut self, read: Result<Outcome, Reason>, message_id_hash: Option<[u8; 16]>) {
+        let told = self.parts.end(read.unwrap_or_else(Outcome::Unextractable), message_id_hash);
+        self.told(told);
+    }
+
+    fn told(&mut self, told: io::Result<()>) {
+        if let Err(error) = told {
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    /// Whether there is any sense in the next member.
+    fn go_on(&self) -> Result<(), Reason> {
+        let broken = self.broken.as_ref().map(|_| Reason::Crashed);
+        self.budget.stopped().or(broken).map_or(Ok(()), Err)
+    }
+}
+
+fn is_archive(kind: Kind) -> bool {
+    matches!(kind, Kind::Zip | Kind::SevenZip) || is_stream(kind)
+}
+
+/// Whether it is read from its beginning to its end, whatever its size.
+fn is_stream(kind: Kind) -> bool {
+    matches!(kind, Kind::Tar | Kind::Gzip | Kind::Xz | Kind::Zstd | Kind::Bzip2)
 }

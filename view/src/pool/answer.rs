@@ -23,10 +23,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(lease: Lease, file: File, name: &str) -> Answer {
+    pub(super) fn new(lease: Lease, file: File, name: String) -> Answer {
         Answer {
             frames: Some(Frames::new(lease)),
-            question: Some((file, name.to_owned())),
+            question: Some((file, name)),
             open: None,
             told: PartsWriter::in_memory(),
             taken: 0,
@@ -52,14 +52,14 @@ impl Answer {
                 }
             }
             Ok(None) => return Ok(()),
-            Err(_) => return self.broken(frames.into_stream()),
+            Err(error) => return self.broken(frames.into_stream(), &error),
         }
         self.frames = Some(frames);
         Ok(())
     }
 
     /// The child ended, or says what makes no sense.
-    fn broken(&mut self, mut lease: Lease) -> io::Result<()> {
+    fn broken(&mut self, mut lease: Lease, error: &io::Error) -> io::Result<()> {
         let question = self.question.take();
         if let Some((file, name)) = question.filter(|_| lease.process().is_ok_and(|process| process.may_be_innocent()))
         {
@@ -69,7 +69,10 @@ impl Answer {
             self.frames = Some(Frames::new(lease));
             return Ok(());
         }
-        let reason = lease.process.take().map_or(Reason::Crashed, super::process::Process::end);
+        let reason = match lease.process.take() {
+            Some(process) if error.kind() != io::ErrorKind::InvalidData => process.end(),
+            _ => Reason::Crashed,
+        };
         drop(lease);
         let outcome = Outcome::Unextractable(reason);
         if let Some(document) = self.open.take() {

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
+use crate::archive;
 use crate::child::{self, READY};
 use crate::frames::FRAME_BYTES_MAX;
 use crate::limits::Limits;
@@ -54,6 +55,8 @@ impl Process {
         command.args(arguments).env_clear().current_dir("/");
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
+        // It holds the child's end of the socket: whether the child has gone could not be told.
+        drop(command);
         let errors = child.stderr.take();
         let mut process = Process {
             child,
@@ -180,8 +183,9 @@ impl Drop for Process {
     }
 }
 
-/// The last component of a name, as far as it can be a hint.
-pub(super) fn hint(name: &str) -> &str {
-    let last = name.rsplit('/').next().unwrap_or_default();
-    &last[..last.floor_char_boundary(child::HINT_BYTES_MAX)]
+/// What of a name can matter: that of a compressed file without its ending.
+pub(super) fn hint(name: &str) -> String {
+    let mut hint = archive::without_ending(name).unwrap_or_default();
+    hint.truncate(hint.floor_char_boundary(child::HINT_BYTES_MAX));
+    hint
 }

@@ -7,11 +7,7 @@ use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompConditio
 
 /// Calls that act on nothing but memory, time, and descriptors that are open.
 const ALLOWED: &[c::c_long] = &[
-    c::SYS_read,
-    c::SYS_write,
     c::SYS_pread64,
-    c::SYS_recvmsg,
-    c::SYS_sendto,
     c::SYS_fstat,
     c::SYS_close,
     c::SYS_brk,
@@ -43,14 +39,21 @@ pub(super) fn apply() -> bool {
 
 fn filter() -> Option<seccompiler::BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
-    // Memory that can be run is never made.
     let executable = u64::try_from(c::PROT_EXEC).ok()?;
-    for call in [c::SYS_mmap, c::SYS_mprotect] {
-        rules.insert(call, vec![rule(2, SeccompCmpOp::MaskedEq(executable), 0)?]);
+    let only = [
+        // The parent is at standard input, and last words go to standard error; whatever else is open is not written to.
+        (c::SYS_recvmsg, 0, SeccompCmpOp::Eq, 0),
+        (c::SYS_sendto, 0, SeccompCmpOp::Eq, 0),
+        (c::SYS_write, 0, SeccompCmpOp::Eq, 2),
+        // Memory that can be run is never made.
+        (c::SYS_mmap, 2, SeccompCmpOp::MaskedEq(executable), 0),
+        (c::SYS_mprotect, 2, SeccompCmpOp::MaskedEq(executable), 0),
+        // Signals go to this process alone: it ends itself with one.
+        (c::SYS_tgkill, 0, SeccompCmpOp::Eq, u64::from(std::process::id())),
+    ];
+    for (call, argument, operation, value) in only {
+        rules.insert(call, vec![rule(argument, operation, value)?]);
     }
-    // Signals go to this process alone: it ends itself with one.
-    let own = u64::from(std::process::id());
-    rules.insert(c::SYS_tgkill, vec![rule(0, SeccompCmpOp::Eq, own)?]);
     let refused = SeccompAction::Errno(u32::try_from(c::EPERM).ok()?);
     let architecture = std::env::consts::ARCH.try_into().ok()?;
     SeccompFilter::new(rules, refused, SeccompAction::Allow, architecture).ok()?.try_into().ok()

@@ -1,0 +1,159 @@
+//! Files that are compressed one by one.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::rc::Rc;
+
+use flate2::bufread::GzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+
+use crate::budget::{Budget, Counted, Metered, fault};
+use crate::kind::Kind;
+use crate::outcome::Reason;
+
+const BUFFER_BYTES: usize = 32 * 1024;
+
+/// What a compressed stream becomes, within the limits; nothing for what is no such stream.
+pub(crate) fn decoder<'r>(
+    kind: Kind,
+    stream: &'r mut dyn Read,
+    budget: &Rc<Budget>,
+) -> Option<Metered<Box<dyn Read + 'r>>> {
+    let (stream, compressed) = Counted::new(stream);
+    let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
+    let decoder: Box<dyn Read + 'r> = match kind {
+        Kind::Gzip => Box::new(Gzip::new(stream)),
+        Kind::Xz => Box::new(XzReader::new_mem_limit(Whole(stream), true, budget.dictionary_kib_max())),
+        Kind::Zstd => Box::new(Zstd::new(stream, budget)),
+        Kind::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(stream)),
+        _ => return None,
+    };
+    Some(Metered::new(decoder, budget, compressed))
+}
+
+/// The name that a gzip file gives to its content.
+pub(crate) fn own_name(head: &[u8]) -> Option<String> {
+    const EXTRA: u8 = 4;
+    const NAME: u8 = 8;
+    let flags = *head.get(3)?;
+    if head.get(..3)? != [0x1F, 0x8B, 8] || flags & NAME == 0 {
+        return None;
+    }
+    let mut at = 10;
+    if flags & EXTRA != 0 {
+        let length: [u8; 2] = head.get(at..at + 2)?.try_into().ok()?;
+        at += 2 + usize::from(u16::from_le_bytes(length));
+    }
+    let name = head.get(at..)?;
+    let name = &name[..name.iter().position(|&byte| byte == 0)?];
+    (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
+}
+
+/// One gzip member after the other. What follows the last and is none is left out, as gzip does.
+struct Gzip<R> {
+    decoder: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Gzip<R> {
+    fn new(stream: R) -> Gzip<R> {
+        Gzip { decoder: Some(GzDecoder::new(stream)) }
+    }
+}
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(decoder) = &mut self.decoder else { return Ok(0) };
+            let read = decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut stream) = self.decoder.take().map(GzDecoder::into_inner) else { return Ok(0) };
+            if stream.fill_buf()?.first() == Some(&0x1F) {
+                self.decoder = Some(GzDecoder::new(stream));
+            }
+        }
+    }
+}
+
+/// Reads as much as is asked for, unless the stream ends: the decoder of xz takes less for the end.
+struct Whole<R>(R);
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// One zstd frame after the other; frames to be skipped are.
+pub(super) struct Zstd<R> {
+    stream: R,
+    decoder: FrameDecoder,
+    open: bool,
+}
+
+impl<R: BufRead> Zstd<R> {
+    pub(super) fn new(stream: R, budget: &Budget) -> Zstd<R> {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(u64::from(budget.dictionary_kib_max()) * 1024);
+        Zstd { stream, decoder, open: false }
+    }
+
+    /// Begins the next frame; whether there is one.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.stream.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.stream) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    skip(&mut self.stream, length.into())?;
+                }
+                Err(FrameDecoderError::WindowSizeTooBig { .. }) => return Err(fault(Reason::OutOfMemory)),
+                Err(FrameDecoderError::DictNotProvided { .. }) => return Err(fault(Reason::Unsupported)),
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if !self.open {
+                self.open = self.next_frame()?;
+                if !self.open {
+                    return Ok(0);
+                }
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let one = ruzstd::decoding::BlockDecodingStrategy::UptoBlocks(1);
+                self.decoder.decode_blocks(&mut self.stream, one).map_err(io::Error::other)?;
+            }
+            let read = self.decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let told = self.decoder.get_checksum_from_data();
+            if told.is_some() && told != self.decoder.get_calculated_checksum() {
+                return Err(fault(Reason::Damaged));
+            }
+            self.open = false;
+        }
+    }
+}
+
+/// Passes over so many bytes, all of which must be there.
+pub(super) fn skip(stream: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<()> {
+    let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
+    if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}

@@ -1,0 +1,133 @@
+//! Records of a zip archive: numbers of fixed width, and names in one of two encodings.
+
+pub(super) const STORED: u16 = 0;
+pub(super) const DEFLATED: u16 = 8;
+pub(super) const BZIP2: u16 = 12;
+pub(super) const ZSTD: u16 = 93;
+
+const ENCRYPTED: u16 = 1;
+/// Sizes and checksum stand behind the content.
+pub(super) const DESCRIPTOR: u16 = 1 << 3;
+const UTF8: u16 = 1 << 11;
+
+/// What is known of a member.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) flags: u16,
+    pub(super) method: u16,
+    pub(super) sum: u32,
+    pub(super) compressed_bytes: u64,
+    pub(super) bytes: u64,
+    pub(super) header_at: u64,
+    /// The mode of a Unix file, or nothing.
+    pub(super) mode: u32,
+}
+
+impl Member {
+    /// Whether it is a file, and no folder, link or device.
+    pub(super) fn is_file(&self) -> bool {
+        const FORMAT: u32 = 0o170_000;
+        const REGULAR: u32 = 0o100_000;
+        !self.name.ends_with('/') && matches!(self.mode & FORMAT, 0 | REGULAR)
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.flags & ENCRYPTED != 0
+    }
+}
+
+/// Takes fields off the front of a record.
+pub(super) struct Fields<'b>(pub(super) &'b [u8]);
+
+impl<'b> Fields<'b> {
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (field, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(field)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+/// The extra field of a kind, among those that follow each other.
+pub(super) fn extra(fields: &[u8], kind: u16) -> Option<&[u8]> {
+    let mut fields = Fields(fields);
+    loop {
+        let (is, length) = (fields.u16()?, fields.u16()?);
+        let field = fields.bytes(length.into())?;
+        if is == kind {
+            return Some(field);
+        }
+    }
+}
+
+/// Takes from the zip64 field, in its order, what did not fit into four bytes.
+pub(super) fn widen(fields: &[u8], numbers: &mut [&mut u64]) -> Option<()> {
+    const ZIP64: u16 = 1;
+    let mut wide = Fields(extra(fields, ZIP64).unwrap_or_default());
+    for number in numbers.iter_mut().filter(|number| ***number == u64::from(u32::MAX)) {
+        **number = wide.u64()?;
+    }
+    Some(())
+}
+
+/// A name: in UTF-8 where it says so or is, else in the code page of the first PCs.
+pub(super) fn name(bytes: &[u8], flags: u16) -> String {
+    let name = match str::from_utf8(bytes) {
+        Ok(name) => name.to_owned(),
+        Err(_) if flags & UTF8 != 0 => String::from_utf8_lossy(bytes).into_owned(),
+        Err(_) => bytes.iter().map(|&byte| cp437(byte)).collect(),
+    };
+    // Some programs on Windows separate with what is no separator elsewhere.
+    if name.contains('\\') && !name.contains('/') { name.replace('\\', "/") } else { name }
+}
+
+fn cp437(byte: u8) -> char {
+    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
+    match byte.checked_sub(128) {
+        None => char::from(byte),
+        Some(upper) => UPPER.chars().nth(upper.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_their_encodings() {
+        assert_eq!(name("größe".as_bytes(), 0), "größe");
+        assert_eq!(name(b"gr\x94\xE1e.txt", 0), "größe.txt");
+        assert_eq!(name(b"\xFF", 0), "\u{A0}");
+        assert_eq!(name(b"gr\x94", UTF8), "gr\u{FFFD}");
+        assert_eq!(name(b"in\\x.txt", 0), "in/x.txt");
+        assert_eq!(name(b"in/a\\b", 0), "in/a\\b");
+    }
+
+    #[test]
+    fn wide_numbers_are_taken_in_their_order() {
+        let field = [&[9, 0, 1, 0, 7, 1, 0, 16, 0][..], &5_u64.to_le_bytes(), &(1_u64 << 40).to_le_bytes()].concat();
+        let (mut a, mut b, mut c) = (u64::from(u32::MAX), 3, u64::from(u32::MAX));
+        widen(&field, &mut [&mut a, &mut b, &mut c]).unwrap();
+        assert_eq!((a, b, c), (5, 3, 1 << 40));
+        let mut missing = u64::from(u32::MAX);
+        assert!(widen(&[], &mut [&mut missing]).is_none());
+    }
+}

@@ -1,0 +1,73 @@
+//! A child alone, for tests and benches; with `faulty` as its second argument, one that does what documents tell it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use cognate_view::{Kind, Limits, Outcome, PartsWriter};
+
+fn main() -> ExitCode {
+    let faulty = std::env::args_os().nth(2).is_some_and(|argument| argument == "faulty");
+    if faulty { cognate_view::serve(obey) } else { cognate_view::child_main() }
+}
+
+/// Does what a document says after `!`, or reads it.
+fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    let mut head = [0; 64];
+    let read = std::os::unix::fs::FileExt::read_at(&file, &mut head, 0)?;
+    let Some(order) = head[..read].strip_prefix(b"!") else { return cognate_view::walk(file, hint, limits, out) };
+    let told = match order {
+        b"panic" => panic!("as it was told"),
+        b"abort" => std::process::abort(),
+        b"exit" => std::process::exit(0),
+        b"recurse" => depth(0).to_string(),
+        b"eat" => eat().to_string(),
+        b"hang" => loop {
+            std::hint::spin_loop();
+        },
+        b"garbage" => return out.write_all(&[7; 4096]),
+        b"nothing" => return Ok(()),
+        b"half" => {
+            let mut parts = PartsWriter::new(&mut *out)?;
+            parts.begin("member", Kind::Text)?;
+            parts.text(&"text ".repeat(100_000))?;
+            out.flush()?;
+            std::process::exit(1);
+        }
+        b"read" => told(file.read(&mut [0; 1])),
+        b"open" => told(File::open("/etc/passwd")),
+        b"create" => told(File::create("/tmp/cognate-view-child")),
+        b"connect" => told(std::net::TcpStream::connect(("127.0.0.1", 1))),
+        b"socket" => told(std::os::unix::net::UnixStream::pair()),
+        b"start" => told(std::process::Command::new("/bin/true").status()),
+        b"thread" => told(std::thread::Builder::new().spawn(|| ())),
+        b"folder" => told(std::fs::read_dir("/").map(Iterator::count)),
+        b"name" => hint.to_owned(),
+        b"environment" => std::env::vars_os().count().to_string(),
+        _ => "an order that is not known".to_owned(),
+    };
+    let mut parts = PartsWriter::new(out)?;
+    parts.begin("", Kind::Text)?;
+    parts.text(&told)?;
+    parts.end(Outcome::Text, None)?;
+    parts.finish().map(drop)
+}
+
+fn told<T>(result: io::Result<T>) -> String {
+    result.map_or_else(|error| format!("{:?}", error.kind()), |_| "done".to_owned())
+}
+
+fn depth(so_far: u64) -> u64 {
+    let here = std::hint::black_box([so_far; 128]);
+    if here[7] == u64::MAX { so_far } else { here[5] + std::hint::black_box(depth(so_far + 1)) }
+}
+
+fn eat() -> usize {
+    let mut eaten = Vec::new();
+    loop {
+        eaten.push(vec![1_u8; 1 << 20]);
+        if std::hint::black_box(&eaten).len() > 1 << 20 {
+            return eaten.len();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What was written is read again, and whatever else is an error.
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Part = (String, Kind, String, PartEnd);
+
+fn read(stream: impl Read) -> io::Result<Vec<Part>> {
+    let mut parts = Parts::new(stream);
+    let mut all = Vec::new();
+    while let Some(head) = parts.next_part()? {
+        let mut text = String::new();
+        parts.read_to_string(&mut text)?;
+        all.push((head.name, head.kind, text, parts.outcome()?));
+    }
+    Ok(all)
+}
+
+fn written(parts: &[(&str, Kind, &str, Outcome)]) -> Vec<u8> {
+    let mut writer = PartsWriter::in_memory();
+    for &(name, kind, text, outcome) in parts {
+        writer.begin(name, kind).unwrap();
+        writer.text(text).unwrap();
+        writer.end(outcome, (kind == Kind::Mail).then_some([7; 16])).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+const PARTS: [(&str, Kind, &str, Outcome); 3] = [
+    ("mail.zip!/inner", Kind::Mail, "Dear all", Outcome::Text),
+    ("b", Kind::Pdf, "some", Outcome::Unextractable(Reason::Damaged)),
+    ("", Kind::Zip, "", Outcome::Container),
+];
+
+#[test]
+fn parts_are_read_as_they_were_written() {
+    let parts = read(written(&PARTS).as_slice()).unwrap();
+    assert_eq!(parts.len(), 3);
+    for ((name, kind, text, end), (wanted, of, content, outcome)) in parts.iter().zip(PARTS) {
+        assert_eq!((name.as_str(), *kind, text.as_str(), end.outcome), (wanted, of, content, outcome));
+        assert_eq!(end.message_id_hash.is_some(), of == Kind::Mail);
+        assert_eq!(end.text_bytes, content.len() as u64);
+    }
+}
+
+#[test]
+fn every_kind_outcome_and_reason_comes_back() {
+    let kinds = (0..=255).filter_map(kind_of);
+    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 20);
+    for reason in (0..=255).filter_map(reason_of) {
+        assert_eq!(reason_of(reason as u8), Some(reason));
+        let outcome = Outcome::Unextractable(reason);
+        assert_eq!(read(written(&[("", Kind::Other, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
+    }
+}
+
+#[test]
+fn text_of_any_length_goes_through_in_frames_of_characters() {
+    let text = "aä€𝄞".repeat(50_000);
+    for start in 0..4 {
+        let text = format!("{}{text}", "x".repeat(start));
+        let stream = written(&[("", Kind::Text, &text, Outcome::Text)]);
+        assert!(read(stream.as_slice()).unwrap()[0].2 == text);
+    }
+}
+
+#[test]
+fn text_that_nobody_reads_is_passed_over() {
+    let stream = written(&[("a", Kind::Text, &"text".repeat(100_000), Outcome::Text), PARTS[2]]);
+    let mut parts = Parts::new(stream.as_slice());
+    assert_eq!(parts.next_part().unwrap().unwrap().name, "a");
+    assert_eq!(parts.next_part().unwrap().unwrap().name, "");
+    assert_eq!(parts.outcome().unwrap().outcome, Outcome::Container);
+    assert_eq!(parts.next_part().unwrap(), None);
+    assert!(parts.outcome().is_err());
+}
+
+#[test]
+fn a_stream_that_ends_early_is_an_error_wherever_it_ends() {
+    let stream = written(&PARTS);
+    for cut in 0..stream.len() {
+        assert!(read(&stream[..cut]).is_err(), "{cut}");
+    }
+}
+
+#[test]
+fn the_document_itself_is_the_last_part() {
+    // What follows it is not read; what ends without it is no stream.
+    let doubled = [written(&PARTS), written(&PARTS)].concat();
+    assert_eq!(read(doubled.as_slice()).unwrap().len(), 3);
+    assert!(read(written(&PARTS[..2]).as_slice()).is_err());
+}
+
+#[test]
+fn names_are_checked_on_both_sides() {
+    let long = "x".repeat(NAME_BYTES_MAX + 1);
+    for name in ["/a", "a/", "a//b", "..", "a/../b", ".", "a\0b", &long] {
+        assert!(PartsWriter::in_memory().begin(name, Kind::Text).is_err(), "{name:?}");
+        let mut stream = MAGIC.to_vec();
+        stream.push(BEGIN);
+        stream.extend(u32::try_from(name.len() + 1).unwrap().to_le_bytes());
+        stream.push(Kind::Text as u8);
+        stream.extend(name.as_bytes());
+        assert!(Parts::new(stream.as_slice()).next_part().is_err(), "{name:?}");
+    }
+    let twice = written(&[PARTS[1], PARTS[1], PARTS[2]]);
+    assert!(read(twice.as_slice()).is_err(), "two parts of one name");
+}
+
+#[test]
+fn nothing_is_allocated_that_was_not_sent() {
+    let mut stream = written(&PARTS[..1]);
+    for (tag, length) in [(BEGIN, u32::MAX), (TEXT, u32::MAX), (END, u32::MAX), (BEGIN, 0), (TEXT, 65_537), (9, 1)] {
+        stream.push(tag);
+        stream.extend(length.to_le_bytes());
+        assert!(read(stream.as_slice()).is_err(), "{tag} {length}");
+        stream.truncate(stream.len() - HEAD_BYTES);
+    }
+}
+
+#[test]
+fn after_an_error_there_are_only_errors() {
+    let mut stream = written(&PARTS);
+    let last = MAGIC.len() + HEAD_BYTES + 1 + PARTS[0].0.len() + HEAD_BYTES;
+    stream[last] ^= 1;
+    let mut parts = Parts::new(stream.as_slice());
+    parts.next_part().unwrap();
+    assert!(parts.outcome().is_err());
+    assert!(parts.next_part().is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_damage_is_an_error_or_leaves_what_was_written(at in 0..1000_usize, bit in 0..8_u8) {
+        let stream = written(&PARTS);
+        let at = at % stream.len();
+        let mut damaged = stream.clone();
+        damaged[at] ^= 1 << bit;
+        // The checksum covers all of a part but the places of its frames, which cannot change alone.
+        if let Ok(parts) = read(damaged.as_slice()) {
+            prop_assert_eq!(parts, read(stream.as_slice()).unwrap());
+        }
+    }
+
+    #[test]
+    fn whatever_comes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400), frames in proptest::collection::vec((1..5_u8, 0..40_u32, any::<[u8; 40]>()), 0..12)) {
+        let _ = read(bytes.as_slice());
+        let mut stream = MAGIC.to_vec();
+        for (tag, length, payload) in frames {
+            stream.push(tag);
+            stream.extend(length.to_le_bytes());
+            stream.extend(&payload[..payload.len().min(length as usize)]);
+        }
+        let _ = read(stream.as_slice());
+    }
+}

@@ -1,0 +1,61 @@
+//! Where extractors put text: normalised, within the limits, into the part that is open.
+
+use std::io::{self, Write};
+
+use crate::budget::Budget;
+use crate::frames::PartsWriter;
+use crate::normalise::Normaliser;
+use crate::outcome::Reason;
+use crate::text::Text;
+
+/// Text that waits goes on its way from this size on.
+const READY_BYTES: usize = 16 * 1024;
+
+pub(super) struct Sink<'s, 'o> {
+    parts: &'s mut PartsWriter<&'o mut dyn Write>,
+    budget: &'s Budget,
+    normaliser: Normaliser,
+    ready: String,
+    broken: Option<io::Error>,
+}
+
+impl<'s, 'o> Sink<'s, 'o> {
+    pub(super) fn new(parts: &'s mut PartsWriter<&'o mut dyn Write>, budget: &'s Budget) -> Sink<'s, 'o> {
+        Sink { parts, budget, normaliser: Normaliser::new(), ready: String::new(), broken: None }
+    }
+
+    /// The text ends.
+    pub(super) fn finish(&mut self) -> Result<(), Reason> {
+        self.normaliser.finish(&mut self.ready);
+        self.flush()
+    }
+
+    /// Why nobody takes the text any more.
+    pub(super) fn broken(self) -> Option<io::Error> {
+        self.broken
+    }
+
+    fn flush(&mut self) -> Result<(), Reason> {
+        self.budget.text(self.parts.text_bytes(), self.ready.len() as u64)?;
+        let told = self.parts.text(&self.ready);
+        self.ready.clear();
+        told.map_err(|error| {
+            self.broken = Some(error);
+            Reason::Crashed
+        })
+    }
+}
+
+impl Text for Sink<'_, '_> {
+    fn push(&mut self, text: &str) -> Result<(), Reason> {
+        self.normaliser.push(text, &mut self.ready);
+        // White space becomes nothing, and takes its time.
+        self.budget.work(text.len() as u64)?;
+        if self.ready.len() >= READY_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn end_paragraph(&mut self) -> Result<(), Reason> {
+        self.normaliser.end_paragraph(&mut self.ready);
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Archives made by hand, so that they can be wrong in any way.
+
+use std::io::Write as _;
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn gzip_named(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder =
+        flate2::GzBuilder::new().filename(name).extra(*b"xx").write(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn seven_zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = sevenz_rust2::ArchiveWriter::new(std::io::Cursor::new(Vec::new())).unwrap();
+    for (name, bytes) in members {
+        let entry = sevenz_rust2::ArchiveEntry::new_file(name);
+        writer.push_archive_entry(entry, Some(*bytes).filter(|bytes| !bytes.is_empty())).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// A header of a tar archive, and what follows it.
+pub(crate) fn tar_entry(name: &str, kind: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut block = [0; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    block[100..107].copy_from_slice(b"0000644");
+    block[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
+    block[156] = kind;
+    block[257..265].copy_from_slice(b"ustar\x0000");
+    signed(&mut block);
+    let mut entry = block.to_vec();
+    entry.extend(bytes);
+    entry.resize(entry.len().next_multiple_of(512), 0);
+    entry
+}
+
+/// Puts the checksum into a header.
+pub(crate) fn signed(block: &mut [u8]) {
+    block[148..156].fill(b' ');
+    let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+}
+
+pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes: Vec<u8> = members.iter().flat_map(|(name, bytes)| tar_entry(name, b'0', bytes)).collect();
+    bytes.extend([0; 1024]);
+    bytes
+}
+
+/// How a member of a zip archive is written.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Style {
+    pub(crate) method: u16,
+    pub(crate) flags: u16,
+    /// Sizes stand behind the content.
+    pub(crate) descriptor: bool,
+    /// Sizes are eight bytes wide, in an extra field.
+    pub(crate) wide: bool,
+    pub(crate) mode: u32,
+}
+
+pub(crate) const DEFLATED: Style = Style { method: 8, flags: 0, descriptor: false, wide: false, mode: 0 };
+
+/// Writes zip archives.
+#[derive(Default)]
+pub(crate) struct Zip {
+    pub(crate) bytes: Vec<u8>,
+    directory: Vec<u8>,
+    count: u16,
+}
+
+impl Zip {
+    pub(crate) fn add(&mut self, name: &str, bytes: &[u8], style: Style) {
+        let content = match style.method {
+            8 => deflate(bytes),
+            12 => bzip2(bytes),
+            93 => zstd(bytes),
+            _ => bytes.to_vec(),
+        };
+        let at = u32::try_from(self.bytes.len()).unwrap();
+        let (sum, compressed, whole) = (crc32fast::hash(bytes), content.len() as u64, bytes.len() as u64);
+        let told = if style.descriptor { (0, 0, 0) } else { (sum, compressed, whole) };
+        self.bytes.extend(b"PK\x03\x04");
+        let local = head(name, told, style);
+        self.bytes.extend(&local);
+        self.bytes.extend(&content);
+        if style.descriptor {
+            self.bytes.extend(b"PK\x07\x08");
+            self.bytes.extend(sum.to_le_bytes());
+            for size in [compressed, whole] {
+                self.bytes.extend(&size.to_le_bytes()[..if style.wide { 8 } else { 4 }]);
+            }
+        }
+        self.list(name, (sum, compressed, whole), style, at);
+    }
+
+    /// Adds what is deflated already.
+    pub(crate) fn add_deflated(&mut self, name: &str, content: &[u8], sum: u32, whole: u64) {
+        let at = u32::try_from(self.bytes.len()).unwrap();
+        let told = (sum, content.len() as u64, whole);
+        self.bytes.extend(b"PK\x03\x04");
+        self.bytes.extend(head(name, told, DEFLATED));
+        self.bytes.extend(content);
+        self.list(name, told, DEFLATED, at);
+    }
+
+    /// Names a member in the directory alone.
+    pub(crate) fn list(&mut self, name: &str, told: (u32, u64, u64), style: Style, at: u32) {
+        let local = head(name, told, style);
+        let (fixed, rest) = local.split_at(26);
+        self.directory.extend(b"PK\x01\x02\x14\x03");
+        self.directory.extend(fixed);
+        self.directory.extend([0; 6]);
+        self.directory.extend((style.mode << 16).to_le_bytes());
+        self.directory.extend(at.to_le_bytes());
+        self.directory.extend(rest);
+        self.count = self.count.wrapping_add(1);
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let at = u32::try_from(self.bytes.len()).unwrap();
+        self.bytes.extend(&self.directory);
+        self.bytes.extend(b"PK\x05\x06\0\0\0\0");
+        self.bytes.extend(self.count.to_le_bytes());
+        self.bytes.extend(self.count.to_le_bytes());
+        self.bytes.extend(u32::try_from(self.directory.len()).unwrap().to_le_bytes());
+        self.bytes.extend(at.to_le_bytes());
+        self.bytes.extend([0; 2]);
+        self.bytes
+    }
+}
+
+/// What stands behind the signature of a header: the same before the member and in the directory.
+fn head(name: &str, (sum, compressed, whole): (u32, u64, u64), style: Style) -> Vec<u8> {
+    let mut head = vec![45, 0];
+    let flags = style.flags | if style.descriptor { 8 } else { 0 };
+    head.extend(flags.to_le_bytes());
+    head.extend(style.method.to_le_bytes());
+    head.extend([0; 4]);
+    head.extend(sum.to_le_bytes());
+    for size in [compressed, whole] {
+        let narrow = if style.wide { u32::MAX } else { u32::try_from(size).unwrap() };
+        head.extend(narrow.to_le_bytes());
+    }
+    head.extend(u16::try_from(name.len()).unwrap().to_le_bytes());
+    let mut extra = Vec::new();
+    if style.wide {
+        extra.extend([1, 0, 16, 0]);
+        extra.extend(whole.to_le_bytes());
+        extra.extend(compressed.to_le_bytes());
+    }
+    head.extend(u16::try_from(extra.len()).unwrap().to_le_bytes());
+    head.extend(name.as_bytes());
+    head.extend(extra);
+    head
+}
+
+pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = Zip::default();
+    members.iter().for_each(|(name, bytes)| zip.add(name, bytes, DEFLATED));
+    zip.finish()
+}
