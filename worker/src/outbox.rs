@@ -128,6 +128,11 @@ impl Outbox {
         self.documents.iter().filter_map(|(path, shipped)| Some((path, shipped.content.as_ref()?)))
     }
 
+    /// Whether a document of this path stands in the index, whatever became of it.
+    pub(crate) fn knows(&self, path: &DocumentPath) -> bool {
+        self.documents.contains_key(path)
+    }
+
     /// The epoch of the index.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch

@@ -12,7 +12,7 @@ use cognate_proto::scope::{Announced, Scope, ScopeId};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::RefinedSummary;
 
-use crate::cache::{Known, Piece};
+use crate::cache::{Known, Made, Piece};
 use crate::error::SyncError;
 use crate::outbox::Outbox;
 use crate::stamp::Stamp;
@@ -35,11 +35,20 @@ impl Chosen {
         self.documents.iter().filter(|path| selection.selects_path(path.as_bytes()))
     }
 
-    /// Whether a document with this stamp, as it is known here, still is what was chosen.
-    pub(crate) fn holds(&self, known: &Known, stamp: &Stamp) -> bool {
+    /// Whether a document with this stamp, as it is known here, still is what was chosen: it, or something `inside` of it.
+    pub(crate) fn holds(
+        &self,
+        known: &Known,
+        stamp: &Stamp,
+        inside: impl Fn(&Made) -> Option<Vec<(DocumentPath, Piece)>>,
+    ) -> bool {
         let mut earlier = known.made.iter().filter(|made| made.method_id == self.scope.of());
         let is_chosen = |piece: &Piece| piece.listed.is_some_and(|(content, _)| self.scope.holds(&content.digest));
-        known.stamp == *stamp && earlier.any(|made| is_chosen(&made.piece))
+        let holds = |made: &Made| {
+            is_chosen(&made.piece)
+                || inside(made).is_some_and(|inside| inside.iter().any(|(_, piece)| is_chosen(piece)))
+        };
+        known.stamp == *stamp && earlier.any(holds)
     }
 
     /// What became of them, where so many were left out.
@@ -55,9 +64,15 @@ impl Site {
         let sent = Outbox::sent(&log).map_err(|source| SyncError::Records { path: log.clone(), source })?;
         let sent = sent.ok_or_else(|| never_sent(job, scope.of()))?;
         let known = scope.contents().iter().filter(|content| sent.has_content(content)).count();
+        // What is inside of a document is read with all of it.
+        let file_of = |path: &DocumentPath| match DocumentPath::new(path.file()) {
+            Ok(file) if sent.knows(&file) => file,
+            _ => path.clone(),
+        };
         let mut documents: Vec<DocumentPath> =
-            sent.rows().filter(|(_, content)| scope.holds(content)).map(|(path, _)| path.clone()).collect();
+            sent.rows().filter(|(_, content)| scope.holds(content)).map(|(path, _)| file_of(path)).collect();
         documents.sort_unstable();
+        documents.dedup();
         let unknown_contents = (scope.contents().len() - known) as u64;
         if unknown_contents > 0 {
             tracing::warn!(repository = %job.repository, unknown_contents, "contents that this site never sent were asked for, and are ignored");

@@ -449,7 +449,11 @@ impl Site {
                 Err(state) => return Ok(Found::Failed(state)),
             };
             earlier = cache.get(&job.repository, path).filter(|known| known.stamp == stamp).map(Box::new);
-            let is_chosen = |chosen: &Chosen| earlier.as_ref().is_some_and(|known| chosen.holds(known, &stamp));
+            let is_chosen = |chosen: &Chosen| {
+                earlier
+                    .as_ref()
+                    .is_some_and(|known| chosen.holds(known, &stamp, |made| cache.inside(&job.repository, path, made)))
+            };
             if !work.chosen.is_none_or(is_chosen) {
                 return Ok(Found::Outdated);
             }
