@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cognate_coordinator::{Containment, Thresholds};
-use cognate_fingerprint::{Key, Method, View};
+use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
 use crate::coordinator::CoordinatorArgs;
@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Compare folders: who has what in common
     Compare(CompareArgs),
-    /// Show what a file becomes: its chunks, their tags, its digest
+    /// Show what a file becomes: its chunks or features, its digest
     Fingerprint(FingerprintArgs),
     /// The server of a federation
     Coordinator(CoordinatorArgs),
@@ -143,15 +143,15 @@ pub(crate) struct ScanArgs {
 #[derive(Args, Debug)]
 pub(crate) struct MethodArgs {
     /// The recipe
-    #[arg(long, value_parser = PossibleValuesParser::new(METHODS), default_value = "tttd", help_heading = "Method")]
+    #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
     /// What of a document is fingerprinted
     #[arg(long, value_parser = PossibleValuesParser::new(VIEWS), default_value = "raw", help_heading = "Method")]
     pub(crate) view: String,
-    /// The mean length of a chunk, 80 to 1MiB [default: 1000]
+    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
-    /// Further parameters of the method
+    /// Further parameters of the method: `w=20,n=100`
     #[arg(long, value_name = "K=V,…", help_heading = "Method")]
     pub(crate) param: Option<String>,
 }
@@ -167,7 +167,9 @@ pub(crate) struct KeyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate fingerprint --format summary -- *.html
-  cognate fingerprint --chunk-bytes 100 --format ndjson -- report.txt")]
+  cognate fingerprint --chunk-bytes 100 --format ndjson -- report.txt
+  cognate fingerprint --method shingle --param w=7,sample=min,s=200 -- report.txt
+  cognate fingerprint --method similarity-index --param way=43B,k=40 --format summary -- *.txt")]
 pub(crate) struct FingerprintArgs {
     /// Files
     #[arg(required = true, value_name = "FILE")]
@@ -200,16 +202,15 @@ pub(crate) enum ReportFormat {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum FingerprintFormat {
-    /// A table of chunks
+    /// A table of chunks or features
     Text,
     /// One object a file
     Ndjson,
-    /// One line a file, no chunks
+    /// One line a file, no chunks or features
     Summary,
 }
 
-/// The methods and views that the design names; those that are not there yet are told so.
-const METHODS: [&str; 9] = ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
+/// The views that the design names.
 const VIEWS: [&str; 3] = ["raw", "text", "passages"];
 
 /// The working memory of a comparison in one process.
@@ -218,17 +219,28 @@ const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
 
 impl MethodArgs {
-    /// The method that was asked for.
+    /// The method that was asked for, of those that scans can be made with.
     pub(crate) fn method(&self) -> anyhow::Result<Method> {
         if self.method != "tttd" {
-            return Err(usage(format!("the method `{}` is not yet there in this version; use `tttd`", self.method)));
+            let method = &self.method;
+            return Err(usage(format!(
+                "scans with the method `{method}` are not yet there in this version; use `tttd` (`cognate fingerprint` knows `{method}`)"
+            )));
         }
+        self.any()
+    }
+
+    /// The method that was asked for, of all there are.
+    pub(crate) fn any(&self) -> anyhow::Result<Method> {
         let view: View = self.view.parse().map_err(|error| usage(format!("--view: {error}")))?;
-        if let Some(param) = &self.param {
-            return Err(usage(format!("`tttd` has no parameter `{param}`; its one parameter is --chunk-bytes")));
-        }
-        Method::tttd(view, self.chunk_bytes.unwrap_or_else(|| view.chunk_bytes_default()))
-            .map_err(|error| usage(format!("--chunk-bytes: {error}")))
+        let param = self.param.as_deref().unwrap_or_default();
+        Method::parse(&self.method, view, self.chunk_bytes, param).map_err(|error| {
+            let option = match &error {
+                MethodError::ChunkBytesOutOfRange { .. } | MethodError::SamplingOutOfRange { .. } => "--chunk-bytes",
+                _ => "--param",
+            };
+            usage(format!("{option}: {error}"))
+        })
     }
 }
 

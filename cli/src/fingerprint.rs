@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use cognate_fingerprint::{Chunk, Content, Fingerprinter, Method};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Feature, Fingerprinter, Method, Signature, Signer, Unfit};
 use cognate_proto::path::{escaped, printable};
 use serde::Serialize;
 
@@ -22,17 +22,31 @@ use crate::extraction;
 /// What became of a file, or of what is inside of it: its path, and what it came to.
 type Found = (Vec<u8>, io::Result<Fingerprinted>);
 
-/// What a file came to.
+/// What became of one document, and how long that took.
 struct Fingerprinted {
-    chunks: Vec<Chunk>,
-    content: Content,
+    became: Became,
     took: Duration,
+}
+
+/// What a file becomes under a method that cuts, or under any other.
+enum Became {
+    Chunks(Vec<Chunk>, Content),
+    Signature(Signature),
+}
+
+/// What carries the method out.
+enum Machine {
+    Chunks(Box<Fingerprinter>),
+    Signature(Signer),
 }
 
 /// Runs the command. Files are read side by side and told in the order in which they were named.
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
-    let method = args.method.method()?;
+    let method = args.method.any()?;
     let key = args.key.key()?;
+    if method.has_fixed_size() && args.method.chunk_bytes.is_some() {
+        eprintln!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
+    }
     let next = AtomicUsize::new(0);
     let keep_chunks = args.format != FingerprintFormat::Summary;
     let count = threads(args.threads).min(NonZeroUsize::new(args.files.len()).unwrap_or(NonZeroUsize::MIN));
@@ -42,12 +56,15 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         let (results_to, results) = sync_channel(2 * count);
         for _ in 0..count {
             let (results_to, next, pool) = (results_to.clone(), &next, pool.as_ref());
-            let mut fingerprinter = method.fingerprinter(&key);
+            let mut machine = match method.has_chunks() {
+                true => Machine::Chunks(Box::new(method.fingerprinter(&key))),
+                false => Machine::Signature(method.signer(&key)),
+            };
             scope.spawn(move || {
                 while let Some((place, path)) = take(next, &args.files) {
                     let found = match pool {
-                        None => vec![(bytes_of(path), fingerprint(&mut fingerprinter, path, keep_chunks))],
-                        Some(pool) => inside::fingerprint(pool, &mut fingerprinter, method.view(), path, keep_chunks),
+                        None => vec![(bytes_of(path), fingerprint(&mut machine, path, keep_chunks))],
+                        Some(pool) => inside::fingerprint(pool, &mut machine, method.view(), path, keep_chunks),
                     };
                     if results_to.send((place, found)).is_err() {
                         return;
@@ -80,20 +97,26 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_encoded_bytes().to_vec()
 }
 
-fn fingerprint(fingerprinter: &mut Fingerprinter, path: &Path, keep_chunks: bool) -> io::Result<Fingerprinted> {
-    read(fingerprinter, &mut File::open(path)?, keep_chunks)
+fn fingerprint(machine: &mut Machine, path: &Path, keep_chunks: bool) -> io::Result<Fingerprinted> {
+    read(machine, &mut File::open(path)?, keep_chunks)
 }
 
-fn read(fingerprinter: &mut Fingerprinter, from: &mut impl Read, keep_chunks: bool) -> io::Result<Fingerprinted> {
+fn read(machine: &mut Machine, from: &mut impl Read, keep_chunks: bool) -> io::Result<Fingerprinted> {
     let began = Instant::now();
-    let mut chunks = Vec::new();
-    let content = fingerprinter.read(from, |chunk| {
-        if keep_chunks {
-            chunks.push(chunk);
+    let became = match machine {
+        Machine::Chunks(fingerprinter) => {
+            let mut chunks = Vec::new();
+            let content = fingerprinter.read(from, |chunk| {
+                if keep_chunks {
+                    chunks.push(chunk);
+                }
+                Ok(())
+            })?;
+            Became::Chunks(chunks, content)
         }
-        Ok(())
-    })?;
-    Ok(Fingerprinted { chunks, content, took: began.elapsed() })
+        Machine::Signature(signer) => Became::Signature(signer.read(from)?),
+    };
+    Ok(Fingerprinted { became, took: began.elapsed() })
 }
 
 /// Hands results on in their order, and counts those that failed.
@@ -118,7 +141,7 @@ fn in_order(
     Ok(failed)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct FileLine<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +149,17 @@ struct FileLine<'a> {
     size_bytes: u64,
     method: &'a str,
     content: String,
-    chunks: Vec<(u64, u32, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<Vec<(u64, u32, String)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<Vec<(String, u32)>>,
+    /// For the method that makes numbers: the number, or `null` where a document is too short for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Option<i128>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// Writes what became of a file and of what is inside of it; `false` when any of it could not be read.
@@ -149,42 +182,101 @@ fn write_one(
     let file = match result {
         Ok(file) => file,
         Err(error) => {
-            eprintln!("cognate: `{}` cannot be read: {error}", printable(bytes));
+            let is_unfit = error.get_ref().is_some_and(|source| source.is::<Unfit>());
+            let cannot = if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+            eprintln!("cognate: `{}` {cannot}: {error}", printable(bytes));
             return Ok(false);
         }
     };
     match format {
         FingerprintFormat::Ndjson => {
             let (text, is_escaped) = escaped(bytes);
-            let chunk = |chunk: &Chunk| (chunk.offset, chunk.length_bytes, chunk.tag.to_string());
-            let line = FileLine {
-                path: &text,
-                path_escaped: is_escaped.then_some(true),
-                size_bytes: file.content.size_bytes,
-                method: method.name(),
-                content: file.content.digest.to_string(),
-                chunks: file.chunks.iter().map(chunk).collect(),
-            };
+            let line = FileLine { path_escaped: is_escaped.then_some(true), ..line(&text, method, &file.became) };
             serde_json::to_writer(&mut *out, &line)?;
             writeln!(out)?;
         }
-        FingerprintFormat::Summary => writeln!(out, "{}", summary(&printable(bytes), &file))?,
+        FingerprintFormat::Summary => writeln!(out, "{}", summary(&printable(bytes), method, &file))?,
         FingerprintFormat::Text => {
-            writeln!(out, "{}", summary(&printable(bytes), &file))?;
-            for chunk in &file.chunks {
-                let note = if chunk.repeated_byte { "  one byte over and over" } else { "" };
-                writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)?;
-            }
+            writeln!(out, "{}", summary(&printable(bytes), method, &file))?;
+            write_table(out, &file.became)?;
         }
     }
     Ok(true)
 }
 
-fn summary(path: &str, file: &Fingerprinted) -> String {
-    let Content { size_bytes, chunk_count, digest } = file.content;
-    let mean = size_bytes.checked_div(chunk_count).unwrap_or(0);
+fn line<'a>(path: &'a str, method: &'a Method, became: &Became) -> FileLine<'a> {
+    let tag_and_length = |chunk: &Chunk| (chunk.tag.to_string(), chunk.length_bytes);
+    let place = |chunk: &Chunk| (chunk.offset, chunk.length_bytes, chunk.tag.to_string());
+    let feature = |feature: &Feature| (feature.tag.to_string(), feature.weight);
+    let (size_bytes, digest) = became.identity();
+    let line = FileLine { path, size_bytes, method: method.name(), content: digest.to_string(), ..FileLine::default() };
+    match became {
+        Became::Chunks(chunks, _) if method.name() == "tttd" => {
+            FileLine { chunks: Some(chunks.iter().map(place).collect()), ..line }
+        }
+        Became::Chunks(chunks, content) => FileLine {
+            windows: Some(content.chunk_count),
+            features: Some(chunks.iter().map(tag_and_length).collect()),
+            ..line
+        },
+        Became::Signature(signature) => {
+            let is_number = method.name() == "similarity-index";
+            FileLine {
+                windows: Some(signature.windows),
+                features: (!is_number).then(|| signature.features.iter().map(feature).collect()),
+                index: is_number.then_some(signature.index),
+                note: signature.shortage.map(|shortage| shortage.to_string()),
+                ..line
+            }
+        }
+    }
+}
+
+impl Became {
+    fn identity(&self) -> (u64, ContentDigest) {
+        match self {
+            Became::Chunks(_, content) => (content.size_bytes, content.digest),
+            Became::Signature(signature) => (signature.size_bytes, signature.digest),
+        }
+    }
+}
+
+fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
+    match became {
+        Became::Chunks(chunks, _) => chunks.iter().try_for_each(|chunk| {
+            let note = if chunk.repeated_byte { "  one byte over and over" } else { "" };
+            writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)
+        }),
+        Became::Signature(signature) => signature
+            .features
+            .iter()
+            .try_for_each(|feature| writeln!(out, "{:>14} {:>9}  {}", "", feature.weight, feature.tag)),
+    }
+}
+
+fn summary(path: &str, method: &Method, file: &Fingerprinted) -> String {
+    let (size_bytes, digest) = file.became.identity();
+    let what = match &file.became {
+        Became::Chunks(_, Content { chunk_count, .. }) => {
+            format!("{chunk_count} chunks  mean {}", size_bytes.checked_div(*chunk_count).unwrap_or(0))
+        }
+        Became::Signature(Signature { shortage: Some(shortage), .. }) => shortage.to_string(),
+        Became::Signature(Signature { index: Some(index), .. }) => format!("index {index}"),
+        Became::Signature(signature) => {
+            format!("{} features of {} {}", signature.features.len(), signature.windows, windows(method))
+        }
+    };
     let seconds = file.took.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a speed for people")]
     let speed = if seconds > 0.0 { size_bytes as f64 / 1e6 / seconds } else { 0.0 };
-    format!("{path}  {size_bytes} bytes  {chunk_count} chunks  mean {mean}  {digest}  {seconds:.3} s  {speed:.0} MB/s")
+    format!("{path}  {size_bytes} bytes  {what}  {digest}  {seconds:.3} s  {speed:.0} MB/s")
+}
+
+/// What the features are a sample of.
+fn windows(method: &Method) -> &'static str {
+    match method.name() {
+        "shingle" => "shingles",
+        "fuzzy" => "words",
+        _ => "windows",
+    }
 }

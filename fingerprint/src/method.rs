@@ -320,6 +320,9 @@ impl fmt::Display for Method {
 }
 
 #[cfg(test)]
+mod by_definition;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -25,7 +25,7 @@ pub enum ParamError {
         name: String,
     },
     /// The method has none of this name.
-    #[error("`{method}` has no parameter `{name}`; it has {}", list(.known))]
+    #[error("`{method}` has no parameter `{name}`; it has {}", list(.known, "and"))]
     Unknown {
         /// Whose.
         method: &'static str,
@@ -49,7 +49,7 @@ pub enum ParamError {
         most: u32,
     },
     /// A word that is none of those there are.
-    #[error("{name}={value} makes no sense: {name} of `{method}` is {}", list(.choices))]
+    #[error("{name}={value} makes no sense: {name} of `{method}` is {}", list(.choices, "or"))]
     Choice {
         /// Whose.
         method: &'static str,
@@ -70,11 +70,11 @@ pub enum ParamError {
     },
 }
 
-fn list(names: &[&'static str]) -> String {
+fn list(names: &[&'static str], last_with: &str) -> String {
     match names {
         [] => "none".to_owned(),
         [name] => (*name).to_owned(),
-        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+        [names @ .., last] => format!("{} {last_with} {last}", names.join(", ")),
     }
 }
 

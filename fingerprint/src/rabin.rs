@@ -29,19 +29,18 @@ impl Polynomial {
 
     /// The polynomial whose coefficients below `x^64` are the bits of `low`, if it is irreducible.
     ///
-    /// By Rabin's test: P of degree 64 is irreducible when it divides `x^(2^64) - x` and has no factor in common with
-    /// `x^(2^32) - x` (2 is the only prime that divides 64).
+    /// By Ben-Or's test: a polynomial is irreducible when it has no factor in common with `x^(2^i) - x`, the product of
+    /// all irreducible polynomials whose degrees divide i, for any i up to half its degree. Most others fail early.
     pub(crate) fn new(low: u64) -> Option<Polynomial> {
         let polynomial = Polynomial(low);
         let mut power = 2;
         for _ in 0..32 {
             power = polynomial.product(power, power);
+            if !polynomial.is_prime_to(power ^ 2) {
+                return None;
+            }
         }
-        let half = power;
-        for _ in 0..32 {
-            power = polynomial.product(power, power);
-        }
-        (power == 2 && polynomial.is_prime_to(half ^ 2)).then_some(polynomial)
+        Some(polynomial)
     }
 
     /// `a * b mod P`.

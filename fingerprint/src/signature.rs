@@ -48,7 +48,7 @@ pub struct Signature {
 
 /// A document is too short for its method: it has no features, and that is no fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{found} {unit}, and the method needs {needed}")]
+#[error("too short: {found} of the {needed} {unit} that the method needs")]
 pub struct Shortage {
     /// How many there are.
     pub found: u64,

@@ -4,22 +4,22 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use cognate_fingerprint::{Fingerprinter, View};
+use cognate_fingerprint::View;
 use cognate_proto::path::INSIDE;
 use cognate_view::{OneLine, Outcome, Pool, each_passage};
 
-use super::{Found, bytes_of, read};
+use super::{Found, Machine, bytes_of, read};
 
 /// Fingerprints what a reader of the file sees.
 pub(super) fn fingerprint(
     pool: &Pool,
-    fingerprinter: &mut Fingerprinter,
+    machine: &mut Machine,
     view: View,
     path: &Path,
     keep_chunks: bool,
 ) -> Vec<Found> {
     let mut found = Vec::new();
-    if let Err(error) = all_parts(pool, fingerprinter, view, path, keep_chunks, &mut found) {
+    if let Err(error) = all_parts(pool, machine, view, path, keep_chunks, &mut found) {
         found.push((bytes_of(path), Err(error)));
     }
     found
@@ -27,7 +27,7 @@ pub(super) fn fingerprint(
 
 fn all_parts(
     pool: &Pool,
-    fingerprinter: &mut Fingerprinter,
+    machine: &mut Machine,
     view: View,
     path: &Path,
     keep_chunks: bool,
@@ -47,12 +47,12 @@ fn all_parts(
                 each_passage(&mut parts, |passage| {
                     number += 1;
                     let name = [&own, INSIDE.as_bytes(), format!("#{number}").as_bytes()].concat();
-                    found.push((name, read(fingerprinter, &mut &*passage, keep_chunks)));
+                    found.push((name, read(machine, &mut &*passage, keep_chunks)));
                     Ok::<(), io::Error>(())
                 })?;
             }
             View::Raw | View::Text => {
-                let whole = read(fingerprinter, &mut OneLine(&mut parts), keep_chunks);
+                let whole = read(machine, &mut OneLine(&mut parts), keep_chunks);
                 found.push((own.clone(), whole));
             }
         }

@@ -12,6 +12,7 @@ mod hostile;
 mod identity;
 mod ledger;
 mod lifecycle;
+mod methods;
 mod proxy;
 mod refine;
 mod state;

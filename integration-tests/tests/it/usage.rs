@@ -97,7 +97,6 @@ fn what_is_not_there_yet_says_so_with_exit_2() {
     sandbox.folder("x", &[("1", b"1")]);
     for method in ["mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"] {
         refused(&sandbox, &["compare", "x", "--method", method], &["not yet", method, "tttd"]);
-        refused(&sandbox, &["fingerprint", "--method", method, "--", "x/1"], &["not yet", method]);
     }
     for view in ["text", "both"] {
         refused(&sandbox, &["compare", "x", "--view", view], &["not yet", view, "raw"]);
