@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cognate_fingerprint::{Content, ContentDigest};
-use cognate_proto::batch::{Batch, DocumentRow, DocumentState};
+use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
 use cognate_proto::limits::WINDOW_BATCHES;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::root::{Root, RowHash};
@@ -58,6 +58,8 @@ pub(crate) struct IndexedContent {
     pub(crate) ordinal: u32,
     pub(crate) size_bytes: u64,
     pub(crate) chunk_count: u64,
+    /// What its chunks come to: its size, or the weight of its features where the method has no chunks.
+    pub(crate) weight: u64,
     /// Bytes in chunks of one repeated byte.
     pub(crate) repeated_bytes: u64,
 }
@@ -66,7 +68,7 @@ pub(crate) struct IndexedContent {
 #[derive(Clone, Copy, Default)]
 struct Upload {
     ordinal: u32,
-    size_bytes: u64,
+    weight: u64,
     chunk_count: u64,
     repeated_bytes: u64,
 }
@@ -191,17 +193,19 @@ impl Index {
     ///
     /// # Errors
     /// When they do not; the state is as it was.
-    pub(crate) fn check_parts(&self, batch: &Batch) -> Result<(), Error> {
+    pub(crate) fn check_parts(&self, batch: &Batch, chunk_bytes_max: u32) -> Result<(), Error> {
         let mut current = self.upload;
         for part in &batch.parts {
             let mut upload = current.filter(|(number, _)| *number == part.upload).unwrap_or_default().1;
             upload.grow(&part.chunks);
             current = Some((part.upload, upload));
             if let Some(end) = part.end {
-                if (end.size_bytes, end.chunk_count) != (upload.size_bytes, upload.chunk_count) {
+                let tiles = chunk_bytes_max > FEATURE_WEIGHT_MAX;
+                let size_bytes = if tiles { upload.weight } else { end.size_bytes };
+                if (end.size_bytes, end.chunk_count) != (size_bytes, upload.chunk_count) {
                     return Err(Error::Invalid(format!(
                         "upload {} ends with {} bytes in {} chunks, but {} in {} arrived",
-                        part.upload, end.size_bytes, end.chunk_count, upload.size_bytes, upload.chunk_count
+                        part.upload, end.size_bytes, end.chunk_count, upload.weight, upload.chunk_count
                     )));
                 }
                 current = None;
@@ -229,11 +233,11 @@ impl Index {
         let mut chunks = batch.chunks.iter();
         for content in &batch.contents {
             let ordinal = self.take_ordinal();
-            let mut own = Chunks { rows: &mut chunks, left: content.chunk_count, repeated_bytes: 0 };
+            let mut own = Chunks { rows: &mut chunks, left: content.chunk_count, weight: 0, repeated_bytes: 0 };
             posting(ordinal, &mut own);
             own.by_ref().for_each(drop);
-            let repeated_bytes = own.repeated_bytes;
-            self.add_content(content, ordinal, repeated_bytes);
+            let (weight, repeated_bytes) = (own.weight, own.repeated_bytes);
+            self.add_content(content, ordinal, weight, repeated_bytes);
         }
         for part in &batch.parts {
             let mut upload = match self.upload.take().filter(|(number, _)| *number == part.upload) {
@@ -242,10 +246,10 @@ impl Index {
             };
             upload.grow(&part.chunks);
             let mut rows = part.chunks.iter();
-            posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, repeated_bytes: 0 });
+            posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, weight: 0, repeated_bytes: 0 });
             match part.end {
                 None => self.upload = Some((part.upload, upload)),
-                Some(end) => self.add_content(&end, upload.ordinal, upload.repeated_bytes),
+                Some(end) => self.add_content(&end, upload.ordinal, upload.weight, upload.repeated_bytes),
             }
         }
         batch.documents.iter().for_each(|row| self.add_document(row));
@@ -258,11 +262,11 @@ impl Index {
     }
 
     /// A content that came before keeps its first ordinal; the postings of the second are nobody's.
-    fn add_content(&mut self, content: &Content, ordinal: u32, repeated_bytes: u64) {
+    fn add_content(&mut self, content: &Content, ordinal: u32, weight: u64, repeated_bytes: u64) {
         let Content { size_bytes, chunk_count, digest } = *content;
         self.contents.entry(digest).or_insert_with(|| {
             self.root.add(RowHash::of_content(digest, size_bytes, chunk_count));
-            IndexedContent { ordinal, size_bytes, chunk_count, repeated_bytes }
+            IndexedContent { ordinal, size_bytes, chunk_count, weight, repeated_bytes }
         });
     }
 
@@ -292,7 +296,7 @@ impl Upload {
     fn grow(&mut self, chunks: &ChunkTable) {
         self.chunk_count += chunks.rows() as u64;
         for (_, length_bytes, repeated_byte) in chunks.iter() {
-            self.size_bytes += u64::from(length_bytes);
+            self.weight += u64::from(length_bytes);
             self.repeated_bytes += if repeated_byte { u64::from(length_bytes) } else { 0 };
         }
     }
@@ -302,6 +306,7 @@ impl Upload {
 pub(crate) struct Chunks<'a> {
     rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>,
     left: u64,
+    weight: u64,
     repeated_bytes: u64,
 }
 
@@ -311,6 +316,7 @@ impl Iterator for Chunks<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let row = self.rows.next()?;
+        self.weight += u64::from(row.1);
         self.repeated_bytes += if row.2 { u64::from(row.1) } else { 0 };
         Some(row)
     }
@@ -385,13 +391,13 @@ mod tests {
         let mut index = Index::default();
         let (whole, _) = content(7, &[5, 9, 5]);
         let first = batch(|batch| batch.part(1, content(7, &[5, 9]).1, None));
-        index.check_parts(&first).unwrap();
+        index.check_parts(&first, 1000).unwrap();
         index.apply([1; 16], 0, &first, |_, _| {});
         assert!(index.upload.is_some() && index.contents.is_empty());
         let wrong = batch(|batch| batch.part(1, content(7, &[4]).1, Some(&whole)));
-        assert!(index.check_parts(&wrong).is_err());
+        assert!(index.check_parts(&wrong, 1000).is_err());
         let last = batch(|batch| batch.part(1, content(7, &[5]).1, Some(&whole)));
-        index.check_parts(&last).unwrap();
+        index.check_parts(&last, 1000).unwrap();
         index.apply([2; 16], 0, &last, |ordinal, _| assert_eq!(ordinal, 0));
         assert!(index.upload.is_none());
         assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
@@ -404,7 +410,7 @@ mod tests {
         let cut_off = batch(|batch| batch.part(1, content(7, &[5]).1, None));
         index.apply([1; 16], 0, &cut_off, |_, _| {});
         let again = batch(|batch| batch.part(2, table, Some(&whole)));
-        index.check_parts(&again).unwrap();
+        index.check_parts(&again, 1000).unwrap();
         index.apply([2; 16], 0, &again, |ordinal, _| assert_eq!(ordinal, 1));
         assert_eq!((index.contents[&whole.digest].ordinal, index.upload.is_none()), (1, true));
     }

@@ -195,6 +195,18 @@ impl Method {
         }
     }
 
+    /// The parameters, `k=v,k=v`, as [`Method::parse`] takes them; nothing for `tttd`.
+    pub fn param(&self) -> String {
+        match self {
+            Method::Tttd { .. } => String::new(),
+            Method::Other { recipe, .. } => {
+                let lines = recipe.to_string();
+                let given = lines.lines().filter(|line| !line.starts_with("unicode="));
+                given.collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+
     /// The view that the method reads.
     pub fn view(&self) -> View {
         match self {
@@ -331,6 +343,21 @@ mod tests {
         for chunk_bytes in [0, 79, (1 << 20) + 1, u64::MAX] {
             let error = Method::tttd(View::Raw, chunk_bytes).unwrap_err();
             assert!(error.to_string().contains("80 to 1048576"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_method_can_be_said_in_words_and_had_back() {
+        for name in Method::NAMES {
+            for view in [View::Raw, View::Text] {
+                let method = Method::parse(name, view, None, "").unwrap();
+                let mean = matches!(method, Method::Tttd { .. }).then(|| method.chunk_bytes().into());
+                assert_eq!(Method::parse(name, view, mean, &method.param()), Ok(method), "{}", method.param());
+            }
+        }
+        for param in ["sample=levels", "sample=min-of-mod,tokens=letters", "sample=all,option=a,tokens=lines"] {
+            let method = Method::parse("shingle", View::Text, None, param).unwrap();
+            assert_eq!(Method::parse("shingle", View::Text, None, &method.param()), Ok(method), "{param}");
         }
     }
 

@@ -15,6 +15,10 @@ use crate::path::{DocumentPath, PathError};
 use crate::v1;
 pub use crate::v1::DocumentState;
 
+/// What a chunk of a method is at most that has none: its rows are features of weight 1, and their weights do not add up to
+/// the size of the content.
+pub const FEATURE_WEIGHT_MAX: u32 = 1;
+
 /// Where a document stands in an index, and what became of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocumentRow {
@@ -319,7 +323,8 @@ impl v1::DocumentTable {
 }
 
 impl Batch {
-    /// Unpacks and checks a body whose chunks are at most `chunk_bytes_max` bytes long.
+    /// Unpacks and checks a body whose chunks are at most `chunk_bytes_max` bytes long, or whose features weigh at most
+    /// [`FEATURE_WEIGHT_MAX`].
     ///
     /// # Errors
     /// When anything in it cannot be true.
@@ -331,7 +336,7 @@ impl Batch {
         let table = body.contents.unwrap_or_default();
         let chunks = table.chunks.unwrap_or_default();
         chunks.check(chunk_bytes_max)?;
-        let contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks)?;
+        let contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks, chunk_bytes_max)?;
         let parts = body.parts.into_iter().map(|part| checked_part(part, chunk_bytes_max)).collect::<Result<_, _>>()?;
         let documents = body.documents.unwrap_or_default().rows(&contents, BATCH_PATH_BYTES_MAX)?;
         Ok(Batch { contents, chunks, parts, documents })
@@ -343,6 +348,7 @@ fn contents(
     sizes: &[u64],
     chunk_counts: &[u32],
     chunks: &v1::ChunkTable,
+    chunk_bytes_max: u32,
 ) -> Result<Vec<Content>, BatchError> {
     if digests.len() != 16 * sizes.len() || chunk_counts.len() != sizes.len() {
         return field("digests", "has not one entry for each size and count");
@@ -354,7 +360,7 @@ fn contents(
             return field("chunk_counts", "counts more chunks than there are");
         };
         let sum: u64 = own.iter().copied().map(u64::from).sum();
-        if sum != size_bytes {
+        if sum != size_bytes && chunk_bytes_max > FEATURE_WEIGHT_MAX {
             return field("size_bytes", format!("says {size_bytes} where the chunks come to {sum}"));
         }
         lengths = rest;

@@ -37,6 +37,7 @@ impl From<&Method> for v1::MethodSpec {
             view: method.view().to_string(),
             chunk_bytes: method.chunk_bytes().into(),
             method_id: Vec::new(),
+            param: method.param(),
         }
     }
 }
@@ -47,10 +48,12 @@ impl TryFrom<&v1::MethodSpec> for Method {
     fn try_from(spec: &v1::MethodSpec) -> Result<Method, SpecError> {
         let unknown = |what, name: &str| Err(SpecError::Unknown { what, name: name.chars().take(64).collect() });
         let Ok(view) = spec.view.parse::<View>() else { return unknown("view", &spec.view) };
-        match spec.name.as_str() {
-            "tttd" => Ok(Method::tttd(view, spec.chunk_bytes)?),
-            other => unknown("method", other),
+        if !Method::NAMES.contains(&spec.name.as_str()) {
+            return unknown("method", &spec.name);
         }
+        // The parameters of other methods say it all.
+        let chunk_bytes = (spec.name == "tttd").then_some(spec.chunk_bytes);
+        Ok(Method::parse(&spec.name, view, chunk_bytes, &spec.param)?)
     }
 }
 

@@ -49,6 +49,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Membership.site", "the name of the site that a person is bound to", "64 bytes, letters and digits"),
     ("MethodSpec.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("MethodSpec.name", "a method's name", "known names only"),
+    ("MethodSpec.param", "a method's parameters", "names and numbers that the method knows"),
     ("MethodSpec.view", "a view's name", "known names only"),
     ("OpenIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("OpenIndex.repository", "the name of a repository", "64 bytes, letters and digits"),

@@ -90,6 +90,9 @@ pub struct Done {
     pub view: String,
     /// Its mean length of a chunk.
     pub chunk_bytes: u64,
+    /// Its parameters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub param: String,
     /// Its id, in hexadecimal digits.
     pub method_id: String,
     /// Whether it was only about documents that an earlier scan chose: the last of such syncs stands for all.
@@ -137,6 +140,7 @@ impl Done {
             view: self.view.clone(),
             chunk_bytes: self.chunk_bytes,
             method_id: Vec::new(),
+            param: self.param.clone(),
         };
         Method::try_from(&spec).ok()
     }
@@ -256,6 +260,7 @@ impl Board {
             method: job.method.name().to_owned(),
             view: job.method.view().to_string(),
             chunk_bytes: job.method.chunk_bytes().into(),
+            param: job.method.param(),
             method_id,
             refined,
             include: rule.include.clone(),

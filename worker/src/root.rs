@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use cognate_fingerprint::Unfit;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -94,6 +95,12 @@ fn open_step_by_step(folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, flags: OF
 
 /// Which state of a document an error of the file system means.
 pub(crate) fn state_of(error: &io::Error) -> DocumentState {
+    if let Some(unfit) = error.get_ref().and_then(|inner| inner.downcast_ref::<Unfit>()) {
+        return match unfit {
+            Unfit::Binary { .. } => DocumentState::NoText,
+            Unfit::TooLarge { .. } => DocumentState::TooLarge,
+        };
+    }
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::ACCESS | Errno::PERM) => DocumentState::PermissionDenied,
         Some(Errno::NOENT) => DocumentState::Vanished,

@@ -133,7 +133,7 @@ impl IndexWriter {
         if !unknown.is_empty() {
             return Ok(Err(unknown));
         }
-        self.index.check_parts(&batch)?;
+        self.index.check_parts(&batch, self.row.chunk_bytes_max)?;
         let indexes = &self.lease.indexes;
         indexes.check_room(&self.lease.key.site, self.others_bytes + self.segment.end(), body.len() as u64)?;
         crate::failpoint!("ingest.before_write");

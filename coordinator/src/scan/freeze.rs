@@ -106,7 +106,7 @@ impl Frozen {
                     contents.entry(*digest).or_insert(FrozenContent {
                         digest: *digest,
                         size_bytes: content.size_bytes,
-                        payload_bytes: content.size_bytes - content.repeated_bytes,
+                        payload_bytes: content.weight - content.repeated_bytes,
                         chunk_count: content.chunk_count,
                     });
                 }

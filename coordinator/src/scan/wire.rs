@@ -124,6 +124,7 @@ mod tests {
                 view: "raw".into(),
                 chunk_bytes: 1000,
                 method_id: vec![],
+                param: String::new(),
             }),
             min_shared_bytes: 16_384,
             min_containment: "0.5".into(),

@@ -259,7 +259,7 @@ pub struct Refinement {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MethodSpec {
-    /// The method's name: "tttd".
+    /// The method's name, such as "tttd".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// The view's name: "raw", "text", "passages".
@@ -270,6 +270,9 @@ pub struct MethodSpec {
     /// The id that both sides must arrive at: 16 bytes; empty where the coordinator does not know the key.
     #[prost(bytes = "vec", tag = "4")]
     pub method_id: ::prost::alloc::vec::Vec<u8>,
+    /// Its parameters, as in "w=20,n=100"; nothing: the usual ones.
+    #[prost(string, tag = "5")]
+    pub param: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SelectionSpec {
