@@ -48,7 +48,7 @@ impl Text for Kept {
 }
 
 fn main() -> io::Result<()> {
-    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    let mut files: Vec<String> = std::env::args_os().skip(1).map(|file| file.to_string_lossy().into_owned()).collect();
     let mut option = |name: &str| {
         let before = files.len();
         files.retain(|file| file != name);

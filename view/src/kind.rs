@@ -3,8 +3,8 @@
 //! Detection reads the head, and of containers the directory, each to a bound: what it costs does not grow with the
 //! document. It leaves the source at its start.
 
-mod compound;
-mod mail;
+pub(crate) mod compound;
+pub(crate) mod mail;
 mod markup;
 mod package;
 

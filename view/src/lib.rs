@@ -25,7 +25,7 @@ mod text;
 mod walk;
 
 pub use child::{CHILD_ARGUMENT, Walk, child_main, serve};
-pub use format::{Each, extract, members};
+pub use format::{Each, extract, members, message_id_hash};
 pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use kind::Kind;
 pub use limits::Limits;

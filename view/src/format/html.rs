@@ -44,6 +44,16 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     }
 }
 
+/// Reads the visible text of a page that is at hand as text.
+pub(super) fn extract_str(page: &str, text: &mut dyn Text) -> Result<(), Reason> {
+    let emitter = Page::new(is_xml(page.as_bytes()), text);
+    match Tokenizer::new_with_emitter(page, emitter).next() {
+        None => Ok(()),
+        Some(Ok(reason)) => Err(reason),
+        Some(Err(never)) => match never {},
+    }
+}
+
 /// XHTML is read by the rules of XML where they differ: an element may end where it begins.
 fn is_xml(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"<?xml")

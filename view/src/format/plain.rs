@@ -20,6 +20,11 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     text.end_paragraph()
 }
 
+/// Reads plain text that is at hand.
+pub(super) fn extract_str(piece: &str, text: &mut dyn Text) -> Result<(), Reason> {
+    Lines { blank: true }.push(piece, text)
+}
+
 /// Finds empty lines.
 struct Lines {
     /// Nothing but white space has been seen of the present line.

@@ -25,6 +25,8 @@ const FIELDS: [&str; 17] = [
 /// One of them stands in every message.
 const FIELDS_NEEDED: [&str; 5] = ["from", "received", "message-id", "return-path", "mime-version"];
 
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// A message or a mailbox, or neither.
 pub(super) fn kind(head: &[u8]) -> Option<Kind> {
     let (first, rest) = line(head)?;
@@ -34,19 +36,18 @@ pub(super) fn kind(head: &[u8]) -> Option<Kind> {
     has_header(head, 2).then_some(Kind::Mail)
 }
 
-/// The line before a message in a mailbox: `From`, an address, and a date with a time and a year.
+/// The line before a message in a mailbox: `From`, an address, and a date with a month, a time and a year.
 pub(crate) fn is_mailbox_line(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"From ") else {
         return false;
     };
-    let mut words = rest.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).skip(1);
-    let (mut time, mut year) = (false, false);
-    words.by_ref().take(12).for_each(|word| {
+    let (mut month, mut time, mut year) = (false, false, false);
+    for word in rest.trim_ascii_end().split(|&byte| byte == b' ').filter(|word| !word.is_empty()).skip(1).take(12) {
+        month |= MONTHS.iter().any(|name| name.as_bytes() == word);
         time |= word.len() >= 4 && word.contains(&b':') && word[0].is_ascii_digit();
-        let word = word.strip_suffix(b"\r").unwrap_or(word);
         year |= word.len() == 4 && word.iter().all(u8::is_ascii_digit);
-    });
-    time && year
+    }
+    month && time && year
 }
 
 /// Whether a header begins: field after field up to an empty line, and so many of them those of mail.

@@ -1,0 +1,146 @@
+//! Text documents of Office Open XML: the body, then notes, headers, footers and comments.
+//!
+//! What was deleted under tracked changes, what is hidden, and the instructions of fields are left out; insertions and
+//! the results of fields are kept. Of alternatives for programs of different ages the first is read. A text box stands
+//! behind the paragraph that it is anchored in.
+
+use crate::format::package::Package;
+use crate::format::paragraphs::Paragraphs;
+use crate::format::xml::{Tag, Visit};
+use crate::outcome::Reason;
+use crate::source::Source;
+use crate::text::Text;
+
+/// The parts beside the body, in the order in which they are read.
+const ROLES: [&str; 5] = ["footnotes", "endnotes", "header", "footer", "comments"];
+
+/// Reads a text document.
+pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
+    let mut package = Package::open(source)?;
+    let body = package.relations("")?.with_role("officeDocument").into_iter().next();
+    let body = body.unwrap_or_else(|| "word/document.xml".to_owned());
+    let mut story = Story::new(text);
+    if !package.walk(&body, &mut story)? {
+        return Err(Reason::Damaged);
+    }
+    story.end_paragraph()?;
+    let relations = package.relations(&body)?;
+    for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
+        package.walk(&part, &mut story)?;
+        story.end_paragraph()?;
+    }
+    Ok(())
+}
+
+/// Follows text in the markup of text documents and of drawings, which presentations are made of.
+pub(super) struct Story<'t> {
+    paragraphs: Paragraphs<'t>,
+    /// How many elements are open of which nothing is read.
+    skipped: usize,
+    /// Within an element that holds text.
+    text: bool,
+    comment: bool,
+    run: bool,
+    run_hidden: bool,
+    /// For each set of alternatives: the first has been read.
+    chosen: Vec<bool>,
+}
+
+impl<'t> Story<'t> {
+    pub(super) fn new(text: &'t mut dyn Text) -> Story<'t> {
+        Story {
+            paragraphs: Paragraphs::new(text),
+            skipped: 0,
+            text: false,
+            comment: false,
+            run: false,
+            run_hidden: false,
+            chosen: Vec::new(),
+        }
+    }
+
+    pub(super) fn end_paragraph(&mut self) -> Result<(), Reason> {
+        self.paragraphs.end_paragraph()
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Reason> {
+        if self.run_hidden { Ok(()) } else { self.paragraphs.push(text) }
+    }
+
+    fn is_skipped(&self, tag: &Tag<'_>) -> bool {
+        match tag.name() {
+            "del" | "moveFrom" => true,
+            "Fallback" => self.chosen.last() == Some(&true),
+            // The number of a slide is none of its words.
+            "fld" => tag.full_attribute("type").as_deref() == Some("slidenum"),
+            _ => false,
+        }
+    }
+}
+
+impl Visit for Story<'_> {
+    fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
+        if self.skipped > 0 || self.is_skipped(tag) {
+            self.skipped += 1;
+            return Ok(());
+        }
+        match tag.name() {
+            "t" => self.text = true,
+            // The text of a comment; in text documents it is a kind of field for forms.
+            "text" if tag.full_name() != "w:text" => (self.text, self.comment) = (true, true),
+            "r" => (self.run, self.run_hidden) = (true, false),
+            "vanish" if self.run => self.run_hidden = is_on(tag),
+            "tab" | "ptab" | "br" | "cr" if self.run || tag.name() == "br" => self.push(" ")?,
+            "noBreakHyphen" => self.push("-")?,
+            "sym" => {
+                let character = tag.attribute("char").and_then(|code| u32::from_str_radix(&code, 16).ok());
+                // Fonts of symbols put theirs at places of private use, which say nothing.
+                let character = character.and_then(char::from_u32).filter(|c| !('\u{E000}'..='\u{F8FF}').contains(c));
+                self.push(character.unwrap_or(' ').encode_utf8(&mut [0; 4]))?;
+            }
+            "AlternateContent" => self.chosen.push(false),
+            "txbxContent" => self.paragraphs.begin_aside(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), Reason> {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return Ok(());
+        }
+        match name {
+            "t" => self.text = false,
+            "text" if self.comment => {
+                (self.text, self.comment) = (false, false);
+                self.paragraphs.end_paragraph()?;
+            }
+            "r" => (self.run, self.run_hidden) = (false, false),
+            "p" | "tc" => self.paragraphs.end_paragraph()?,
+            "Choice" => {
+                if let Some(chosen) = self.chosen.last_mut() {
+                    *chosen = true;
+                }
+            }
+            "AlternateContent" => {
+                self.chosen.pop();
+            }
+            "txbxContent" => self.paragraphs.end_aside(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Reason> {
+        if self.text && self.skipped == 0 { self.push(text) } else { Ok(()) }
+    }
+}
+
+/// Whether a property that is there is on.
+fn is_on(tag: &Tag<'_>) -> bool {
+    !matches!(tag.attribute("val").as_deref(), Some("0" | "false" | "off"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Files that lie in documents of Office Open XML, as they were put there.
+
+use std::io::Cursor;
+
+use crate::format::Each;
+use crate::format::package::Package;
+use crate::outcome::Reason;
+use crate::source::Source;
+
+/// Visits the embedded files of a document, in the order of its archive.
+pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+    let mut package = Package::open(source)?;
+    for name in package.names() {
+        let embedded = ["word/embeddings/", "xl/embeddings/", "ppt/embeddings/"];
+        if embedded.iter().any(|folder| name.strip_prefix(folder).is_some_and(|file| !file.is_empty())) {
+            each(&name, &mut Cursor::new(package.whole(&name)?))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Mailboxes: one message after the other, each behind a line that begins with `From `.
+
+use std::io::{BufRead as _, BufReader, Cursor, Read as _, SeekFrom};
+
+use crate::format::mail::MESSAGE_BYTES_MAX;
+use crate::format::{Each, broken};
+use crate::kind::mail::is_mailbox_line;
+use crate::outcome::Reason;
+use crate::source::Source;
+
+/// How long a line is looked at as a whole.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Visits the messages of a mailbox, in order.
+pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+    source.seek(SeekFrom::Start(0)).map_err(broken)?;
+    let mut input = BufReader::with_capacity(64 << 10, source);
+    let (mut line, mut message, mut count) = (Vec::new(), Vec::new(), 0u32);
+    // A message begins behind an empty line only: else its own text could begin one.
+    let (mut behind_blank, mut line_begins) = (true, true);
+    loop {
+        line.clear();
+        input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(broken)?;
+        if line.is_empty() {
+            break;
+        }
+        if line_begins && behind_blank && is_mailbox_line(line.trim_ascii_end()) {
+            if count > 0 {
+                give(count, &mut message, each)?;
+            }
+            count += 1;
+        } else {
+            if message.len() as u64 > MESSAGE_BYTES_MAX {
+                return Err(Reason::TooLarge);
+            }
+            message.extend_from_slice(if line_begins { unquoted(&line) } else { &line });
+        }
+        behind_blank = line_begins && line.trim_ascii().is_empty();
+        line_begins = line.ends_with(b"\n");
+    }
+    if count > 0 { give(count, &mut message, each) } else { Ok(()) }
+}
+
+fn give(count: u32, message: &mut Vec<u8>, each: &mut Each<'_>) -> Result<(), Reason> {
+    let bytes = std::mem::take(message);
+    each(&format!("{count}.eml"), &mut Cursor::new(bytes))
+}
+
+/// A line of text that begins like a message has a mark before it.
+fn unquoted(line: &[u8]) -> &[u8] {
+    let marks = line.iter().take_while(|&&byte| byte == b'>').count();
+    if marks > 0 && line[marks..].starts_with(b"From ") { &line[1..] } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(mailbox: &[u8]) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut each = |name: &str, source: &mut dyn Source| {
+            let mut text = String::new();
+            source.read_to_string(&mut text).expect("text");
+            found.push((name.to_owned(), text));
+            Ok(())
+        };
+        members(&mut Cursor::new(mailbox), &mut each).expect("a mailbox");
+        found
+    }
+
+    #[test]
+    fn messages_are_parted_at_their_lines_and_marks_are_taken_off() {
+        let mailbox =
+            b"From a@b Mon Jan  1 00:00:00 2024\nSubject: one\n\nFrom here on 10:00 2024\n>From x\n>>From y\n\n\
+                        From c@d Tue Jan  2 00:00:00 2024\nSubject: two\n\nFrom me to you 10:00 in 2024 no\n";
+        let found = messages(mailbox);
+        assert_eq!(found.len(), 2, "{found:?}");
+        let first = "Subject: one\n\nFrom here on 10:00 2024\nFrom x\n>From y\n\n";
+        assert_eq!(found[0], ("1.eml".to_owned(), first.to_owned()));
+        assert_eq!(found[1].0, "2.eml");
+    }
+
+    #[test]
+    fn what_looks_like_a_line_of_a_mailbox_within_a_paragraph_is_text() {
+        let mailbox =
+            b"From a@b Mon Jan  1 00:00:00 2024\nSubject: one\n\nText\nFrom c@d Tue Jan  2 00:00:00 2024\n>From x\n";
+        let found = messages(mailbox);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].1.ends_with("Text\nFrom c@d Tue Jan  2 00:00:00 2024\nFrom x\n"), "{found:?}");
+    }
+
+    #[test]
+    fn long_lines_are_kept_whole() {
+        let long = "x".repeat(200_000);
+        let mailbox = format!("From a@b Mon Jan  1 00:00:00 2024\n\n{long}\n");
+        assert_eq!(messages(mailbox.as_bytes())[0].1, format!("\n{long}\n"));
+    }
+}

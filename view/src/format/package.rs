@@ -1,0 +1,172 @@
+//! The zip archive that a document of an office is: its parts by name, and what refers to what.
+
+use std::cell::Cell;
+use std::io::Read;
+use std::rc::Rc;
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::format::bounded::{Allowance, Bounded, Counted};
+use crate::format::broken;
+use crate::format::xml::{self, Tag, Visit};
+use crate::outcome::Reason;
+use crate::source::Source;
+
+/// How many parts a document may have, and how many references one of them.
+const PARTS_MAX: usize = 100_000;
+/// How large a part may be that is at hand as a whole.
+const WHOLE_BYTES_MAX: u64 = 128 << 20;
+
+/// A document that is a zip archive.
+pub(super) struct Package<'s> {
+    archive: ZipArchive<Counted<'s>>,
+    read: Rc<Cell<u64>>,
+    allowance: Allowance,
+}
+
+impl<'s> Package<'s> {
+    pub(super) fn open(source: &'s mut dyn Source) -> Result<Package<'s>, Reason> {
+        let (counted, read) = Counted::new(source);
+        let archive = ZipArchive::new(counted).map_err(unzipped)?;
+        if archive.len() > PARTS_MAX {
+            return Err(Reason::TooMany);
+        }
+        Ok(Package { archive, read, allowance: Allowance::new() })
+    }
+
+    /// The names of all parts, in the order of the archive.
+    pub(super) fn names(&self) -> Vec<String> {
+        (0..self.archive.len())
+            .filter_map(|at| self.archive.name_for_index(at))
+            .filter_map(|name| name.ok().map(std::borrow::Cow::into_owned))
+            .collect()
+    }
+
+    /// The bytes of a part, or nothing when there is none of this name.
+    pub(super) fn part(&mut self, name: &str) -> Result<Option<Bounded<impl Read>>, Reason> {
+        let read_before = self.read.get();
+        let file = match self.archive.by_name(name) {
+            Ok(file) => file,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(unzipped(error)),
+        };
+        Ok(Some(Bounded::new(file, self.allowance.clone(), Rc::clone(&self.read), read_before)))
+    }
+
+    /// The bytes of a part as a whole, up to a bound.
+    pub(super) fn whole(&mut self, name: &str) -> Result<Vec<u8>, Reason> {
+        let mut bytes = Vec::new();
+        if let Some(part) = self.part(name)? {
+            part.any_bytes().take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(broken)?;
+        }
+        if bytes.len() as u64 > WHOLE_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
+    }
+
+    /// Walks a part of XML. Tells whether there is one of this name.
+    pub(super) fn walk(&mut self, name: &str, visit: &mut dyn Visit) -> Result<bool, Reason> {
+        match self.part(name)? {
+            Some(part) => xml::walk(part, visit).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// What a part refers to inside of the document, in order. The package itself is the part without a name.
+    pub(super) fn relations(&mut self, part: &str) -> Result<Relations, Reason> {
+        let (folder, file) = part.rsplit_once('/').map_or(("", part), |(folder, file)| (folder, file));
+        let slash = if folder.is_empty() { "" } else { "/" };
+        let mut relations = Relations { folder: folder.to_owned(), all: Vec::new() };
+        self.walk(&format!("{folder}{slash}_rels/{file}.rels"), &mut relations)?;
+        Ok(relations)
+    }
+}
+
+/// What a part refers to.
+pub(super) struct Relations {
+    folder: String,
+    all: Vec<Relation>,
+}
+
+struct Relation {
+    id: String,
+    /// The last word of its type, such as `footnotes`.
+    role: String,
+    target: String,
+}
+
+impl Relations {
+    /// The parts with a role, each once, in order.
+    pub(super) fn with_role(&self, role: &str) -> Vec<String> {
+        let mut targets: Vec<String> = Vec::new();
+        for relation in self.all.iter().filter(|relation| relation.role == role) {
+            if !targets.contains(&relation.target) {
+                targets.push(relation.target.clone());
+            }
+        }
+        targets
+    }
+
+    /// The part with an id.
+    pub(super) fn with_id(&self, id: &str) -> Option<&str> {
+        self.all.iter().find(|relation| relation.id == id).map(|relation| relation.target.as_str())
+    }
+}
+
+impl Visit for Relations {
+    fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
+        // What lies outside of the document is never followed.
+        if tag.name() != "Relationship" || tag.attribute("TargetMode").as_deref() == Some("External") {
+            return Ok(());
+        }
+        if self.all.len() == PARTS_MAX {
+            return Err(Reason::TooMany);
+        }
+        let (Some(kind), Some(target)) = (tag.attribute("Type"), tag.attribute("Target")) else {
+            return Ok(());
+        };
+        let role = kind.rsplit('/').next().unwrap_or_default().to_owned();
+        let id = tag.attribute("Id").unwrap_or_default().into_owned();
+        self.all.push(Relation { id, role, target: resolved(&self.folder, &target) });
+        Ok(())
+    }
+}
+
+/// The name of a part that is given from a folder.
+fn resolved(folder: &str, target: &str) -> String {
+    let start = if target.starts_with('/') { "" } else { folder };
+    let mut path: Vec<&str> = Vec::new();
+    for step in start.split('/').chain(target.split('/')) {
+        match step {
+            "" | "." => {}
+            ".." => {
+                path.pop();
+            }
+            _ => path.push(step),
+        }
+    }
+    path.join("/")
+}
+
+/// What a failure of the archive says of the document.
+fn unzipped(error: ZipError) -> Reason {
+    match error {
+        ZipError::InvalidPassword => Reason::Encrypted,
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Reason::Encrypted,
+        ZipError::UnsupportedArchive(_) | ZipError::CompressionMethodNotSupported(_) => Reason::Unsupported,
+        ZipError::Io(error) => broken(error),
+        _ => Reason::Damaged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_found_from_the_folder_of_their_part() {
+        assert_eq!(resolved("word", "footnotes.xml"), "word/footnotes.xml");
+        assert_eq!(resolved("ppt/slides", "../notesSlides/notesSlide1.xml"), "ppt/notesSlides/notesSlide1.xml");
+        assert_eq!(resolved("word", "/word/header1.xml"), "word/header1.xml");
+        assert_eq!(resolved("", "../../../etc/passwd"), "etc/passwd");
+    }
+}
