@@ -21,6 +21,7 @@ use crate::report::ReportArgs;
 use crate::scan::ScanCommandArgs;
 use crate::site::SiteArgs;
 use crate::template::TemplateArgs;
+use crate::text::TextArgs;
 use crate::trace::{LogFormat, LogLevel};
 use crate::worker::WorkerArgs;
 
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Boilerplate that later scans set aside
     Template(TemplateArgs),
+    /// Show what a reader sees of files, and of the documents inside of them
+    Text(TextArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),
 }

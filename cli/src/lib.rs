@@ -18,6 +18,7 @@ mod scan;
 mod site;
 mod stop;
 mod template;
+mod text;
 mod trace;
 mod worker;
 
@@ -56,6 +57,7 @@ pub fn main() -> ExitCode {
         Command::Scan(args) => scan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Template(args) => template::run(&args),
+        Command::Text(args) => text::run(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

@@ -95,6 +95,8 @@ impl Walker<'_> {
         self.begin(document.name, kind);
         let read = match kind {
             Kind::Other => Ok(Outcome::NoText),
+            // All its text is that of its messages.
+            Kind::Mbox => Ok(Outcome::Container),
             _ => self.text(kind, source).map(|()| Outcome::Text),
         };
         let read = self.final_say(read.and_then(|outcome| visited.map(|()| outcome)), document);
@@ -176,7 +178,7 @@ impl Walker<'_> {
         let held = self.budget.hold(bytes.len() as u64);
         if !more(&bytes, room) {
             self.document_of(kind, &mut Cursor::new(bytes), &document);
-        } else if is_stream(kind) || matches!(kind, Kind::Text | Kind::Html) {
+        } else if is_stream(kind) || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
             let mut source = Forward::new(bytes, held, stream, size);
             document.stream = Some(source.failed());
             self.document_of(kind, &mut source, &document);

@@ -18,6 +18,7 @@ mod refine;
 mod state;
 mod steps;
 mod templates;
+mod text;
 mod tidy;
 mod usage;
 mod views;

@@ -101,7 +101,7 @@ fn what_is_not_there_yet_says_so_with_exit_2() {
     for view in ["text", "both"] {
         refused(&sandbox, &["compare", "x", "--view", view], &["not yet", view, "raw"]);
     }
-    for command in ["explain", "find", "evaluate", "text", "watch", "case"] {
+    for command in ["explain", "find", "evaluate", "watch", "case"] {
         refused(&sandbox, &[command, "--config", "x"], &[command, "not yet"]);
     }
     for format in ["xlsx", "html"] {

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, Read, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,7 +52,8 @@ impl Process {
     pub(super) fn start(program: &Path, arguments: &[OsString], limits: &Limits) -> io::Result<(Process, Confinement)> {
         let (socket, theirs) = UnixStream::pair()?;
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().current_dir("/");
+        // In a group of its own: what a terminal sends to stop the worker is not for the document that is being read.
+        command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         // It holds the child's end of the socket: whether the child has gone could not be told.

@@ -1,0 +1,120 @@
+//! What a child costs beside the reading itself, and how fast archives are unpacked and read.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroUsize;
+
+use cognate_view::{CHILD_ARGUMENT, Limits, Parts, Pool};
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+
+fn main() {
+    divan::main();
+}
+
+fn pool() -> Pool {
+    let program = env!("CARGO_BIN_EXE_cognate-view-child");
+    Pool::new(program, [CHILD_ARGUMENT], NonZeroUsize::MIN, Limits::default()).expect("a child starts")
+}
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("room");
+    file
+}
+
+/// Text that is neither all the same nor chance.
+fn text(bytes: usize) -> Vec<u8> {
+    let words = ["annual", "report", "of", "the", "committee", "on", "water", "levels", "and", "their", "causes"];
+    let mut text = Vec::with_capacity(bytes + 16);
+    let mut state = 1_u64;
+    while text.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let word = words[usize::try_from(state >> 33).expect("fits") % words.len()];
+        text.extend_from_slice(word.as_bytes());
+        text.extend_from_slice(format!(" {} ", state >> 54).as_bytes());
+    }
+    text.truncate(bytes);
+    text
+}
+
+/// All parts, to their ends.
+fn drain(mut parts: Parts<impl std::io::Read>) -> usize {
+    let mut text = vec![0; 64 * 1024];
+    let mut bytes = 0;
+    while parts.next_part().expect("whole").is_some() {
+        loop {
+            match parts.read(&mut text).expect("whole") {
+                0 => break,
+                read => bytes += read,
+            }
+        }
+    }
+    bytes
+}
+
+/// Small documents, one after the other, through one child.
+#[divan::bench(args = [100, 1000, 10_000])]
+fn small_documents_through_a_child(bencher: Bencher<'_, '_>, bytes: usize) {
+    let (pool, file) = (pool(), file(&text(bytes)));
+    bencher.counter(ItemsCount::new(1_usize)).bench(|| drain(pool.extract(&file, "x.txt").expect("asked").parts()));
+}
+
+/// The same here.
+#[divan::bench(args = [100, 1000, 10_000])]
+fn small_documents_in_this_process(bencher: Bencher<'_, '_>, bytes: usize) {
+    let file = file(&text(bytes));
+    bencher.counter(ItemsCount::new(1_usize)).bench(|| walked(&file));
+}
+
+fn walked(file: &File) -> usize {
+    let mut stream = Vec::new();
+    cognate_view::walk(file.try_clone().expect("a descriptor"), "", &Limits::default(), &mut stream).expect("memory");
+    drain(Parts::new(stream.as_slice()))
+}
+
+#[divan::bench(sample_count = 20)]
+fn a_large_text_through_a_child(bencher: Bencher<'_, '_>) {
+    let (pool, file) = (pool(), file(&text(16 << 20)));
+    bencher.counter(BytesCount::new(16_usize << 20)).bench(|| drain(pool.extract(&file, "").expect("asked").parts()));
+}
+
+#[divan::bench(sample_count = 20)]
+fn start_of_a_child(bencher: Bencher<'_, '_>) {
+    bencher.bench(pool);
+}
+
+const UNPACKED_BYTES: usize = 8 << 20;
+
+/// Bytes that are no text: what remains is unpacking.
+fn noise() -> Vec<u8> {
+    let mut noise = text(UNPACKED_BYTES);
+    noise[0] = 0;
+    noise
+}
+
+#[divan::bench(args = ["gzip", "xz", "zstd", "bzip2"], sample_count = 10)]
+fn unpacking(bencher: Bencher<'_, '_>, kind: &str) {
+    let bytes = noise();
+    let packed = match kind {
+        "gzip" => {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(&bytes).expect("memory");
+            encoder.finish().expect("memory")
+        }
+        "xz" => {
+            let options = lzma_rust2::XzOptions::with_preset(6);
+            let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).expect("options");
+            encoder.write_all(&bytes).expect("memory");
+            encoder.finish().expect("memory")
+        }
+        "zstd" => ruzstd::encoding::compress_to_vec(bytes.as_slice(), ruzstd::encoding::CompressionLevel::Fastest),
+        _ => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+            encoder.write_all(&bytes).expect("memory");
+            encoder.finish().expect("memory")
+        }
+    };
+    let file = file(&packed);
+    bencher.counter(BytesCount::new(UNPACKED_BYTES)).bench(|| walked(&file));
+}
