@@ -88,6 +88,7 @@ impl Walker<'_> {
             self.end(opened.map(|()| Outcome::Container), None);
             return;
         }
+        let message_id_hash = format::message_id_hash(kind, source);
         let visited = match kind {
             Kind::Other => Ok(()),
             _ => format::members(kind, source, &mut |name, member| self.embedded(document, name, member)),
@@ -100,7 +101,7 @@ impl Walker<'_> {
             _ => self.text(kind, source).map(|()| Outcome::Text),
         };
         let read = self.final_say(read.and_then(|outcome| visited.map(|()| outcome)), document);
-        self.end(read, None);
+        self.end(read, message_id_hash);
     }
 
     /// What limits and streams have to say about a document that was read.

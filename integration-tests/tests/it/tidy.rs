@@ -7,13 +7,14 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 7] = [
+const LADDER: [(&str, &[&str]); 8] = [
     ("cognate-fingerprint", &[]),
     ("cognate-proto", &["cognate-fingerprint"]),
     ("cognate-similarity", &["cognate-fingerprint"]),
-    ("cognate-worker", &["cognate-fingerprint", "cognate-proto"]),
+    ("cognate-view", &[]),
+    ("cognate-worker", &["cognate-fingerprint", "cognate-proto", "cognate-view"]),
     ("cognate-coordinator", &["cognate-fingerprint", "cognate-proto", "cognate-similarity"]),
-    ("cognate-cli", &["cognate-coordinator", "cognate-fingerprint", "cognate-proto", "cognate-worker"]),
+    ("cognate-cli", &["cognate-coordinator", "cognate-fingerprint", "cognate-proto", "cognate-view", "cognate-worker"]),
     ("cognate-integration-tests", &[]),
 ];
 

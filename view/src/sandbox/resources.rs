@@ -16,8 +16,8 @@ pub(super) fn limit(limits: &Limits) -> bool {
         (Resource::Core, 0),
         (Resource::Fsize, 0),
         (Resource::Cpu, CPU_SECONDS_MAX),
-        // Standard input, output and error, and the document that it is handed.
-        (Resource::Nofile, 16),
+        // Standard input, output and error, the document that it is handed, and what its parent was started with.
+        (Resource::Nofile, 64),
         (Resource::Nproc, 0),
     ];
     wanted.into_iter().all(|(resource, most)| lower(resource, most))

@@ -1,10 +1,10 @@
 //! What is inside of archives, and under which names.
 
-use cognate_view::{Limits, Reason};
+use cognate_view::{Limits, Parts, Reason};
 use proptest::prelude::*;
 
 use crate::make::{self, DEFLATED, Style, Zip, tar_entry};
-use crate::reader::{because, own, pool, read, told, walked};
+use crate::reader::{because, collect, file, own, pool, read, told, walked};
 
 fn check(name: &str, bytes: &[u8], wanted: &[&str]) {
     assert_eq!(told(&walked(name, bytes, &Limits::default())), wanted);
@@ -279,4 +279,22 @@ proptest! {
             prop_assert_eq!(parts, alone);
         }
     }
+}
+
+#[test]
+fn attachments_of_mail_are_documents_and_messages_have_their_hash() {
+    let mail = b"From: a@example.org\r\nTo: b@example.org\r\nSubject: Water levels\r\nMessage-ID: <1@example.org>\r\nDate: Mon, 1 Jan 2024 10:00:00 +0000\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"x\"\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nSee the attachment.\r\n--x\r\nContent-Type: text/plain; name=\"levels.txt\"\r\nContent-Disposition: attachment; filename=\"levels.txt\"\r\n\r\nThe levels are high.\r\n--x--\r\n";
+    let mut stream = Vec::new();
+    let bytes = make::zip(&[("m.eml", mail)]);
+    cognate_view::walk(file(&bytes), "", &Limits::default(), &mut stream).unwrap();
+    let parts = collect(Parts::new(stream.as_slice()));
+    assert_eq!(told(&parts)[0], "m.eml!/levels.txt: The levels are high.");
+    assert!(parts[1].name == "m.eml" && parts[1].text.contains("See the attachment."), "{parts:?}");
+    let mut parts = Parts::new(stream.as_slice());
+    while let Some(head) = parts.next_part().unwrap() {
+        assert_eq!(parts.outcome().unwrap().message_id_hash.is_some(), head.name == "m.eml");
+    }
+    // A message that holds more than may be opened says so, and its text is no use without.
+    let limits = Limits { depth_max: 1, ..Limits::default() };
+    assert_eq!(told(&walked("", &bytes, &limits))[0], "m.eml: (archives too deep in archives)");
 }
