@@ -40,6 +40,7 @@ impl Analysis {
             out.cluster(cluster);
             out.hand_over()?;
         }
+        out.hand_over()?;
         out.file.finish(sync)?;
         Ok(())
     }
@@ -219,5 +220,9 @@ mod tests {
         analysis.write(&path, &[3; 32], false).unwrap();
         assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), analysis);
         assert!(Analysis::read(&path, &[4; 32]).is_err());
+        // One that found nothing is found again as well.
+        let nothing = Analysis { clusters: vec![], ..analysis };
+        nothing.write(&path, &[3; 32], false).unwrap();
+        assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), nothing);
     }
 }
