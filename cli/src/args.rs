@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cognate_coordinator::{Containment, Thresholds};
+use cognate_coordinator::{Containment, Layer, Thresholds};
 use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
@@ -104,7 +104,13 @@ pub(crate) struct CompareArgs {
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// A link needs this many bytes in common, or --min-containment [default: 16384]
+    /// Compare paragraphs, each as a document: with --view text
+    #[arg(long, help_heading = "Method")]
+    pub(crate) passages: bool,
+    /// Messages with the same EDRM Message ID Hash form a set, where sites tell it
+    #[arg(long, help_heading = "What counts")]
+    pub(crate) match_message_ids: bool,
+    /// A link needs this many bytes in common, or --min-containment [default: 16384; of text 2048]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
     pub(crate) min_shared_bytes: Option<u64>,
     /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes
@@ -148,10 +154,10 @@ pub(crate) struct MethodArgs {
     /// The recipe
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
-    /// What of a document is fingerprinted
+    /// What of a document is fingerprinted: its bytes, the text that a reader sees, each paragraph of that, or bytes and text
     #[arg(long, value_parser = PossibleValuesParser::new(VIEWS), default_value = "raw", help_heading = "Method")]
     pub(crate) view: String,
-    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000]
+    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000; of text 200]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
     /// Further parameters of the method: `w=20,n=100`
@@ -214,7 +220,7 @@ pub(crate) enum FingerprintFormat {
 }
 
 /// The views that the design names.
-const VIEWS: [&str; 3] = ["raw", "text", "passages"];
+const VIEWS: [&str; 4] = ["raw", "text", "passages", "both"];
 
 /// The working memory of a comparison in one process.
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
@@ -224,18 +230,35 @@ const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
 impl MethodArgs {
     /// The method that was asked for, of those that scans can be made with.
     pub(crate) fn method(&self) -> anyhow::Result<Method> {
-        if self.method != "tttd" {
-            let method = &self.method;
-            return Err(usage(format!(
-                "scans with the method `{method}` are not yet there in this version; use `tttd` (`cognate fingerprint` knows `{method}`)"
-            )));
-        }
+        self.check_scans()?;
         self.any()
+    }
+
+    /// The same under this view.
+    fn under(&self, view: View) -> anyhow::Result<Method> {
+        self.check_scans()?;
+        self.of(view)
     }
 
     /// The method that was asked for, of all there are.
     pub(crate) fn any(&self) -> anyhow::Result<Method> {
-        let view: View = self.view.parse().map_err(|error| usage(format!("--view: {error}")))?;
+        if self.view == "both" {
+            return Err(usage("--view both is for scans, which compare one view after the other: say raw or text"));
+        }
+        self.of(self.view.parse().map_err(|error| usage(format!("--view: {error}")))?)
+    }
+
+    fn check_scans(&self) -> anyhow::Result<()> {
+        if self.method == "tttd" {
+            return Ok(());
+        }
+        let method = &self.method;
+        Err(usage(format!(
+            "scans with the method `{method}` are not yet there in this version; use `tttd` (`cognate fingerprint` knows `{method}`)"
+        )))
+    }
+
+    fn of(&self, view: View) -> anyhow::Result<Method> {
         let param = self.param.as_deref().unwrap_or_default();
         Method::parse(&self.method, view, self.chunk_bytes, param).map_err(|error| {
             let option = match &error {
@@ -257,12 +280,27 @@ impl KeyArgs {
 }
 
 impl ScanArgs {
-    /// What makes a link.
-    pub(crate) fn thresholds(&self) -> Thresholds {
-        Thresholds {
-            min_shared_bytes: self.min_shared_bytes.unwrap_or(if self.method.view == "raw" { 16_384 } else { 2048 }),
-            min_containment: self.min_containment,
+    /// How documents are compared: under the view that was asked for, or under both. What is said of chunks and links is
+    /// said of each.
+    pub(crate) fn layers(&self) -> anyhow::Result<Vec<Layer>> {
+        let views = match (self.method.view.as_str(), self.passages) {
+            ("raw", false) => vec![View::Raw],
+            ("text", false) => vec![View::Text],
+            ("text" | "passages", _) => vec![View::Passages],
+            ("both", false) => vec![View::Raw, View::Text],
+            _ => return Err(usage("--passages are paragraphs of text: say --view text --passages")),
+        };
+        if self.match_message_ids && views == [View::Raw] {
+            return Err(usage(
+                "--match-message-ids: messages are known under the text view only; say --view text or both",
+            ));
         }
+        let layer = |view: View| -> anyhow::Result<Layer> {
+            let min_shared_bytes = self.min_shared_bytes.unwrap_or_else(|| view.min_shared_bytes_default());
+            let thresholds = Thresholds { min_shared_bytes, min_containment: self.min_containment };
+            Ok(Layer { method: self.method.under(view)?, method_id: None, thresholds })
+        };
+        views.into_iter().map(layer).collect()
     }
 
     /// Which documents the scan is about.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use cognate_coordinator::report::Report;
-use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, ScanEnd, ScanSpec};
+use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, Layer, ScanEnd, ScanSpec};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
@@ -114,13 +114,14 @@ impl Plan {
         if args.scan.no_sync && args.state.is_none() {
             return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
         }
-        let (method, key) = (args.scan.method.method()?, args.key.key()?);
+        let key = args.key.key()?;
+        let of_site = |layer: Layer| Layer { method_id: Some(layer.method.id(&key)), ..layer };
+        let layers = args.scan.layers()?.into_iter().map(of_site).collect();
         let spec = ScanSpec {
             repositories: folders.repositories(),
-            method,
-            method_id: Some(method.id(&key)),
+            layers,
+            match_message_ids: args.scan.match_message_ids,
             keyed: key.is_keyed(),
-            thresholds: args.scan.thresholds(),
             across_only: args.scan.across_only,
             selection: args.scan.selection()?,
             follow_symlinks: args.scan.follow,

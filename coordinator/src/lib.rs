@@ -42,5 +42,5 @@ pub use http::HttpListener;
 pub use identity::{Authority, PeerInfo, Refusal, Refusals, addresses, init};
 pub use listener::{Listener, Tls};
 pub use operator::OperatorSettings;
-pub use scan::{AnalysisLimits, AnalysisPhase, Refine, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub use scan::{AnalysisLimits, AnalysisPhase, Layer, Refine, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 pub use server::Peer;

@@ -11,9 +11,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::error::Error;
-use crate::result::{FORMAT, ten_thousandths};
+use crate::result::{FORMAT, FORMAT_BEFORE, ten_thousandths};
 use crate::scan::HISTOGRAM_BUCKETS as BUCKETS;
 
+mod before;
 mod canonical;
 mod documents;
 mod members;
@@ -34,10 +35,15 @@ pub const SCHEMA: &str = "cognate.report/1";
 const UNKEYED_NOTICE: &str = "fingerprinted without a key across parties: whoever holds a document can test whether its \
                               chunks occur elsewhere";
 
+/// The documents as `d`, and as `t` the row of the same document that tells of its partner.
+const LISTED: &str = "document d CROSS JOIN document t ON t.id = CASE WHEN d.tells_other THEN d.other ELSE d.id END";
+
 /// An open result.
 pub struct Report {
     connection: Connection,
     path: PathBuf,
+    /// The scan's views, `raw` or `text`, by the numbers of their layers.
+    views: Vec<String>,
 }
 
 impl Report {
@@ -52,11 +58,32 @@ impl Report {
         // Plans are to stay as they are: without this, each cluster's queries were prepared anew for its number.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
-        if format != FORMAT {
-            let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
-            return Err(Error::Corrupt { path: path.to_owned(), detail });
+        match format.as_str() {
+            FORMAT => {}
+            FORMAT_BEFORE => before::adapt(&connection).map_err(failed)?,
+            _ => {
+                let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
+                return Err(Error::Corrupt { path: path.to_owned(), detail });
+            }
         }
-        Ok(Report { connection, path: path.to_owned() })
+        let mut report = Report { connection, path: path.to_owned(), views: Vec::new() };
+        report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
+        Ok(report)
+    }
+
+    /// The views that were compared, `raw` or `text`, in the order in which their rows are told.
+    pub fn views(&self) -> &[String] {
+        &self.views
+    }
+
+    /// The view of a layer, where there are two: it is told of every row.
+    fn view(&self, layer: usize) -> Option<String> {
+        self.views.get(layer).filter(|_| self.views.len() > 1).cloned()
+    }
+
+    /// In what the documents of an identical set of a layer are the same.
+    fn tier(&self, layer: usize) -> &'static str {
+        if self.views.get(layer).is_some_and(|view| view == "text") { "same text" } else { "same bytes" }
     }
 
     /// Where the result lies: a file of `SQLite` that anybody may open.
@@ -75,7 +102,15 @@ impl Report {
             })?;
         let run = self.run()?;
         let (refines, refined) = self.refined()?.unzip();
-        let templates_digest = self.templates_digest()?;
+        let layers = self.collect("SELECT * FROM layer ORDER BY number", |row| {
+            Ok(LayerRow {
+                chunk_bytes: row.get("chunk_bytes")?,
+                min_shared_bytes: row.get("min_shared_bytes")?,
+                templates_digest: row.get("templates_digest")?,
+                view: row.get("view")?,
+            })
+        })?;
+        let templates_digest = layers.first().and_then(|layer| layer.templates_digest.clone());
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
@@ -85,11 +120,14 @@ impl Report {
                 digest: None,
                 id: Some(row.get("id")?),
                 keyed,
+                layers: (layers.len() > 1).then_some(layers),
+                match_message_ids: row.get::<_, bool>("match_message_ids")?.then_some(true),
                 method: row.get("method")?,
                 min_containment: Ratio::parse(&row.get::<_, String>("min_containment")?),
                 min_shared_bytes: row.get("min_shared_bytes")?,
                 missing,
                 notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
+                passages: row.get::<_, bool>("passages")?.then_some(true),
                 refined,
                 refines,
                 run: Some(run),
@@ -100,29 +138,14 @@ impl Report {
         })
     }
 
-    /// The digest of the templates that were set aside, where any were marked.
-    fn templates_digest(&self) -> Result<Option<String>, Error> {
-        if !self.tells_of_templates()? {
-            return Ok(None);
-        }
-        Ok(self.collect("SELECT digest FROM templates", |row| row.get(0))?.pop())
-    }
-
-    /// Results that were written before there were templates do not.
-    fn tells_of_templates(&self) -> Result<bool, Error> {
-        self.one("SELECT count(*) > 0 FROM sqlite_master WHERE name = 'set_aside'", |row| row.get(0))
-    }
-
     /// The tags that were left out of the comparison.
     pub fn set_aside<E: From<Error>>(&self, mut each: impl FnMut(SetAsideRow) -> Result<(), E>) -> Result<(), E> {
-        if !self.tells_of_templates()? {
-            return Ok(());
-        }
         let read = |row: &Row<'_>| -> rusqlite::Result<Option<SetAsideRow>> {
             let tag = hex(row.get_ref(0)?.as_blob()?);
-            Ok(Some(SetAsideRow { documents: row.get(1)?, length_bytes: row.get(2)?, tag }))
+            let view = self.view(row.get(3)?);
+            Ok(Some(SetAsideRow { documents: row.get(1)?, length_bytes: row.get(2)?, tag, view }))
         };
-        self.each_or("SELECT tag, documents, length_bytes FROM set_aside ORDER BY tag", read, &mut each)
+        self.each_or("SELECT tag, documents, length_bytes, layer FROM set_aside ORDER BY layer, tag", read, &mut each)
     }
 
     fn run(&self) -> Result<RunSection, Error> {
@@ -142,6 +165,7 @@ impl Report {
 
     /// The repositories that took part.
     pub fn sites(&self) -> Result<Vec<SiteSection>, Error> {
+        let passages: bool = self.one("SELECT passages FROM scan", |row| row.get(0))?;
         let mut sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
             Ok(SiteSection {
                 bytes: row.get("bytes")?,
@@ -151,12 +175,17 @@ impl Report {
                 documents: row.get("documents")?,
                 empty: row.get("empty")?,
                 excluded: Counts::new(),
+                members: row.get("members")?,
+                no_text: row.get("no_text")?,
                 party: row.get("party")?,
+                passages: row.get::<_, Option<u64>>("passages")?.filter(|_| passages),
                 repository: row.get("repository")?,
                 site: row.get("site")?,
                 skipped: 0,
                 skipped_reasons: Counts::new(),
                 status: Counts::new(),
+                text_bytes: row.get("text_bytes")?,
+                unextractable: Counts::new(),
                 unreadable: row.get("unreadable")?,
             })
         })?;
@@ -177,46 +206,91 @@ impl Report {
             }
             Ok(())
         })?;
+        let sql =
+            "SELECT root, substr(reason, 16), count(*) FROM unread WHERE reason LIKE 'unextractable: %' GROUP BY 1, 2";
+        self.each(sql, |row| {
+            let (root, reason, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            sites[root].unextractable.insert(reason, count);
+            Ok(())
+        })?;
         Ok(sites)
     }
 
-    /// The identical sets, those whose copies waste most bytes first.
-    pub fn identical<E: From<Error>>(&self, each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        self.identical_where("c.identical IS NOT NULL", each)
+    /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
+    /// those that are the same message.
+    pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
+        self.identical_where("c.identical IS NOT NULL", &mut each)?;
+        self.messages_where("", &mut each)
     }
 
-    /// The identical sets but those that are one document under the same path in each of several repositories.
+    /// The identical sets of a tier but those that are one document under the same path in each of several repositories.
     pub fn identical_elsewhere<E: From<Error>>(
         &self,
-        each: impl FnMut(IdenticalSet) -> Result<(), E>,
+        tier: &str,
+        mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.identical_where("c.identical IS NOT NULL AND NOT c.in_place", each)
+        match (0..self.views.len()).find(|layer| self.tier(*layer) == tier) {
+            None => self.messages_where("WHERE NOT m.in_place", &mut each),
+            Some(layer) => {
+                let condition = format!("c.identical IS NOT NULL AND NOT c.in_place AND c.layer = {layer}");
+                self.identical_where(&condition, &mut each)
+            }
+        }
     }
 
     fn identical_where<E: From<Error>>(
         &self,
         condition: &str,
-        mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
+        // Files with the same text have sizes of their own.
         let sql = format!(
-            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party
+            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
+                    d.message_id_hash, c.layer,
+                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE {condition} ORDER BY c.identical, d.id"
         );
+        self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
+    }
+
+    fn messages_where<E: From<Error>>(
+        &self,
+        condition: &str,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = format!(
+            "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
+                    d.size_bytes
+                   FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
+                   {condition} ORDER BY m.id, d.id"
+        );
+        self.sets(&sql, |_| Ok(("same message", None)), each)
+    }
+
+    /// Puts the documents of sets together by the first column.
+    fn sets<E: From<Error>>(
+        &self,
+        sql: &str,
+        told: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut set: Option<(i64, IdenticalSet)> = None;
         self.each_or(
-            &sql,
+            sql,
             |row| {
                 let place: i64 = row.get(0)?;
-                let document = located(row)?;
+                let document = Located { size_bytes: row.get(10)?, ..located(row)? };
                 match &mut set {
                     Some((current, set)) if *current == place => set.documents.push(document),
                     _ => {
+                        let (tier, view) = told(row)?;
                         let next = IdenticalSet {
                             documents: vec![document],
                             id: hex(&row.get::<_, Vec<u8>>(1)?),
                             size_bytes: row.get(2)?,
-                            tier: "same bytes",
+                            tier,
+                            view,
                         };
                         if let Some((_, finished)) = set.replace((place, next)) {
                             return Ok(Some(finished));
@@ -225,29 +299,45 @@ impl Report {
                 }
                 Ok(None)
             },
-            &mut each,
+            each,
         )?;
         set.map_or(Ok(()), |(_, last)| each(last))
     }
 
-    /// What the identical sets come to.
-    pub fn identical_totals(&self) -> Result<IdenticalTotals, Error> {
-        self.one("SELECT identical_sets, identical_in_place, wasted_bytes FROM scan", |row| {
-            Ok(IdenticalTotals { sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: row.get(2)? })
-        })
+    /// What the identical sets come to, tier by tier; tiers that have none are left out.
+    pub fn identical_totals(&self) -> Result<Vec<IdenticalTotals>, Error> {
+        let sql = "SELECT number, identical_sets, identical_in_place, wasted_bytes FROM layer ORDER BY number";
+        let mut totals = self.collect(sql, |row| {
+            let tier = self.tier(row.get(0)?);
+            Ok(IdenticalTotals { tier, sets: row.get(1)?, in_place: row.get(2)?, wasted_bytes: row.get(3)? })
+        })?;
+        totals.push(self.one("SELECT count(*), coalesce(sum(in_place), 0) FROM message", |row| {
+            Ok(IdenticalTotals { tier: "same message", sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: 0 })
+        })?);
+        totals.retain(|totals| totals.sets > 0);
+        Ok(totals)
     }
 
-    /// How many clusters there are.
-    pub fn cluster_count(&self) -> Result<u64, Error> {
-        self.one("SELECT count(*) FROM cluster", |row| row.get(0))
+    /// How many clusters a view has, by its place among [`Report::views`].
+    pub fn cluster_count(&self, view: usize) -> Result<u64, Error> {
+        self.one(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), |row| row.get(0))
     }
 
-    /// The clusters, by total bytes, falling.
+    /// The clusters, view by view, by total bytes, falling.
     pub fn clusters<E: From<Error>>(&self, mut each: impl FnMut(ClusterSection) -> Result<(), E>) -> Result<(), E> {
+        (0..self.views.len()).try_for_each(|view| self.clusters_of(view, &mut each))
+    }
+
+    /// The clusters of a view, by total bytes, falling.
+    pub fn clusters_of<E: From<Error>>(
+        &self,
+        view: usize,
+        mut each: impl FnMut(ClusterSection) -> Result<(), E>,
+    ) -> Result<(), E> {
         let sql = "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
-                   min_resemblance, mean_resemblance FROM cluster ORDER BY id";
+                   min_resemblance, mean_resemblance, layer FROM cluster WHERE layer = ? ORDER BY id";
         let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
-        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([view]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             let cluster = self.cluster(row).map_err(|error| self.failed(error))?;
             each(cluster)?;
@@ -273,14 +363,20 @@ impl Report {
             relation: row.get(3)?,
             representative: place(row.get(4)?),
             total_bytes: row.get(5)?,
+            view: self.view(row.get(10)?),
             documents: members.into_iter().map(|member| member.document).collect(),
         })
     }
 
     /// The contents of a cluster, each with its first document, in the order of those.
     fn members(&self, cluster: i64) -> rusqlite::Result<Vec<Member>> {
+        // Copies of a text that are copies of the same bytes are told as such.
         let sql = "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
-                          c.payload_bytes, c.identical
+                          d.message_id_hash, c.payload_bytes,
+                          CASE WHEN c.identical IS NOT NULL THEN c.digest
+                               WHEN c.layer > 0 AND c.documents > 1 THEN
+                                 (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
+                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE c.cluster = ? ORDER BY d.id";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -289,7 +385,7 @@ impl Report {
         let mut places: HashMap<i64, usize> = HashMap::new();
         while let Some(row) = rows.next()? {
             let content: i64 = row.get(0)?;
-            let Located { modified, path, path_escaped, repository, site, .. } = located(row)?;
+            let Located { message_id_hash, modified, path, path_escaped, repository, site, .. } = located(row)?;
             if let Some(place) = places.get(&content) {
                 let member = &mut members[*place];
                 member.document.copies += 1;
@@ -298,18 +394,18 @@ impl Report {
                 }
                 continue;
             }
-            let identical: Option<i64> = row.get(9)?;
-            let digest: Vec<u8> = row.get(1)?;
+            let identical: Option<Vec<u8>> = row.get(10)?;
             places.insert(content, members.len());
             members.push(Member {
                 content,
                 document: ClusterDocument {
                     copies: 1,
-                    identical: identical.map(|_| hex(&digest)),
+                    identical: identical.map(|digest| hex(&digest)),
+                    message_id_hash,
                     modified,
                     path,
                     path_escaped,
-                    payload_bytes: row.get(8)?,
+                    payload_bytes: row.get(9)?,
                     repository,
                     sites: vec![site.clone()],
                     site,
@@ -409,32 +505,47 @@ impl Report {
                     share_b: share(row, "shared_bytes_b", "bytes_b")?,
                     shared_bytes_a: row.get("shared_bytes_a")?,
                     shared_bytes_b: row.get("shared_bytes_b")?,
+                    view: self.view(row.get("layer")?),
                 }))
             },
             &mut each,
         )
     }
 
-    /// How strong the links are, all of them; nothing where there are none, or an earlier version wrote the result.
+    /// How strong the links of the scan's first view are, all of them; nothing where there are none, or an earlier version
+    /// wrote the result.
     pub fn histogram(&self) -> Result<Option<HistogramSection>, Error> {
+        self.histogram_of(0)
+    }
+
+    /// The same of the links of texts, where there are two views.
+    pub fn text_histogram(&self) -> Result<Option<HistogramSection>, Error> {
+        if self.views.len() > 1 { self.histogram_of(1) } else { Ok(None) }
+    }
+
+    fn histogram_of(&self, layer: usize) -> Result<Option<HistogramSection>, Error> {
         if !self.has_histogram()? {
             return Ok(None);
         }
         let buckets = |measure: &str| {
-            let sql =
-                format!("SELECT bucket, links, documents FROM histogram WHERE measure = '{measure}' ORDER BY bucket");
+            let sql = format!(
+                "SELECT bucket, links, documents FROM histogram WHERE layer = {layer} AND measure = '{measure}'
+                 ORDER BY bucket"
+            );
             self.collect(&sql, |row| {
                 let bucket: u64 = row.get(0)?;
                 let bound = |bucket| Ratio::of(bucket, BUCKETS as u64);
                 Ok(BucketRow { documents: row.get(2)?, from: bound(bucket), links: row.get(1)?, to: bound(bucket + 1) })
             })
         };
-        let all = self.one("SELECT links, documents FROM histogram WHERE measure = 'all'", |row| {
+        let sql = format!("SELECT links, documents FROM histogram WHERE layer = {layer} AND measure = 'all'");
+        let all = self.one(&sql, |row| {
             Ok(HistogramSection {
                 containment: Vec::new(),
                 documents: row.get(1)?,
                 links: row.get(0)?,
                 resemblance: Vec::new(),
+                view: self.view(layer),
             })
         })?;
         let (containment, resemblance) = (buckets("containment")?, buckets("resemblance")?);
@@ -449,7 +560,7 @@ impl Report {
     /// What sites, and parties, have in common.
     pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
         // Sites before parties, as the format says.
-        self.collect("SELECT * FROM overlap ORDER BY level = 'party', a, b", |row| {
+        self.collect("SELECT * FROM overlap ORDER BY layer, level = 'party', a, b", |row| {
             Ok(OverlapSection {
                 a: row.get("a")?,
                 b: row.get("b")?,
@@ -460,13 +571,14 @@ impl Report {
                 shared_bytes_b: row.get("shared_bytes_b")?,
                 template_bytes_a: row.get("template_bytes_a")?,
                 template_bytes_b: row.get("template_bytes_b")?,
+                view: self.view(row.get("layer")?),
             })
         })
     }
 
     /// What could not be read.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT r.site, r.repository, u.path, u.reason FROM unread u JOIN root r ON r.id = u.root
+        let sql = "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
                    ORDER BY u.root, u.path";
         self.each_or(
             sql,
@@ -478,6 +590,7 @@ impl Report {
                     reason: row.get(3)?,
                     repository: row.get(1)?,
                     site: row.get(0)?,
+                    view: self.view(row.get(4)?),
                 }))
             },
             &mut each,
@@ -486,11 +599,18 @@ impl Report {
 
     /// Every document with what became of it.
     pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT d.path, d.modified, d.status, r.site, r.repository, c.size_bytes, c.payload_bytes, c.digest,
-                          p.path, pr.site, pr.repository, d.partner_shared_bytes, d.partner_relation
-                   FROM document d JOIN root r ON r.id = d.root JOIN content c ON c.id = d.content
-                   LEFT JOIN document p ON p.id = d.partner LEFT JOIN root pr ON pr.id = p.root
-                   ORDER BY d.id";
+        let sql = format!(
+            "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
+                    CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
+                    d.message_id_hash, t.layer, tc.digest, tc.size_bytes
+             FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
+                  LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
+                  LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
+                                                       ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
+             WHERE d.listed ORDER BY d.id",
+            LISTED,
+        );
+        let both = self.views.len() > 1;
         let partner = |row: &Row<'_>| -> rusqlite::Result<Option<PartnerRow>> {
             let Some(bytes) = row.get_ref(8)?.as_blob_or_null()? else { return Ok(None) };
             let (path, path_escaped) = path_of(bytes);
@@ -501,14 +621,19 @@ impl Report {
                 repository: row.get(10)?,
                 shared_bytes: row.get(11)?,
                 site: row.get(9)?,
+                view: self.view(row.get(14)?),
             }))
         };
         self.each_or(
-            sql,
+            &sql,
             |row| {
                 let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
+                let hex_or_null = |place: usize| -> rusqlite::Result<Option<String>> {
+                    Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
+                };
                 Ok(Some(DocumentSection {
-                    content: hex(row.get_ref(7)?.as_blob()?),
+                    content: hex_or_null(7)?,
+                    message_id_hash: hex_or_null(13)?,
                     modified: time(row.get(1)?),
                     partner: partner(row)?,
                     path,
@@ -518,6 +643,8 @@ impl Report {
                     site: row.get(3)?,
                     size_bytes: row.get(5)?,
                     status: row.get(2)?,
+                    text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),
+                    text_content: hex_or_null(15)?.filter(|_| both),
                 }))
             },
             &mut each,
@@ -527,12 +654,20 @@ impl Report {
     /// What became of each document of two sites, in few words: for whoever counts rather than lists. Where the partner
     /// has the same path, it is not told again.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT root, path, size_bytes, status = 'excluded(empty)', partner_shared_bytes,
-                          partner_relation = 'identical',
-                          CASE WHEN partner_in_place THEN NULL
-                               ELSE (SELECT p.path FROM document p WHERE p.id = document.partner) END
-                   FROM document ORDER BY id";
-        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        // Where there is one view, every row is listed and tells of itself: none is looked up.
+        let from = match self.views.len() {
+            1 => "document t ORDER BY t.id".to_owned(),
+            _ => format!("{LISTED} WHERE d.listed ORDER BY d.id"),
+        };
+        let sql = format!(
+            "SELECT t.root, t.path, t.size_bytes,
+                    t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),
+                    t.partner_shared_bytes, t.partner_relation = 'identical',
+                    CASE WHEN t.partner_in_place THEN NULL
+                         ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END
+             FROM {from}"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             let fate = || -> rusqlite::Result<Fate<'_>> {
@@ -541,7 +676,7 @@ impl Report {
                     None => None,
                     Some(shared_bytes) => Some(FatePartner {
                         shared_bytes,
-                        same_bytes: row.get(5)?,
+                        identical: row.get(5)?,
                         moved_to: row.get_ref(6)?.as_blob_or_null()?,
                     }),
                 };
@@ -612,11 +747,18 @@ struct Member {
     document: ClusterDocument,
 }
 
-/// Columns 3 to 7 of the queries that list documents.
+/// Columns 3 to 8 of the queries that list documents.
 fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
     let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
-    let modified = time(row.get(4)?);
-    Ok(Located { modified, path, path_escaped, repository: row.get(6)?, site: row.get(5)? })
+    Ok(Located {
+        message_id_hash: row.get_ref(8)?.as_blob_or_null()?.map(hex),
+        modified: time(row.get(4)?),
+        path,
+        path_escaped,
+        repository: row.get(6)?,
+        site: row.get(5)?,
+        size_bytes: None,
+    })
 }
 
 fn path_of(bytes: &[u8]) -> (String, Option<bool>) {

@@ -5,27 +5,38 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
-use cognate_proto::v1::{FileClass, SkipReason};
-use cognate_similarity::{Cluster, ContentIndex, Relation, Resemblance, Shape};
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::{FileClass, SyncSummary};
+use cognate_similarity::{Cluster, ContentIndex, Resemblance, Shape};
 use rusqlite::{Connection, Statement, params};
 
+use self::names::{folder_relation_name, relation_name, shape_name, skip_reason, status_name, unread_reason};
+use self::sets::{Sets, is_in_place};
+use self::whole::{What, Whole, WholeRow, status_of};
 use crate::error::Error;
-use crate::scan::{Bucket, Findings, FolderRelation, Frozen, Histogram, Refine, Scan, Status};
+use crate::scan::{Bucket, Frozen, Histogram, Layered, Part, Refine, Scan, Status};
 use crate::store::ScanRow;
+
+mod names;
+mod sets;
+mod whole;
 
 const SCHEMA: &str = include_str!("result/schema.sql");
 const INDEXES: &str = include_str!("result/indexes.sql");
 /// The name of the format; a reader refuses another.
-pub(crate) const FORMAT: &str = "cognate.result/1";
+pub(crate) const FORMAT: &str = "cognate.result/2";
+/// The format before it, which is read as well: one view, one row a document.
+pub(crate) const FORMAT_BEFORE: &str = "cognate.result/1";
 
 /// What is written.
 pub(crate) struct Publication<'a> {
     pub(crate) scan: &'a Scan,
     pub(crate) row: &'a ScanRow,
     pub(crate) finished: i64,
-    pub(crate) frozen: &'a Frozen,
-    pub(crate) findings: &'a Findings,
+    /// What was found under each of the scan's views.
+    pub(crate) layers: &'a [Layered],
     /// Whether the file must survive a loss of power.
     pub(crate) durable: bool,
 }
@@ -61,8 +72,47 @@ pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Er
     Ok(())
 }
 
+impl Publication<'_> {
+    /// All layers are of the same repositories.
+    fn roots(&self) -> &Frozen {
+        &self.layers[0].frozen
+    }
+
+    /// Whether documents in these repositories together count, where only what crosses does.
+    fn crosses(&self, roots: impl Iterator<Item = u16>) -> bool {
+        let all = &self.roots().roots;
+        let by_party = all.iter().any(|root| root.party_number != all[0].party_number);
+        let mut labels = roots.map(|root| {
+            let root = &all[usize::from(root)];
+            if by_party { root.party_number } else { root.site_number }
+        });
+        let first = labels.next();
+        !self.scan.spec.across_only || labels.any(|label| Some(label) != first)
+    }
+
+    /// Whether the scan looks at text.
+    fn has_text(&self) -> bool {
+        self.scan.spec.layers.iter().any(|layer| layer.method.view().is_text())
+    }
+}
+
 struct Writer {
     connection: Connection,
+}
+
+/// What of one layer is written, and where its rows begin.
+struct LayerPart<'a> {
+    number: usize,
+    layer: &'a Layered,
+    order: ClusterOrder<'a>,
+    contents_before: usize,
+    clusters_before: usize,
+}
+
+impl LayerPart<'_> {
+    fn content(&self, content: ContentIndex) -> usize {
+        self.contents_before + content.0 as usize
+    }
 }
 
 impl Writer {
@@ -80,16 +130,26 @@ impl Writer {
 
     fn write_all(&mut self, publication: &Publication<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
+        let whole = Whole::of(publication);
+        let sets = Sets::of(publication, &whole);
         self.scan(publication)?;
-        self.templates(publication)?;
-        self.roots(publication)?;
-        let order = ClusterOrder::of(publication);
-        self.contents(publication, &order)?;
-        self.documents(publication)?;
-        self.clusters(publication, &order)?;
-        self.folders(publication)?;
-        self.overlap(publication)?;
-        self.histogram(&publication.findings.histogram)?;
+        self.layers(publication, &sets)?;
+        self.roots(publication, &whole)?;
+        self.documents(publication, &whole, &sets)?;
+        self.unread(publication)?;
+        let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
+        for (number, layer) in publication.layers.iter().enumerate() {
+            let order = ClusterOrder::of(layer);
+            let part = LayerPart { number, layer, order, contents_before, clusters_before };
+            self.contents(&part, &sets)?;
+            self.clusters(&part)?;
+            self.folders(&part, folders_before)?;
+            self.overlap(&part)?;
+            self.histogram(number, &layer.findings.histogram)?;
+            contents_before += layer.frozen.contents.len();
+            clusters_before += part.order.clusters.len();
+            folders_before += layer.findings.folders.len();
+        }
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(INDEXES)
     }
@@ -98,25 +158,30 @@ impl Writer {
         let Publication { scan, row, finished, .. } = publication;
         let spec = &scan.spec;
         let status = if row.missing.is_empty() { "complete" } else { "partial" };
-        let sets = IdenticalSums::of(publication);
+        let first = spec.first();
+        let passages = first.method.view() == View::Passages;
+        let view = match (spec.layers.len(), first.method.view()) {
+            (1, View::Raw) => "raw",
+            (1, View::Text | View::Passages) => "text",
+            _ => "both",
+        };
         self.connection.execute(
-            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             params![
                 FORMAT,
                 scan.id.to_string(),
-                spec.method.name(),
-                spec.method.view().to_string(),
-                spec.method.chunk_bytes(),
-                integer(spec.thresholds.min_shared_bytes),
-                spec.thresholds.min_containment.to_string(),
+                first.method.name(),
+                view,
+                first.method.chunk_bytes(),
+                integer(first.thresholds.min_shared_bytes),
+                first.thresholds.min_containment.to_string(),
                 spec.across_only,
                 row.keyed,
                 status,
-                sets.sets,
-                sets.in_place,
-                integer(sets.wasted_bytes),
                 row.started,
                 finished,
+                passages,
+                spec.match_message_ids,
             ],
         )?;
         for missing in &row.missing {
@@ -132,9 +197,13 @@ impl Writer {
     }
 
     fn refined(&self, refine: &Refine, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let Publication { row, frozen, .. } = publication;
+        let Publication { row, .. } = publication;
+        let frozen = publication.roots();
         let chosen: u64 = row.frozen.iter().map(|frozen| frozen.chosen_documents).sum();
-        let found = (frozen.documents.len() + frozen.unread.len()) as u64;
+        // Of text, what a document holds stands beside it: the chosen ones are files.
+        let files = frozen.documents.iter().filter(|document| document.part == Part::File).count();
+        let bare = frozen.bare.iter().filter(|bare| bare.part == Part::File).count();
+        let found = (files + bare + frozen.unread.len()) as u64;
         self.connection.execute(
             "INSERT INTO refined VALUES (?,?,?,?,?)",
             params![
@@ -148,34 +217,47 @@ impl Writer {
         Ok(())
     }
 
-    fn templates(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let Publication { row, frozen, .. } = publication;
-        if !row.templates_digest.is_empty() {
-            self.connection.execute("INSERT INTO templates VALUES (?)", [&row.templates_digest])?;
+    fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
+        let Publication { scan, row, layers, .. } = publication;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?)")?;
+        let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
+        for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
+            let sums = sets.sums[number];
+            insert.execute(params![
+                number,
+                if layer.method.view().is_text() { "text" } else { "raw" },
+                layer.method.chunk_bytes(),
+                integer(layer.thresholds.min_shared_bytes),
+                Some(row.layer(number).templates_digest).filter(|digest| !digest.is_empty()),
+                integer(sums.sets),
+                integer(sums.in_place),
+                integer(sums.wasted_bytes),
+            ])?;
+            for one in &found.frozen.set_aside {
+                set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number])?;
+            }
         }
-        let mut insert = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?)")?;
-        for one in &frozen.set_aside {
-            insert.execute(params![one.tag.0, integer(one.documents), one.length_bytes])?;
+        let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;
+        for (number, set) in sets.messages.iter().enumerate() {
+            insert.execute(params![number, set.hash, integer(set.documents), set.in_place])?;
         }
         Ok(())
     }
 
-    fn roots(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let frozen = publication.frozen;
-        let mut sums = vec![RootSums::default(); frozen.roots.len()];
-        for document in &frozen.documents {
-            let content = &frozen.contents[document.content.0 as usize];
-            sums[document.root as usize].add(content.size_bytes, content.chunk_count, document.changing);
-        }
-        for (root, ..) in &frozen.unread {
-            sums[*root as usize].unreadable += 1;
-        }
+    fn roots(&self, publication: &Publication<'_>, whole: &Whole<'_>) -> rusqlite::Result<()> {
+        let frozen = publication.roots();
+        let sums = RootSums::of(publication, whole);
         for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
             let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
             // What a site says of itself is not to be relied on, not even to add up.
             let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
+            let sum = |count: fn(&SyncSummary) -> u64| {
+                let of_layers = publication.layers.iter().map(|layer| count(&layer.frozen.roots[number].summary));
+                integer(of_layers.fold(0, u64::saturating_add))
+            };
+            let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -188,11 +270,16 @@ impl Writer {
                     sums.unreadable,
                     sums.changed,
                     integer(compressed_bytes),
-                    integer(root.summary.read_bytes),
-                    integer(root.summary.read_documents),
-                    integer(root.summary.sent_bytes),
+                    sum(|summary| summary.read_bytes),
+                    sum(|summary| summary.read_documents),
+                    sum(|summary| summary.sent_bytes),
+                    text(sums.text_bytes),
+                    text(sums.members),
+                    text(sums.passages),
+                    text(sums.no_text),
                 ],
             )?;
+            // Every layer's walk leaves the same out.
             for skipped in &root.summary.skipped {
                 self.connection.execute(
                     "INSERT INTO skipped VALUES (?,?,?)",
@@ -203,109 +290,131 @@ impl Writer {
         Ok(())
     }
 
-    fn contents(&self, publication: &Publication<'_>, order: &ClusterOrder<'_>) -> rusqlite::Result<()> {
-        let Publication { frozen, findings, .. } = publication;
-        let mut identical = vec![None; frozen.contents.len()];
-        for (rank, content) in identical_order(frozen, findings).into_iter().enumerate() {
-            identical[content] = Some(rank);
-        }
-        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?)")?;
+    fn contents(&self, part: &LayerPart<'_>, sets: &Sets) -> rusqlite::Result<()> {
+        let Layered { frozen, findings } = part.layer;
+        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?)")?;
         for (number, content) in frozen.contents.iter().enumerate() {
             insert.execute(params![
-                number,
+                part.content(content_index(number)),
                 content.digest.0,
                 integer(content.size_bytes),
                 integer(content.payload_bytes),
                 integer(content.chunk_count),
                 findings.copies.of_content(content_index(number)).len(),
-                identical[number],
-                is_in_place(publication, content_index(number)),
-                order.cluster_of[number],
+                sets.of_content(part.number, number),
+                is_in_place(part.layer, content_index(number)),
+                part.order.cluster_of[number].map(|cluster| part.clusters_before + cluster),
+                part.number,
             ])?;
         }
         Ok(())
     }
 
-    fn documents(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let Publication { frozen, findings, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        for (number, document) in frozen.documents.iter().enumerate() {
-            let partner = findings.partners.of_document(number);
-            insert.execute(params![
-                number,
-                document.root,
-                document.path.as_bytes(),
-                document.content.0,
-                integer(frozen.contents[document.content.0 as usize].size_bytes),
-                document.modified,
-                document.changing,
-                status_name(findings.status[document.content.0 as usize]),
-                partner.map(|partner| partner.document),
-                partner.map(|partner| integer(partner.shared_bytes)),
-                partner.map(|partner| partner.relation.map_or("identical", relation_name)),
-                partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),
-            ])?;
-        }
+    fn documents(&self, publication: &Publication<'_>, whole: &Whole<'_>, sets: &Sets) -> rusqlite::Result<()> {
+        let layers = publication.layers;
+        let contents_before = [0, layers[0].frozen.contents.len()];
+        let mut insert =
+            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut statuses = BTreeMap::<(u16, &str), u64>::new();
-        for document in &frozen.documents {
-            let status = status_name(findings.status[document.content.0 as usize]);
-            *statuses.entry((document.root, status)).or_default() += 1;
+        for rows in whole.documents() {
+            let first = rows.start;
+            let of_rows = whole.rows[rows.clone()].iter().map(|row| row.status(layers));
+            let message_set = sets.of_message(first);
+            let status = match (status_of(of_rows.clone()), message_set) {
+                (status, Some(_)) if !status.is_excluded() => Status::Identical,
+                (status, _) => status,
+            };
+            *statuses.entry((whole.rows[first].root, status_name(status))).or_default() += 1;
+            // Whichever view gives the status tells of the partner.
+            let tells = of_rows.clone().position(|own| own == status).unwrap_or(0);
+            let message = rows.clone().find_map(|row| whole.rows[row].message(layers));
+            for number in rows {
+                let row = &whole.rows[number];
+                let found = Told::of(row, layers, whole);
+                insert.execute(params![
+                    number,
+                    row.root,
+                    row.path.as_bytes(),
+                    found.content.map(|content| contents_before[usize::from(row.layer)] + content),
+                    integer(row.size_bytes(layers)),
+                    found.modified,
+                    found.changing,
+                    status_name(status),
+                    found.partner,
+                    found.partner_shared_bytes,
+                    found.partner_relation,
+                    found.partner_in_place,
+                    row.layer,
+                    whole.other(number),
+                    number == first,
+                    status_name(row.status(layers)),
+                    number == first && tells > 0,
+                    message,
+                    message_set.filter(|_| number == first),
+                ])?;
+            }
         }
         let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
         for ((root, status), documents) in statuses {
             insert.execute(params![root, status, documents])?;
         }
-        let mut insert = self.connection.prepare("INSERT INTO unread VALUES (?,?,?)")?;
-        for (root, path, state) in &frozen.unread {
-            insert.execute(params![root, path.as_bytes(), unread_reason(*state)])?;
+        Ok(())
+    }
+
+    fn unread(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO unread VALUES (?,?,?,?)")?;
+        for (layer, (root, path, state)) in unread(publication) {
+            insert.execute(params![root, path.as_bytes(), unread_reason(*state), layer])?;
         }
         Ok(())
     }
 
-    fn clusters(&self, publication: &Publication<'_>, order: &ClusterOrder<'_>) -> rusqlite::Result<()> {
-        let frozen = publication.frozen;
+    fn clusters(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
+        let frozen = &part.layer.frozen;
         let payload_bytes: Vec<u64> = frozen.contents.iter().map(|content| content.payload_bytes).collect();
-        let mut insert = self.connection.prepare("INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
-        for (number, (total_bytes, cluster)) in order.clusters.iter().enumerate() {
+        for (number, (total_bytes, cluster)) in part.order.clusters.iter().enumerate() {
+            let number = part.clusters_before + number;
             let resemblances = Resemblances::of(cluster, &payload_bytes);
             insert.execute(params![
                 number,
                 cluster_name(frozen, cluster),
                 members_digest(frozen, cluster),
                 shape_name(Shape::of(cluster, &payload_bytes)),
-                cluster.representative.0,
+                part.content(cluster.representative),
                 integer(*total_bytes),
                 cluster.members.len(),
                 integer(cluster.link_count),
                 integer(cluster.links_omitted()),
                 resemblances.min,
                 resemblances.mean,
+                part.number,
             ])?;
-            write_links(&mut links, number, frozen, cluster)?;
+            write_links(&mut links, number, part, cluster)?;
             for (place, family) in cluster.families.iter().enumerate() {
                 families.execute(params![
                     number,
                     place,
-                    family.representative.0,
+                    part.content(family.representative),
                     ten_thousandths(family.min_resemblance.shared, family.min_resemblance.union),
                     family.over_representative_only,
                 ])?;
                 for member in &family.members {
-                    members.execute(params![number, place, member.0])?;
+                    members.execute(params![number, place, part.content(*member)])?;
                 }
             }
         }
         Ok(())
     }
 
-    fn folders(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO folder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        for (number, pair) in publication.findings.folders.iter().enumerate() {
+    fn folders(&self, part: &LayerPart<'_>, before: usize) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO folder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        for (number, pair) in part.layer.findings.folders.iter().enumerate() {
             insert.execute(params![
-                number,
+                before + number,
                 pair.roots[0],
                 pair.paths[0],
                 pair.roots[1],
@@ -319,14 +428,15 @@ impl Writer {
                 integer(pair.documents_total[1]),
                 integer(pair.size_bytes[0]),
                 integer(pair.size_bytes[1]),
+                part.number,
             ])?;
         }
         Ok(())
     }
 
-    fn overlap(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO overlap VALUES (?,?,?,?,?,?,?,?,?)")?;
-        for row in &publication.findings.overlap {
+    fn overlap(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO overlap VALUES (?,?,?,?,?,?,?,?,?,?)")?;
+        for row in &part.layer.findings.overlap {
             insert.execute(params![
                 row.level,
                 row.a,
@@ -337,17 +447,17 @@ impl Writer {
                 integer(row.shared_bytes[1]),
                 integer(row.template_bytes[0]),
                 integer(row.template_bytes[1]),
+                part.number,
             ])?;
         }
         Ok(())
     }
-}
 
-impl Writer {
-    fn histogram(&self, histogram: &Histogram) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO histogram VALUES (?,?,?,?)")?;
+    fn histogram(&self, layer: usize, histogram: &Histogram) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO histogram VALUES (?,?,?,?,?)")?;
         let mut row = |measure: &str, bucket: usize, counts: &Bucket| {
-            insert.execute(params![measure, bucket, integer(counts.links), integer(counts.documents)]).map(drop)
+            let (links, documents) = (integer(counts.links), integer(counts.documents));
+            insert.execute(params![measure, bucket, links, documents, layer]).map(drop)
         };
         row("all", 0, &histogram.all)?;
         for (measure, buckets) in [("containment", &histogram.containment), ("resemblance", &histogram.resemblance)] {
@@ -357,49 +467,66 @@ impl Writer {
     }
 }
 
-fn write_links(insert: &mut Statement<'_>, number: usize, frozen: &Frozen, cluster: &Cluster) -> rusqlite::Result<()> {
+fn write_links(
+    insert: &mut Statement<'_>,
+    number: usize,
+    part: &LayerPart<'_>,
+    cluster: &Cluster,
+) -> rusqlite::Result<()> {
     for link in &cluster.links {
-        let relation = relation_name(frozen.relation(link));
-        insert.execute(params![number, link.a.0, link.b.0, integer(link.shared_bytes), relation])?;
+        let relation = relation_name(part.layer.frozen.relation(link));
+        let (a, b) = (part.content(link.a), part.content(link.b));
+        insert.execute(params![number, a, b, integer(link.shared_bytes), relation])?;
     }
     Ok(())
 }
 
-/// What the identical sets come to.
-#[derive(Default)]
-struct IdenticalSums {
-    sets: u64,
-    in_place: u64,
-    wasted_bytes: u64,
+/// What could not be read, with the layer that could not: a document whose bytes cannot be read is told once.
+fn unread<'a>(publication: &Publication<'a>) -> Vec<(usize, &'a (u16, DocumentPath, DocumentState))> {
+    let mut all: Vec<_> = publication
+        .layers
+        .iter()
+        .enumerate()
+        .flat_map(|(layer, found)| found.frozen.unread.iter().map(move |unread| (layer, unread)))
+        .collect();
+    all.sort_by(|(a_layer, a), (b_layer, b)| (a.0, &a.1, a_layer).cmp(&(b.0, &b.1, b_layer)));
+    all.dedup_by(|(_, later), (_, first)| (later.0, &later.1) == (first.0, &first.1));
+    all
 }
 
-impl IdenticalSums {
-    fn of(publication: &Publication<'_>) -> IdenticalSums {
-        let Publication { frozen, findings, .. } = publication;
-        let mut sums = IdenticalSums::default();
-        for content in (0..frozen.contents.len()).filter(|content| findings.identical[*content]) {
-            let copies = findings.copies.of_content(content_index(content)).len() as u64;
-            sums.sets += 1;
-            sums.in_place += u64::from(is_in_place(publication, content_index(content)));
-            let wasted_bytes = frozen.contents[content].size_bytes.saturating_mul(copies - 1);
-            sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
+/// What is told of a document under one view.
+#[derive(Default)]
+struct Told {
+    content: Option<usize>,
+    modified: i64,
+    changing: bool,
+    /// The row of the document of another repository that it is best compared with.
+    partner: Option<u32>,
+    partner_shared_bytes: Option<i64>,
+    partner_relation: Option<&'static str>,
+    partner_in_place: Option<bool>,
+}
+
+impl Told {
+    fn of(row: &WholeRow<'_>, layers: &[Layered], whole: &Whole<'_>) -> Told {
+        let What::Document(place) = row.what else { return Told::default() };
+        let layer = usize::from(row.layer);
+        let Layered { frozen, findings } = &layers[layer];
+        let document = &frozen.documents[place as usize];
+        let partner = findings.partners.of_document(place as usize);
+        Told {
+            content: Some(document.content.0 as usize),
+            modified: document.modified,
+            changing: document.changing,
+            partner: partner.map(|partner| whole.place(layer, partner.document)),
+            partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
+            partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
+            partner_in_place: partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),
         }
-        sums
     }
 }
 
-/// Whether the documents of a content are one under the same path in each of several repositories.
-fn is_in_place(publication: &Publication<'_>, content: ContentIndex) -> bool {
-    let documents = &publication.frozen.documents;
-    let copies = publication.findings.copies.of_content(content);
-    // Documents are ordered by root, so that two of one root stand side by side.
-    let each_its_own = |pair: &[u32]| {
-        let [a, b] = [&documents[pair[0] as usize], &documents[pair[1] as usize]];
-        a.root != b.root && a.path == b.path
-    };
-    copies.len() > 1 && copies.windows(2).all(each_its_own)
-}
-
+/// What the documents of a repository come to.
 #[derive(Clone, Copy, Default)]
 struct RootSums {
     documents: i64,
@@ -408,15 +535,51 @@ struct RootSums {
     empty: i64,
     unreadable: i64,
     changed: i64,
+    text_bytes: i64,
+    members: i64,
+    passages: i64,
+    no_text: i64,
 }
 
 impl RootSums {
-    fn add(&mut self, size_bytes: u64, chunk_count: u64, changing: bool) {
-        self.documents += 1;
-        self.bytes += integer(size_bytes);
-        self.chunks += integer(chunk_count);
-        self.empty += i64::from(size_bytes == 0);
-        self.changed += i64::from(changing);
+    /// Bytes and chunks are those of the first layer.
+    fn of(publication: &Publication<'_>, whole: &Whole<'_>) -> Vec<RootSums> {
+        let layers = publication.layers;
+        let text = layers.len() - 1;
+        let has_text = publication.has_text();
+        let mut all = vec![RootSums::default(); publication.roots().roots.len()];
+        for rows in whole.documents() {
+            let rows = &whole.rows[rows];
+            let sums = &mut all[usize::from(rows[0].root)];
+            let statuses = rows.iter().map(|row| row.status(layers));
+            sums.documents += 1;
+            sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
+            sums.changed += i64::from(rows.iter().any(|row| Told::of(row, layers, whole).changing));
+            sums.members += i64::from(rows[0].part(layers) == Part::Member);
+            sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
+            for row in rows {
+                sums.no_text += i64::from(row.status(layers) == Status::ExcludedNoText);
+                if has_text && usize::from(row.layer) == text {
+                    sums.text_bytes += integer(row.size_bytes(layers));
+                }
+                if row.layer == 0 {
+                    sums.add(row, layers);
+                }
+            }
+        }
+        for (_, (root, ..)) in unread(publication) {
+            all[usize::from(*root)].unreadable += 1;
+        }
+        all
+    }
+
+    fn add(&mut self, row: &WholeRow<'_>, layers: &[Layered]) {
+        self.bytes += integer(row.size_bytes(layers));
+        if let What::Document(place) = row.what {
+            let frozen = &layers[0].frozen;
+            let content = frozen.documents[place as usize].content;
+            self.chunks += integer(frozen.contents[content.0 as usize].chunk_count);
+        }
     }
 }
 
@@ -427,13 +590,11 @@ struct ClusterOrder<'a> {
 }
 
 impl<'a> ClusterOrder<'a> {
-    fn of(publication: &Publication<'a>) -> ClusterOrder<'a> {
-        let frozen = publication.frozen;
+    fn of(Layered { frozen, findings }: &'a Layered) -> ClusterOrder<'a> {
         let size = |cluster: &Cluster| {
             cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum::<u64>()
         };
-        let mut clusters: Vec<(u64, String, &Cluster)> = publication
-            .findings
+        let mut clusters: Vec<(u64, String, &Cluster)> = findings
             .analysis
             .clusters
             .iter()
@@ -446,19 +607,6 @@ impl<'a> ClusterOrder<'a> {
         }
         ClusterOrder { clusters: clusters.into_iter().map(|(size, _, cluster)| (size, cluster)).collect(), cluster_of }
     }
-}
-
-/// The contents that form identical sets: those whose copies waste most bytes first.
-fn identical_order(frozen: &Frozen, findings: &Findings) -> Vec<usize> {
-    let mut sets: Vec<(u64, usize)> = (0..frozen.contents.len())
-        .filter(|content| findings.identical[*content])
-        .map(|content| {
-            let copies = findings.copies.of_content(content_index(content)).len() as u64;
-            (frozen.contents[content].size_bytes.saturating_mul(copies - 1), content)
-        })
-        .collect();
-    sets.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    sets.into_iter().map(|(_, content)| content).collect()
 }
 
 /// The least and the mean resemblance over the links of a cluster, in ten-thousandths.
@@ -522,68 +670,6 @@ fn content_index(content: usize) -> ContentIndex {
 /// Sizes and counts fit `SQLite`'s signed integers by far.
 fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::ExcludedEmpty => "excluded(empty)",
-        Status::ExcludedTemplate => "excluded(template)",
-        Status::Identical => "identical",
-        Status::Near => "near",
-        Status::Contains => "contains",
-        Status::Contained => "contained",
-        Status::Shares => "shares",
-        Status::Unique => "unique",
-    }
-}
-
-fn relation_name(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Near => "near",
-        Relation::Contains => "contains",
-        Relation::Contained => "contained",
-        Relation::Shares => "shares",
-    }
-}
-
-fn shape_name(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Pair => "pair",
-        Shape::Archive => "archive",
-        Shape::Group => "group",
-    }
-}
-
-fn folder_relation_name(relation: FolderRelation) -> &'static str {
-    match relation {
-        FolderRelation::Identical => "identical",
-        FolderRelation::Contains => "contains",
-        FolderRelation::Contained => "contained",
-        FolderRelation::Overlaps => "overlaps",
-    }
-}
-
-fn unread_reason(state: DocumentState) -> &'static str {
-    match state {
-        DocumentState::PermissionDenied => "permission denied",
-        DocumentState::Vanished => "vanished while it was looked at",
-        DocumentState::NotAFile => "not a regular file any more",
-        DocumentState::InputOutput => "input/output error",
-        DocumentState::NameTooLong => "path too long for the system",
-        DocumentState::LinkLoop => "a symbolic link leads back to a folder above it",
-        _ => "cannot be read",
-    }
-}
-
-fn skip_reason(reason: SkipReason) -> &'static str {
-    match reason {
-        SkipReason::SystemFolder => "system folder",
-        SkipReason::NotSelected => "not selected",
-        SkipReason::Symlink => "symbolic link",
-        SkipReason::Special => "special file",
-        SkipReason::OtherFileSystem => "other file system",
-        SkipReason::Unspecified => "unspecified",
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod finish;
 mod folders;
 mod freeze;
 mod histogram;
+mod part;
 mod refine;
 mod room;
 mod set_aside;
@@ -35,14 +36,16 @@ use cognate_proto::v1::{ResultNotice, SyncSummary};
 use tokio::sync::{Semaphore, mpsc};
 
 pub(crate) use self::copies::Copies;
-pub(crate) use self::findings::{Findings, Status};
+pub(crate) use self::findings::Status;
+pub(crate) use self::finish::Layered;
 pub(crate) use self::folders::FolderRelation;
-pub(crate) use self::freeze::Frozen;
+pub(crate) use self::freeze::{BareDocument, Frozen};
 pub(crate) use self::histogram::{BUCKETS as HISTOGRAM_BUCKETS, Bucket, Histogram};
+pub(crate) use self::part::Part;
 pub use self::refine::Refine;
 use self::refine::{Choice, Choices, scope_of};
 pub(crate) use self::spec::Scan;
-pub use self::spec::{AnalysisPhase, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
+pub use self::spec::{AnalysisPhase, Layer, RepositoryProgress, ScanEnd, ScanProgress, ScanSpec};
 pub(crate) use self::state::status;
 pub(crate) use self::subject::Subject;
 pub use self::wire::AnalysisLimits;
@@ -51,7 +54,7 @@ use crate::indexes::{Indexes, Sealed};
 use crate::journal::{Event, ScanEvent, What};
 use crate::metrics::Metrics;
 use crate::session::Sessions;
-use crate::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey, Store};
+use crate::store::{FrozenRow, IndexId, LayerRow, MissingRow, ScanRow, ScanStep, SlotKey, Store};
 use crate::template;
 
 /// How many analyses are carried out at once, each with its own working memory; others wait.
@@ -140,14 +143,16 @@ impl Scans {
     async fn sync(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
         let synced = self.sync_all(scan, choices, row.started).await?;
         row.keyed = synced.keyed;
-        let outcomes = synced.targets.into_iter().zip(choices);
+        let outcomes = synced.repositories.into_iter().zip(choices);
         for ((site, repository), (outcome, choice)) in scan.spec.repositories.iter().zip(outcomes) {
             match outcome {
-                Ok((sealed, summary)) => {
-                    let key = slot(site, repository, sealed.method_id, choice.as_ref());
-                    self.keep_summary(&key, &summary)?;
-                    let at = Sealed { id: sealed.id, sequence: sealed.sequence };
-                    row.frozen.push(self.row_of(&key, choice.as_ref(), &at, summary)?);
+                Ok(layers) => {
+                    for (layer, (sealed, summary)) in layers.into_iter().enumerate() {
+                        let key = slot(site, repository, sealed.method_id, choice.as_ref());
+                        self.keep_summary(&key, &summary)?;
+                        let at = Sealed { id: sealed.id, sequence: sealed.sequence };
+                        row.frozen.push(self.row_of(&key, layer, choice.as_ref(), &at, summary)?);
+                    }
                 }
                 Err(reason) => {
                     row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
@@ -172,19 +177,21 @@ impl Scans {
     /// The first step without syncing: what the last syncs left is what will be analysed.
     pub(crate) fn take_last(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
         let spec = &scan.spec;
-        let method_id = match spec.method_id {
-            Some(method_id) => method_id,
-            None => self.common_method_id(spec, choices)?,
-        };
-        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
-            let key = slot(site, repository, method_id, choice.as_ref());
-            let Some(sealed) = self.indexes.sealed(&key)? else {
-                return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+        for (number, layer) in spec.layers.iter().enumerate() {
+            let method_id = match layer.method_id {
+                Some(method_id) => method_id,
+                None => self.common_method_id(spec, layer, choices)?,
             };
-            let summary = self.indexes.summary(sealed.id)?;
-            row.frozen.push(self.row_of(&key, choice.as_ref(), &sealed, summary)?);
+            for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+                let key = slot(site, repository, method_id, choice.as_ref());
+                let Some(sealed) = self.indexes.sealed(&key)? else {
+                    return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+                };
+                let summary = self.indexes.summary(sealed.id)?;
+                row.frozen.push(self.row_of(&key, number, choice.as_ref(), &sealed, summary)?);
+            }
+            row.keyed = method_id != layer.method.id(&Key::none());
         }
-        row.keyed = method_id != spec.method.id(&Key::none());
         if !row.keyed && !spec.in_process && self.crosses_parties(&spec.repositories)? {
             self.check_unkeyed_policies(&spec.repositories)?;
         }
@@ -192,10 +199,10 @@ impl Scans {
         Ok(row)
     }
 
-    /// The id under which all repositories of a scan have an index made by its method. The key is not known here, so that
-    /// it is found from what there is.
-    fn common_method_id(&self, spec: &ScanSpec, choices: &Choices) -> Result<MethodId, Error> {
-        let wanted = cognate_proto::v1::MethodSpec::from(&spec.method);
+    /// The id under which all repositories of a scan have an index made by a layer's method. The key is not known here, so
+    /// that it is found from what there is.
+    fn common_method_id(&self, spec: &ScanSpec, layer: &Layer, choices: &Choices) -> Result<MethodId, Error> {
+        let wanted = cognate_proto::v1::MethodSpec::from(&layer.method);
         let all = self.indexes.all()?;
         let mut common: Option<Vec<MethodId>> = None;
         for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
@@ -242,6 +249,7 @@ impl Scans {
     fn row_of(
         &self,
         key: &SlotKey,
+        layer: usize,
         choice: Option<&Choice>,
         sealed: &Sealed,
         summary: SyncSummary,
@@ -257,23 +265,28 @@ impl Scans {
             method_id: key.method_id.0.to_vec(),
             scope: key.scope.map(|scope| scope.0.to_vec()).unwrap_or_default(),
             chosen_documents: choice.map_or(0, |choice| choice.documents),
+            layer: u32::try_from(layer).expect("layers are few"),
         })
     }
 
     /// Fixes which templates are set aside: marks that come later are for later scans.
     pub(crate) fn freeze_templates(&self, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let Some(method_id) = row.method_id() else { return Ok(row) };
-        let (ids, tags) = template::in_force(&self.store, method_id)?;
-        row.templates_digest = if ids.is_empty() { String::new() } else { template::digest(method_id, &tags) };
-        row.templates = ids;
+        for layer in 0..row.layers() {
+            let Some(method_id) = row.method_id(layer) else { continue };
+            let (templates, tags) = template::in_force(&self.store, method_id)?;
+            let templates_digest =
+                if templates.is_empty() { String::new() } else { template::digest(method_id, &tags) };
+            row.set_layer(layer, LayerRow { templates, templates_digest, ..row.layer(layer) });
+        }
         Ok(row)
     }
 
-    /// The tags that were fixed for a scan.
-    pub(crate) fn frozen_templates(&self, row: &ScanRow) -> Result<Vec<Tag>, Error> {
-        let tags = template::tags_of(&self.store, &row.templates)?;
-        match row.method_id() {
-            Some(method_id) if !tags.is_empty() && template::digest(method_id, &tags) != row.templates_digest => Err(
+    /// The tags that were fixed for a layer of a scan.
+    pub(crate) fn frozen_templates(&self, row: &ScanRow, layer: usize) -> Result<Vec<Tag>, Error> {
+        let LayerRow { templates, templates_digest, .. } = row.layer(layer);
+        let tags = template::tags_of(&self.store, &templates)?;
+        match row.method_id(layer) {
+            Some(method_id) if !tags.is_empty() && template::digest(method_id, &tags) != templates_digest => Err(
                 Error::Refused("the templates that it was frozen with are not what they were: launch it again".into()),
             ),
             _ => Ok(tags),
@@ -282,16 +295,18 @@ impl Scans {
 
     /// Whether a known text became the same at all sites: the last guard against comparing what cannot be compared.
     fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
-        let mut first: Option<(String, Vec<u8>)> = None;
-        for frozen in &row.frozen {
-            let canary = self.indexes.canary(IndexId(frozen.index))?;
-            let name = format!("{}/{}", frozen.site, frozen.repository);
-            match &first {
-                // An index that was sealed before there were canaries says nothing.
-                _ if canary.is_empty() => {}
-                None => first = Some((name, canary)),
-                Some((_, other)) if *other == canary => {}
-                Some((a, _)) => return Err(Error::Canary { a: a.clone(), b: name }),
+        for layer in 0..row.layers() {
+            let mut first: Option<(String, Vec<u8>)> = None;
+            for frozen in row.frozen_of(layer) {
+                let canary = self.indexes.canary(IndexId(frozen.index))?;
+                let name = format!("{}/{}", frozen.site, frozen.repository);
+                match &first {
+                    // An index that was sealed before there were canaries says nothing.
+                    _ if canary.is_empty() => {}
+                    None => first = Some((name, canary)),
+                    Some((_, other)) if *other == canary => {}
+                    Some((a, _)) => return Err(Error::Canary { a: a.clone(), b: name }),
+                }
             }
         }
         Ok(())

@@ -33,7 +33,7 @@ use prost::Message;
 use tokio::sync::watch;
 
 pub(crate) use self::rows::{
-    FrozenRow, IndexId, IndexRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey, SlotRow,
+    FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey, SlotRow,
 };
 use crate::error::Error;
 use crate::journal::{Event, Journal, MemberName, Position, ScanEvent, What};

@@ -13,20 +13,13 @@ use cognate_fingerprint::{MethodId, Tag};
 use cognate_proto::v1;
 
 use crate::error::Error;
-use crate::store::{ScanRow, Store};
+use crate::store::Store;
 
 pub(crate) use self::mark::Mark;
 pub(crate) use self::suggest::Wish;
 
 /// Tags of one template. It is a row of the store and an event of the journal: a few hundred kilobytes at most.
 pub(crate) const TAGS_MAX: usize = 16_384;
-
-impl ScanRow {
-    /// The method of what was frozen.
-    pub(crate) fn method_id(&self) -> Option<MethodId> {
-        self.frozen.first().and_then(|frozen| frozen.method_id.as_slice().try_into().ok()).map(MethodId)
-    }
-}
 
 /// The templates under a method that are in force, by their ids, and all their tags, ascending.
 pub(crate) fn in_force(store: &Store, method_id: MethodId) -> Result<(Vec<u64>, Vec<Tag>), Error> {

@@ -70,6 +70,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Repository.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Repository.site", "the name of a site", "64 bytes, letters and digits"),
     ("RepositoryEstimate.unknown", "why there is no estimate, one line for people", "1 KiB"),
+    ("RepositoryEstimate.view", "a view's name, coordinator to operator", "known names only"),
     ("RepositoryIndex.scope", "the digest over the contents that a refinement chose", "16 bytes or none"),
     ("RepositoryRef.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("RepositoryRef.site", "the name of a site", "64 bytes, letters and digits"),

@@ -8,7 +8,7 @@ use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Report}
 
 use super::table::cell;
 
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 17] = [
     "kind",
     "id",
     "relation",
@@ -24,6 +24,8 @@ const COLUMNS: [&str; 15] = [
     "representative",
     "resemblance",
     "in_representative",
+    "view",
+    "message_id_hash",
 ];
 
 /// Writes the report.
@@ -37,6 +39,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()>
 
 fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::Result<()> {
     for document in &set.documents {
+        let size_bytes = document.size_bytes.or(set.size_bytes).map(|size| size.to_string()).unwrap_or_default();
         rows.write_record([
             "identical",
             &set.id,
@@ -45,7 +48,7 @@ fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::
             &document.repository,
             &cell(&document.path),
             flag(document.path_escaped),
-            &set.size_bytes.to_string(),
+            &size_bytes,
             "",
             &document.modified,
             &set.documents.len().to_string(),
@@ -53,6 +56,8 @@ fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::
             "",
             "1",
             "1",
+            set.view.as_deref().unwrap_or(""),
+            document.message_id_hash.as_deref().unwrap_or(""),
         ])?;
     }
     Ok(())
@@ -88,6 +93,8 @@ fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -
             if representative { "yes" } else { "" },
             &resemblance.unwrap_or_else(own),
             &within.unwrap_or_else(own),
+            cluster.view.as_deref().unwrap_or(""),
+            document.message_id_hash.as_deref().unwrap_or(""),
         ])?;
     }
     Ok(())

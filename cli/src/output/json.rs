@@ -28,6 +28,10 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()>
         write!(out, ",\n\"histogram\":")?;
         serde_json::to_writer(&mut *out, &histogram)?;
     }
+    if let Some(histogram) = report.text_histogram()? {
+        write!(out, ",\n\"text_histogram\":")?;
+        serde_json::to_writer(&mut *out, &histogram)?;
+    }
     let mut list = List::open(out, "set_aside")?;
     report.set_aside(|row| list.push(&row))?;
     list.close()?;
@@ -47,6 +51,7 @@ pub(super) fn write_lines(report: &Report, out: &mut impl Write) -> anyhow::Resu
     report.overlap()?.iter().try_for_each(|row| line(out, "overlap", row))?;
     report.set_aside(|row| line(out, "set_aside", &row))?;
     report.histogram()?.iter().try_for_each(|row| line(out, "histogram", row))?;
+    report.text_histogram()?.iter().try_for_each(|row| line(out, "histogram", row))?;
     report.identical(|set| line(out, "identical", &set))?;
     report.clusters(|cluster| line(out, "cluster", &cluster))?;
     report.folders(|pair| line(out, "folder", &pair))?;

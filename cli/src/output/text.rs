@@ -3,46 +3,45 @@
 
 mod histogram;
 mod places;
+mod sets;
+mod views;
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::Error;
-use cognate_coordinator::report::{
-    ClusterSection, FolderPlace, FolderSection, IdenticalSet, Report, ScanSection, SiteSection,
-};
+use cognate_coordinator::report::{FolderPlace, FolderSection, Report, ScanSection, SiteSection};
 use cognate_proto::path::printable;
 
 use self::places::{Change, Places};
+use self::sets::{write_clusters, write_identical};
+use self::views::{Words, shown};
 use super::table::{bytes, count, percent, table};
-
-/// The statuses in the order of their columns.
-const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
-/// How many documents of one set or cluster are named before the rest is counted.
-const NAMED_MAX: usize = 6;
 
 /// Writes the report, with at most `limit` rows a list; 0: all.
 pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     let limit = if limit == 0 { usize::MAX } else { limit };
     let sites = report.sites()?;
-    write_answer(report, &sites, out)?;
+    let words = Words::of(report)?;
+    write_answer(report, &words, &sites, out)?;
     if sites.len() == 2 {
         let places = Places::of(report, [&sites[0], &sites[1]])?;
-        write_places(&places, limit, out)?;
-        write_moved(report, limit, out)?;
-        write_changes(&places, limit, out)?;
+        write_places(&places, &words, limit, out)?;
+        write_moved(report, &words, limit, out)?;
+        write_changes(&places, &words, limit, out)?;
     } else {
-        write_folder_pairs(report, limit, out)?;
+        write_folder_pairs(report, &words, limit, out)?;
     }
-    write_identical(report, limit, out)?;
-    write_clusters(report, limit, out)?;
-    if let Some(histogram) = report.histogram()? {
+    write_identical(report, &words, limit, out)?;
+    write_clusters(report, &words, limit, out)?;
+    for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
         histogram::write(&histogram, out)?;
     }
     write_unread(report, limit, out)
 }
 
 /// The answer in five lines: documents by status, what is in common each way, what was not read, what is compressed.
-fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) -> anyhow::Result<()> {
+fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut impl Write) -> anyhow::Result<()> {
     let scan = report.scan()?;
     if scan.status != "complete" {
         writeln!(out, "PARTIAL: some repositories are missing from this result.")?;
@@ -52,42 +51,44 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
         writeln!(out)?;
     }
     write_refined(&scan, out)?;
-    let headings = [
-        "SITE",
-        " DOCUMENTS",
-        " BYTES",
-        " IDENTICAL",
-        " NEAR",
-        " CONTAINS",
-        " CONTAINED",
-        " SHARES",
-        " UNIQUE",
-        " EXCLUDED",
-    ];
+    let documents = format!(" {}", words.titles[1]);
+    let mut headings = vec!["SITE", &documents];
+    headings.extend(words.sizes.iter().map(|size| size.heading));
+    let told = words.statuses();
+    let status_headings: Vec<String> = told.iter().map(|status| format!(" {}", status.to_uppercase())).collect();
+    headings.extend(status_headings.iter().map(String::as_str));
     let rows = sites.iter().map(|site| {
-        let mut row = vec![name(site), count(site.documents), bytes(site.bytes)];
-        row.extend(STATUSES.iter().map(|status| count(site.status.get(*status).copied().unwrap_or(0))));
+        let mut row = vec![name(site), count(site.passages.unwrap_or(site.documents))];
+        row.extend(words.sizes.iter().map(|size| bytes((size.of)(site))));
+        row.extend(told.iter().map(|status| count(site.status.get(*status).copied().unwrap_or(0))));
         row
     });
     writeln!(out, "{}\n", table(&headings, rows))?;
-    let total = |level: &str, name: &str| -> (u64, u64) {
-        let mine = sites.iter().filter(|site| if level == "site" { site.site == name } else { site.party == name });
-        mine.fold((0, 0), |(documents, bytes), site| (documents + site.documents, bytes + site.bytes))
-    };
     for row in report.overlap()? {
+        let size = words.size(row.view.as_deref());
+        let total = |name: &str| -> (u64, u64) {
+            let mine =
+                sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
+            mine.fold((0, 0), |(documents, bytes), site| {
+                let own = site.passages.unwrap_or(site.documents - (size.left_out)(site));
+                (documents + own, bytes + (size.of)(site))
+            })
+        };
         for (from, to, documents, shared) in [
             (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
             (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
         ] {
-            let (all_documents, all_bytes) = total(&row.level, from);
+            let (all_documents, all_bytes) = total(from);
             writeln!(
                 out,
-                "In common     {} of {from}'s {} ({}) stand at {to} too; {} of its {} documents have a copy or a relative there",
+                "In common     {} of {from}'s {}{} ({}) stand at {to} too; {} of its {} {} have a copy or a relative there",
                 bytes(shared),
                 bytes(all_bytes),
+                size.what,
                 percent(shared, all_bytes),
                 count(documents),
                 count(all_documents),
+                words.documents,
             )?;
         }
     }
@@ -112,14 +113,19 @@ fn write_answer(report: &Report, sites: &[SiteSection], out: &mut impl Write) ->
         not_read.push_str(&format!("; left out: {}", reasons.join(", ")));
     }
     writeln!(out, "Not read      {not_read}")?;
+    views::write_text(sites, out)?;
+    if !words.has_bytes() {
+        return Ok(());
+    }
     let compressed: u64 = sites.iter().map(|site| site.compressed_bytes).sum();
     let all: u64 = sites.iter().map(|site| site.bytes).sum();
     writeln!(
         out,
-        "Compressed    {} of {} ({}) are archives, office files, PDFs and media, where only identical files are found",
+        "Compressed    {} of {} ({}) are archives, office files, PDFs and media, {}",
         bytes(compressed),
         bytes(all),
         percent(compressed, all),
+        if words.has_text() { "compared by what can be read in them" } else { "where only identical files are found" },
     )?;
     Ok(())
 }
@@ -162,18 +168,19 @@ fn write_templates(report: &Report, out: &mut impl Write) -> anyhow::Result<()> 
 }
 
 /// What became of the folders of two sites: same, changed, moved, only here, only there.
-fn write_places(places: &Places, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_places(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     let rows = places.rows(limit.max(15));
     if rows.is_empty() {
         return Ok(());
     }
     let [a, b] = places.names();
     let (only_a, only_b) = (format!(" ONLY IN {}", a.to_uppercase()), format!(" ONLY IN {}", b.to_uppercase()));
-    writeln!(out, "\nFOLDERS, and what became of their documents from {a} to {b}\n")?;
-    let headings = ["FOLDER", " SAME", " CHANGED", " MOVED", &only_a, &only_b];
+    let [folder, folders] = words.folders;
+    writeln!(out, "\n{folders}, and what became of their {} from {a} to {b}\n", words.documents)?;
+    let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
     let rows = rows.into_iter().map(|row| {
         vec![
-            shorten(&row.folder),
+            shorten(words.folder(&row.folder)),
             count(row.sums.same),
             count(row.sums.changed),
             count(row.sums.moved),
@@ -184,38 +191,75 @@ fn write_places(places: &Places, limit: usize, out: &mut impl Write) -> anyhow::
     writeln!(out, "{}", table(&headings, rows))?;
     writeln!(
         out,
-        "  (same: equal bytes under the same path · changed: other bytes under the same path · moved: a copy or a relative elsewhere)"
+        "  (same: equal {0} under the same path · changed: other {0} under the same path · moved: a copy or a relative elsewhere)",
+        words.compared
     )?;
     Ok(())
 }
 
 /// Folders whose documents stand elsewhere on the other side.
-fn write_moved(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut list = Cut::new(limit);
-    report.folders::<Error>(|pair| {
-        if pair.a.path != pair.b.path {
-            list.push(|| folder_row(&pair));
-        }
-        Ok(())
-    })?;
-    list.write("MOVED OR COPIED FOLDERS", &["FOLDER", "STANDS AT", " DOCUMENTS", " BYTES", "AS"], out)
+fn write_moved(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    let title = format!("MOVED OR COPIED {}", words.folders[1]);
+    write_pairs(report, words, &title, |pair| pair.a.path != pair.b.path, limit, out)
 }
 
 /// The same where there are not just two sides.
-fn write_folder_pairs(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut list = Cut::new(limit);
+fn write_folder_pairs(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    write_pairs(report, words, &format!("{} IN COMMON", words.folders[1]), |_| true, limit, out)
+}
+
+fn write_pairs(
+    report: &Report,
+    words: &Words,
+    title: &str,
+    is_told: impl Fn(&FolderSection) -> bool,
+    limit: usize,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let (mut list, best) = (Cut::new(limit), BestView::of(report)?);
     report.folders::<Error>(|pair| {
-        list.push(|| folder_row(&pair));
+        if is_told(&pair) && best.is_of(&pair) {
+            list.push(|| folder_row(&pair, words));
+        }
         Ok(())
     })?;
-    list.write("FOLDERS IN COMMON", &["FOLDER", "STANDS AT", " DOCUMENTS", " BYTES", "AS"], out)
+    let documents = format!(" {}", words.titles[1]);
+    list.write(title, &[words.folders[0], "STANDS AT", &documents, " BYTES", "AS"], out)
+}
+
+/// Of two folders that have documents in common under both views, the view that finds more of them.
+#[derive(Default)]
+struct BestView(HashMap<[(String, String); 2], [u64; 2]>);
+
+impl BestView {
+    fn of(report: &Report) -> anyhow::Result<BestView> {
+        let mut best = BestView::default();
+        if report.views().len() > 1 {
+            report.folders::<Error>(|pair| {
+                let side = usize::from(pair.view.as_deref() == Some("text"));
+                best.0.entry(folders_of(&pair)).or_default()[side] = pair.documents_a + pair.documents_b;
+                Ok(())
+            })?;
+        }
+        Ok(best)
+    }
+
+    fn is_of(&self, pair: &FolderSection) -> bool {
+        self.0.get(&folders_of(pair)).is_none_or(|[of_bytes, of_text]| {
+            if pair.view.as_deref() == Some("text") { of_text > of_bytes } else { of_bytes >= of_text }
+        })
+    }
+}
+
+fn folders_of(pair: &FolderSection) -> [(String, String); 2] {
+    [&pair.a, &pair.b].map(|place| (format!("{}/{}", place.site, place.repository), place.path.clone()))
 }
 
 /// A pair is told from the side that has documents in it.
-fn folder_row(pair: &FolderSection) -> Vec<String> {
+fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
     let place = |place: &FolderPlace| {
         let path = if place.path.is_empty() { "/" } else { &place.path };
-        format!("{}: {}", place.site, shorten(&printable(path.as_bytes())))
+        format!("{}: {}", place.site, shorten(words.folder(&printable(path.as_bytes()))))
     };
     let from_a = pair.documents_a > 0;
     let (from, to) = if from_a { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
@@ -229,148 +273,39 @@ fn folder_row(pair: &FolderSection) -> Vec<String> {
         ("identical", _) => "identical".to_owned(),
         ("contained", true) | ("contains", false) => "all of it, among others".to_owned(),
         ("contains", true) | ("contained", false) => "all there is there".to_owned(),
-        _ => format!("{} of its bytes", percent(shared_bytes, all_bytes)),
+        _ => {
+            let what = if words.size(pair.view.as_deref()).is_text() { "text" } else { "bytes" };
+            format!("{} of its {what}", percent(shared_bytes, all_bytes))
+        }
     };
     let documents = format!("{} of {}", count(documents), count(total));
     vec![place(from), place(to), documents, bytes(shared_bytes), share]
 }
 
 /// Documents that changed, those with most changed bytes first; then what only one side has.
-fn write_changes(places: &Places, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     let [a, b] = places.names();
     let row = |change: &Change| {
         let path = match &change.moved_to {
-            None => shorten(&change.path),
-            Some(to) => format!("{} → {}", shorten(&change.path), shorten(to)),
+            None => shorten(&shown(&change.path)),
+            Some(to) => format!("{} → {}", shorten(&shown(&change.path)), shorten(&shown(to))),
         };
         let in_common = change.shared_bytes.map(|shared_bytes| percent(shared_bytes, change.size_bytes));
         vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
     };
     let mut list = Cut::new(limit);
     places.changed().iter().for_each(|change| list.push(|| row(change)));
-    list.write("CHANGED DOCUMENTS", &["DOCUMENT", " SIZE", " IN COMMON"], out)?;
+    let [document, documents] = words.titles;
+    list.write(&format!("CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
     let mut list = Cut::new(limit);
     places.moved().iter().for_each(|change| list.push(|| row(change)));
-    list.write("MOVED AND CHANGED DOCUMENTS", &["DOCUMENT", " SIZE", " IN COMMON"], out)?;
+    list.write(&format!("MOVED AND CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
     for (side, site) in [a, b].into_iter().enumerate() {
         let mut list = Cut::new(limit);
         for alone in places.only(side) {
-            list.push(|| vec![shorten(&alone.path), bytes(alone.size_bytes)]);
+            list.push(|| vec![shorten(&shown(&alone.path)), bytes(alone.size_bytes)]);
         }
-        list.write(&format!("ONLY IN {}", site.to_uppercase()), &["DOCUMENT", " SIZE"], out)?;
-    }
-    Ok(())
-}
-
-/// Copies: where versions are compared, a copy under the same path is told in the folders and not again here.
-fn write_identical(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let totals = report.identical_totals()?;
-    if totals.sets == 0 {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "\nIDENTICAL DOCUMENTS: {} sets, {} in copies beyond the first{}\n",
-        count(totals.sets),
-        bytes(totals.wasted_bytes),
-        match totals.in_place {
-            0 => String::new(),
-            in_place => format!("; {} of them are one document under the same path at each site", count(in_place)),
-        },
-    )?;
-    let mut shown = 0;
-    let written = report.identical_elsewhere::<Stop>(|set| {
-        if shown == limit {
-            return Err(Stop::Enough);
-        }
-        shown += 1;
-        Ok(write_set(&set, out)?)
-    });
-    written.or_else(Stop::enough)?;
-    write_rest(totals.sets - totals.in_place - shown as u64, "sets", out)
-}
-
-fn write_set(set: &IdenticalSet, out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(out, "  {} × {}", count(set.documents.len() as u64), bytes(set.size_bytes))?;
-    let names = set.documents.iter().map(|document| place(&document.site, &document.repository, &document.path));
-    write_names(names, set.documents.len(), out)
-}
-
-fn write_clusters(report: &Report, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    let clusters = report.cluster_count()?;
-    if clusters == 0 {
-        return Ok(());
-    }
-    writeln!(out, "\nCLUSTERS of documents that share much: {}\n", count(clusters))?;
-    let mut shown = 0;
-    let written = report.clusters::<Stop>(|cluster| {
-        if shown == limit {
-            return Err(Stop::Enough);
-        }
-        shown += 1;
-        Ok(write_cluster(&cluster, out)?)
-    });
-    written.or_else(Stop::enough)?;
-    write_rest(clusters - shown as u64, "clusters", out)
-}
-
-/// Why a list was not read to its end.
-enum Stop {
-    Enough,
-    Failed(Error),
-}
-
-impl Stop {
-    /// Enough is no failure.
-    fn enough(self) -> anyhow::Result<()> {
-        match self {
-            Stop::Enough => Ok(()),
-            Stop::Failed(error) => Err(error),
-        }
-    }
-}
-
-impl<E: Into<Error>> From<E> for Stop {
-    fn from(error: E) -> Stop {
-        Stop::Failed(error.into())
-    }
-}
-
-fn write_cluster(cluster: &ClusterSection, out: &mut impl Write) -> anyhow::Result<()> {
-    let links = match cluster.link_count {
-        1 => "1 link".to_owned(),
-        links => format!("{} links", count(links)),
-    };
-    writeln!(
-        out,
-        "  {} {} · {} documents, {} · {links}, {:.0} % alike on average, {:.0} % at least",
-        cluster.relation,
-        cluster.id.get(..8).unwrap_or(&cluster.id),
-        count(cluster.documents.len() as u64),
-        bytes(cluster.total_bytes),
-        cluster.mean_resemblance.to_f64() * 100.0,
-        cluster.min_resemblance.to_f64() * 100.0,
-    )?;
-    let names = cluster.documents.iter().map(|document| {
-        let copies = match document.copies {
-            1 => String::new(),
-            copies => format!(" (× {})", count(copies)),
-        };
-        format!(
-            "{}{copies}  {}",
-            place(&document.site, &document.repository, &document.path),
-            bytes(document.size_bytes)
-        )
-    });
-    write_names(names, cluster.documents.len(), out)
-}
-
-fn write_names(names: impl Iterator<Item = String>, all: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    for name in names.take(NAMED_MAX) {
-        writeln!(out, "      {name}")?;
-    }
-    if all > NAMED_MAX {
-        writeln!(out, "      … and {} more", count((all - NAMED_MAX) as u64))?;
+        list.write(&format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
     }
     Ok(())
 }
@@ -428,7 +363,7 @@ fn name(site: &SiteSection) -> String {
 }
 
 fn place(site: &str, repository: &str, path: &str) -> String {
-    let path = shorten(&printable(path.as_bytes()));
+    let path = shorten(&shown(&printable(path.as_bytes())));
     if repository == "main" { format!("{site}: {path}") } else { format!("{site}/{repository}: {path}") }
 }
 

@@ -42,7 +42,11 @@ fn text(changes: &Changes, limit: usize, out: &mut impl Write) -> anyhow::Result
 
 fn row(change: &Change) -> Vec<String> {
     vec![
-        change.kind.to_owned(),
+        match (change.tier, &change.view) {
+            (Some(tier), _) => tier.to_owned(),
+            (None, Some(view)) => format!("{} ({view})", change.kind),
+            (None, None) => change.kind.to_owned(),
+        },
         count(change.documents),
         bytes(change.bytes),
         change.sites.join(", "),

@@ -61,12 +61,30 @@ fn json(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyho
 
 fn csv(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyhow::Result<()> {
     let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-    rows.write_record(["status", "site", "repository", "path", "path_escaped", "size_bytes", "modified", "content"])?;
+    rows.write_record([
+        "status",
+        "site",
+        "repository",
+        "path",
+        "path_escaped",
+        "size_bytes",
+        "modified",
+        "content",
+        "text_bytes",
+        "text_content",
+        "message_id_hash",
+    ])?;
     report.documents_where::<Error>(filter, |document| {
         let escaped = if document.path_escaped.is_some() { "yes" } else { "" };
         let size = document.size_bytes.to_string();
-        let DocumentSection { status, site, repository, path, modified, content, .. } = &document;
-        Ok(rows.write_record([status, site, repository, &cell(path), escaped, &size, modified, content])?)
+        let text_size = document.text_bytes.map(|size| size.to_string()).unwrap_or_default();
+        let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (content, text_content) = (or_nothing(&document.content), or_nothing(&document.text_content));
+        let message = or_nothing(&document.message_id_hash);
+        let DocumentSection { status, site, repository, path, modified, .. } = &document;
+        let path = cell(path);
+        let cells = [status, site, repository, &path, escaped, &size, modified, &content, &text_size, &text_content];
+        Ok(rows.write_record(cells.into_iter().chain([message.as_str()]))?)
     })?;
     Ok(rows.flush()?)
 }

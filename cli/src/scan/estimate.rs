@@ -43,7 +43,10 @@ pub(super) async fn confirmed(operator: &Operator, spec: &v1::ScanSpec, yes: boo
 fn shown(estimates: &[RepositoryEstimate]) -> String {
     let headings = ["REPOSITORY", " DOCUMENTS", " BYTES", " TO READ", " TO SEND", " TIME", "NOTE"];
     let rows = estimates.iter().map(|row| {
-        let name = row.repository.as_ref().map(spec::name).unwrap_or_default();
+        let mut name = row.repository.as_ref().map(spec::name).unwrap_or_default();
+        if !row.view.is_empty() {
+            name = format!("{name} ({})", one_line(&row.view));
+        }
         let Some(estimate) = &row.estimate else {
             let unknown = || "?".to_owned();
             return vec![name, unknown(), unknown(), unknown(), unknown(), unknown(), one_line(&row.unknown)];
@@ -91,9 +94,14 @@ mod tests {
         };
         let known =
             RepositoryEstimate { repository: repository.clone(), estimate: Some(estimate), ..Default::default() };
-        let unknown = RepositoryEstimate { repository, unknown: "the site is not attached".into(), estimate: None };
+        let unknown = RepositoryEstimate {
+            repository,
+            unknown: "the site is not attached".into(),
+            view: "text".into(),
+            ..Default::default()
+        };
         let text = shown(&[known, unknown]);
-        for part in ["1,200", "5.0 MB", "1.0 MB", "20.0 kB", "10s", "the site is not attached"] {
+        for part in ["1,200", "5.0 MB", "1.0 MB", "20.0 kB", "10s", "paris/kb (text)", "the site is not attached"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
     }

@@ -67,6 +67,7 @@ pub(super) fn text(state: &ScanState) -> String {
     line("by", one_line(&state.launched_by));
     line("from", state.spec.as_ref().map(|spec| one_line(&spec.origin)).unwrap_or_default());
     let refines = state.spec.as_ref().and_then(|spec| spec.refine.as_ref());
+    line("view", state.spec.as_ref().map(view).unwrap_or_default());
     line("refines", refines.map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
@@ -124,8 +125,14 @@ pub(super) fn object(state: &ScanState) -> Value {
         "launched_by": state.launched_by,
         "origin": none_if_empty(&spec.origin),
         "method": method.name,
-        "view": method.view,
+        "view": view(&spec).replace("passages", "text"),
+        "passages": view(&spec) == "passages",
         "chunk_bytes": method.chunk_bytes,
+        "text": spec.text.as_ref().map(|text| json!({
+            "chunk_bytes": text.method.as_ref().map(|method| method.chunk_bytes),
+            "min_shared_bytes": text.min_shared_bytes,
+        })),
+        "match_message_ids": spec.match_message_ids,
         "min_shared_bytes": spec.min_shared_bytes,
         "min_containment": spec.min_containment,
         "across_only": spec.across_only,
@@ -143,6 +150,14 @@ pub(super) fn object(state: &ScanState) -> Value {
         "digest": none_if_empty(&state.digest),
         "result_bytes": state.result_bytes,
     })
+}
+
+/// What of documents a scan compares.
+fn view(spec: &v1::ScanSpec) -> String {
+    match (&spec.text, &spec.method) {
+        (Some(_), _) => "both".to_owned(),
+        (None, method) => method.as_ref().map(|method| one_line(&method.view)).unwrap_or_default(),
+    }
 }
 
 pub(super) fn none_if_empty(text: &str) -> Option<&str> {

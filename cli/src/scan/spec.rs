@@ -52,14 +52,15 @@ impl SpecArgs {
 
     fn typed_over(&self, repositories: Vec<v1::RepositoryRef>) -> anyhow::Result<v1::ScanSpec> {
         let scan = &self.scan;
-        let thresholds = scan.thresholds();
+        let layers = scan.layers()?;
+        let first = &layers[0];
         let selection = scan.selection()?;
         let deadline_ms = |wait: std::time::Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         Ok(v1::ScanSpec {
             repositories,
-            method: Some((&scan.method.method()?).into()),
-            min_shared_bytes: thresholds.min_shared_bytes,
-            min_containment: thresholds.min_containment.to_string(),
+            method: Some((&first.method).into()),
+            min_shared_bytes: first.thresholds.min_shared_bytes,
+            min_containment: first.thresholds.min_containment.to_string(),
             across_only: scan.across_only,
             selection: Some((&selection).into()),
             follow_symlinks: scan.follow,
@@ -71,6 +72,11 @@ impl SpecArgs {
             require_complete: scan.require_complete,
             origin: String::new(),
             refine: None,
+            text: layers.get(1).map(|text| v1::TextLayer {
+                method: Some((&text.method).into()),
+                min_shared_bytes: text.thresholds.min_shared_bytes,
+            }),
+            match_message_ids: scan.match_message_ids,
         })
     }
 

@@ -46,6 +46,10 @@ impl Report {
         self.set_aside(|row| out.row(&mut list, &row))?;
         out.text("],\"sites\":");
         out.value(&self.sites()?)?;
+        if let Some(histogram) = self.text_histogram()? {
+            out.text(",\"text_histogram\":");
+            out.value(&histogram)?;
+        }
         out.text(",\"unread\":[");
         list = List::default();
         self.unread(|row| out.row(&mut list, &row))?;

@@ -56,11 +56,12 @@ impl Report {
     }
 }
 
-/// What another site has, by content.
+/// What another site has, by content: the number of its layer and its digest.
 struct Against {
-    copies: HashSet<String>,
+    copies: HashSet<(usize, String)>,
     /// The first of [`LINKED`] that applies.
-    linked: HashMap<String, usize>,
+    linked: HashMap<(usize, String), usize>,
+    messages: HashSet<String>,
 }
 
 impl Against {
@@ -69,19 +70,20 @@ impl Against {
         let mut statement = report
             .connection
             .prepare(
-                "SELECT DISTINCT c.digest FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+                "SELECT DISTINCT c.digest, c.layer FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                  WHERE r.site = ?",
             )
             .map_err(|error| report.failed(error))?;
         let mut rows = statement.query([site]).map_err(|error| report.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| report.failed(error))? {
             let digest: Vec<u8> = row.get(0).map_err(|error| report.failed(error))?;
-            copies.insert(hex(&digest));
+            copies.insert((row.get(1).map_err(|error| report.failed(error))?, hex(&digest)));
         }
         let mut linked = HashMap::new();
-        let sql = "SELECT a.digest, b.digest, l.relation FROM link l JOIN content a ON a.id = l.a JOIN content b ON b.id = l.b";
+        let sql = "SELECT a.digest, b.digest, l.relation, a.layer FROM link l JOIN content a ON a.id = l.a JOIN content b ON b.id = l.b";
         report.each(sql, |row| {
-            let (a, b) = (hex(row.get_ref(0)?.as_blob()?), hex(row.get_ref(1)?.as_blob()?));
+            let layer: usize = row.get(3)?;
+            let (a, b) = ((layer, hex(row.get_ref(0)?.as_blob()?)), (layer, hex(row.get_ref(1)?.as_blob()?)));
             let relation: String = row.get(2)?;
             let back = super::reversed(&relation).to_owned();
             for (from, to, relation) in [(&a, &b, &relation), (&b, &a, &back)] {
@@ -93,7 +95,17 @@ impl Against {
             }
             Ok(())
         })?;
-        Ok(Against { copies, linked })
+        let mut messages = HashSet::new();
+        // Only where messages are matched do documents stand in sets of them.
+        let sql =
+            "SELECT m.hash, r.site FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root";
+        report.each(sql, |row| {
+            if row.get::<_, String>(1)? == site {
+                messages.insert(hex(row.get_ref(0)?.as_blob()?));
+            }
+            Ok(())
+        })?;
+        Ok(Against { copies, linked, messages })
     }
 
     /// Says of a document what became of it at the other site.
@@ -101,8 +113,16 @@ impl Against {
         if document.status.starts_with("excluded") {
             return;
         }
-        document.status = match (self.copies.contains(&document.content), self.linked.get(&document.content)) {
+        let contents: Vec<(usize, String)> = [&document.content, &document.text_content]
+            .into_iter()
+            .enumerate()
+            .filter_map(|(layer, content)| Some((layer, content.clone()?)))
+            .collect();
+        let is_same_message = document.message_id_hash.as_ref().is_some_and(|hash| self.messages.contains(hash));
+        let linked = contents.iter().filter_map(|content| self.linked.get(content)).min();
+        document.status = match (contents.iter().any(|content| self.copies.contains(content)), linked) {
             (true, _) => "identical".to_owned(),
+            _ if is_same_message => "identical".to_owned(),
             (false, Some(place)) => LINKED[*place].to_owned(),
             (false, None) => "unique".to_owned(),
         };

@@ -7,28 +7,30 @@ use super::Report;
 use crate::error::Error;
 
 impl Report {
-    /// The cluster whose id begins so, and the digests of its contents; nothing: there is none.
+    /// The cluster whose id begins so, its layer, and the digests of its contents; nothing: there is none.
     ///
     /// # Errors
     /// When there are several, or the file cannot be read.
-    pub(crate) fn members_of(&self, beginning: &str) -> Result<Option<(String, Vec<ContentDigest>)>, Error> {
+    pub(crate) fn members_of(&self, beginning: &str) -> Result<Option<(String, usize, Vec<ContentDigest>)>, Error> {
         let failed = |error| self.failed(error);
         let mut found = self.clusters_called(beginning).map_err(failed)?;
         match found.len() {
             0 => Ok(None),
             1 => {
-                let (id, name) = found.remove(0);
-                Ok(Some((name, self.digests_of(id).map_err(failed)?)))
+                let (id, name, layer) = found.remove(0);
+                Ok(Some((name, layer, self.digests_of(id).map_err(failed)?)))
             }
             _ => Err(Error::Invalid(format!("`cluster`: more than one begins with `{beginning}`: type more of it"))),
         }
     }
 
     /// Two of them at most.
-    fn clusters_called(&self, beginning: &str) -> rusqlite::Result<Vec<(i64, String)>> {
+    fn clusters_called(&self, beginning: &str) -> rusqlite::Result<Vec<(i64, String, usize)>> {
         let mut statement =
-            self.connection.prepare("SELECT id, name FROM cluster WHERE substr(name, 1, ?) = ? LIMIT 2")?;
-        statement.query_map(params![beginning.len(), beginning], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            self.connection.prepare("SELECT id, name, layer FROM cluster WHERE substr(name, 1, ?) = ? LIMIT 2")?;
+        statement
+            .query_map(params![beginning.len(), beginning], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect()
     }
 
     fn digests_of(&self, cluster: i64) -> rusqlite::Result<Vec<ContentDigest>> {

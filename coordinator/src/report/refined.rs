@@ -15,9 +15,10 @@ pub(crate) struct Interesting<'a> {
 }
 
 impl Report {
-    /// Hands over the documents in clusters, and those that are unique and of a size, in their order.
+    /// Hands over the documents in clusters of a layer, and those that are unique under it and of a size, in their order.
     pub(crate) fn left_interesting(
         &self,
+        layer: usize,
         linked: bool,
         unmatched: bool,
         size_bytes_min: u64,
@@ -25,12 +26,13 @@ impl Report {
     ) -> Result<(), Error> {
         let sql = "SELECT r.site, r.repository, d.path, c.digest, c.size_bytes
                    FROM document d JOIN content c ON c.id = d.content JOIN root r ON r.id = d.root
-                   WHERE (?1 AND c.cluster IS NOT NULL) OR (?2 AND d.status = 'unique' AND c.size_bytes >= ?3)
+                   WHERE d.layer = ?4
+                     AND ((?1 AND c.cluster IS NOT NULL) OR (?2 AND d.layer_status = 'unique' AND c.size_bytes >= ?3))
                    ORDER BY d.id";
         let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
         let size_bytes_min = i64::try_from(size_bytes_min).unwrap_or(i64::MAX);
         let mut rows =
-            statement.query(params![linked, unmatched, size_bytes_min]).map_err(|error| self.failed(error))?;
+            statement.query(params![linked, unmatched, size_bytes_min, layer]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             let mut read = || -> rusqlite::Result<()> {
                 let (site, repository): (String, String) = (row.get(0)?, row.get(1)?);

@@ -59,6 +59,12 @@ pub struct ScanSection {
     pub id: Option<String>,
     /// Whether the sites had a key.
     pub keyed: bool,
+    /// How documents were compared under each of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Vec<LayerRow>>,
+    /// Set when messages with the same EDRM Message ID Hash form a set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_message_ids: Option<bool>,
     /// The method's name.
     pub method: String,
     /// A link needs this share of the smaller content.
@@ -71,6 +77,9 @@ pub struct ScanSection {
     /// What whoever reads the result must know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
+    /// Set when paragraphs were compared, each as a document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passages: Option<bool>,
     /// What was chosen of the scan that this one refines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refined: Option<RefinedSection>,
@@ -85,7 +94,21 @@ pub struct ScanSection {
     /// The digest of the templates that were set aside, where any were marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub templates_digest: Option<String>,
-    /// The view's name.
+    /// `raw`, `text` or `both`.
+    pub view: String,
+}
+
+/// How documents were compared under one of two views.
+#[derive(Clone, Serialize, Debug)]
+pub struct LayerRow {
+    /// The mean chunk in bytes.
+    pub chunk_bytes: u64,
+    /// A link needs this many bytes, or the scan's share of the smaller content.
+    pub min_shared_bytes: u64,
+    /// The digest of the templates that were set aside, where any were marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub templates_digest: Option<String>,
+    /// `raw` or `text`.
     pub view: String,
 }
 
@@ -98,6 +121,9 @@ pub struct SetAsideRow {
     pub length_bytes: u64,
     /// The tag, in hexadecimal digits.
     pub tag: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// A repository that could not take part.
@@ -161,15 +187,24 @@ pub struct SiteSection {
     pub chunks: u64,
     /// Bytes in compressed containers.
     pub compressed_bytes: u64,
-    /// Documents fingerprinted, empty ones too.
+    /// Documents looked into, empty ones too.
     pub documents: u64,
     /// Empty documents.
     pub empty: u64,
     /// Excluded documents by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded: Counts,
+    /// Where text was looked at: documents that are members of archives and messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<u64>,
+    /// Documents of kinds that have no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_text: Option<u64>,
     /// The site's party.
     pub party: String,
+    /// Where paragraphs were compared: how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passages: Option<u64>,
     /// The repository.
     pub repository: String,
     /// The site.
@@ -181,6 +216,12 @@ pub struct SiteSection {
     pub skipped_reasons: Counts,
     /// Documents by status; adds up to `documents`.
     pub status: Counts,
+    /// Bytes of text of all documents, where it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<u64>,
+    /// Documents whose text could not be read, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unextractable: Counts,
     /// Documents and folders that could not be read.
     pub unreadable: u64,
 }
@@ -188,6 +229,9 @@ pub struct SiteSection {
 /// Where a document is, and how old.
 #[derive(Clone, Serialize, Debug)]
 pub struct Located {
+    /// The EDRM Message ID Hash of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
     /// When it was last modified.
     pub modified: String,
     /// Its path.
@@ -199,19 +243,25 @@ pub struct Located {
     pub repository: String,
     /// Its site.
     pub site: String,
+    /// Its own size, where that of the set is not that of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
 }
 
-/// Documents with the same bytes.
+/// Documents that are the same in some respect.
 #[derive(Clone, Serialize, Debug)]
 pub struct IdenticalSet {
     /// The documents, by site, repository and path.
     pub documents: Vec<Located>,
-    /// The set's id: the content's digest.
+    /// The set's id: the content's digest, or the hash of the message.
     pub id: String,
-    /// The size of each.
-    pub size_bytes: u64,
-    /// In what they are the same.
+    /// The size of each, in bytes or of the text; none where it is a message.
+    pub size_bytes: Option<u64>,
+    /// In what they are the same: `same bytes`, `same text` or `same message`.
     pub tier: &'static str,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// A cluster.
@@ -241,6 +291,9 @@ pub struct ClusterSection {
     pub representative: usize,
     /// Bytes of its contents, each counted once.
     pub total_bytes: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// A content in a cluster.
@@ -250,6 +303,9 @@ pub struct ClusterDocument {
     pub copies: u64,
     /// The identical set that they form, if they do.
     pub identical: Option<String>,
+    /// The EDRM Message ID Hash of the first, where it is a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
     /// When the first was last modified.
     pub modified: String,
     /// The first one's path.
@@ -313,6 +369,9 @@ pub struct HistogramSection {
     pub links: u64,
     /// By resemblance.
     pub resemblance: Vec<BucketRow>,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// Links of one strength.
@@ -359,6 +418,9 @@ pub struct FolderSection {
     pub shared_bytes_a: u64,
     /// Bytes of the second's documents that their partners have.
     pub shared_bytes_b: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// A folder.
@@ -396,6 +458,9 @@ pub struct OverlapSection {
     pub template_bytes_a: u64,
     /// And the other way.
     pub template_bytes_b: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// What could not be read.
@@ -412,13 +477,19 @@ pub struct UnreadSection {
     pub repository: String,
     /// Its site.
     pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
-/// A document and what became of it.
+/// A document and what became of it. Under two views its sizes are of its bytes, or of its text where it has that alone.
 #[derive(Clone, Serialize, Debug)]
 pub struct DocumentSection {
-    /// The digest of its content.
-    pub content: String,
+    /// The digest of its content; none where it holds no text itself, or has no bytes of its own.
+    pub content: Option<String>,
+    /// The EDRM Message ID Hash of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
     /// When it was last modified.
     pub modified: String,
     /// The document of another repository that it is best compared with.
@@ -436,8 +507,14 @@ pub struct DocumentSection {
     pub site: String,
     /// Its size.
     pub size_bytes: u64,
-    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, or `excluded(reason)`.
+    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, or `excluded(reason)`: over all views.
     pub status: String,
+    /// Under two views: how much text it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<u64>,
+    /// Under two views: the digest of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_content: Option<String>,
 }
 
 /// The document that another is best compared with.
@@ -456,11 +533,16 @@ pub struct PartnerRow {
     pub shared_bytes: u64,
     /// Its site.
     pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
-/// What the identical sets come to.
+/// What the identical sets of a tier come to.
 #[derive(Clone, Copy, Debug)]
 pub struct IdenticalTotals {
+    /// In what the documents of each are the same.
+    pub tier: &'static str,
     /// How many there are.
     pub sets: u64,
     /// How many of them are one document under the same path in each of several repositories.
@@ -476,9 +558,9 @@ pub struct Fate<'a> {
     pub site: usize,
     /// Its path, as bytes.
     pub path: &'a [u8],
-    /// Its size.
+    /// Its size, under the view that tells of the partner.
     pub size_bytes: u64,
-    /// Whether it has no bytes.
+    /// Whether there was nothing to compare: no bytes, or no text.
     pub empty: bool,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
@@ -489,8 +571,8 @@ pub struct Fate<'a> {
 pub struct FatePartner<'a> {
     /// Bytes that both have.
     pub shared_bytes: u64,
-    /// Whether they are the same bytes.
-    pub same_bytes: bool,
+    /// Whether they are the same bytes, or the same text.
+    pub identical: bool,
     /// The partner's path, where it is another.
     pub moved_to: Option<&'a [u8]>,
 }

@@ -77,15 +77,38 @@ impl Report {
         party: &str,
         each: &mut impl FnMut(Value) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let sql = "SELECT c.identical, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes, c.digest
+        let sql = "SELECT c.identical, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
+                          d.message_id_hash, c.digest, c.layer
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE c.identical IS NOT NULL AND c.id IN
                      (SELECT o.content FROM document o JOIN root s ON s.id = o.root WHERE s.site = ?1)
                    ORDER BY c.identical, d.id";
         self.gather(sql, site, party, each, |row| {
-            let digest: Vec<u8> = row.get(7)?;
-            Ok(json!({"type": "identical", "id": hex(&digest), "tier": "same bytes", "size_bytes": row.get::<_, u64>(6)?}))
+            let (digest, layer): (Vec<u8>, usize) = (row.get(8)?, row.get(9)?);
+            let size_bytes: u64 = row.get(6)?;
+            let head = json!({
+                "type": "identical", "id": hex(&digest), "tier": self.tier(layer), "size_bytes": size_bytes,
+            });
+            Ok(self.with_view(head, layer))
+        })?;
+        let sql =
+            "SELECT m.id, r.party, r.site, r.repository, d.path, d.modified, d.size_bytes, d.message_id_hash, m.hash
+                   FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
+                   WHERE m.id IN
+                     (SELECT o.message FROM document o JOIN root s ON s.id = o.root
+                      WHERE s.site = ?1 AND o.message IS NOT NULL)
+                   ORDER BY m.id, d.id";
+        self.gather(sql, site, party, each, |row| {
+            let hash: Vec<u8> = row.get(8)?;
+            Ok(json!({"type": "identical", "id": hex(&hash), "tier": "same message", "size_bytes": null}))
         })
+    }
+
+    fn with_view(&self, mut row: Value, layer: usize) -> Value {
+        if let Some(view) = self.view(layer) {
+            row["view"] = Value::String(view);
+        }
+        row
     }
 
     fn share_of_clusters(
@@ -95,8 +118,8 @@ impl Report {
         each: &mut impl FnMut(Value) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let sql = "SELECT k.id, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
-                          k.name, k.members_digest, k.relation, k.total_bytes, k.links, k.min_resemblance,
-                          k.mean_resemblance
+                          d.message_id_hash, k.name, k.members_digest, k.relation, k.total_bytes, k.links,
+                          k.min_resemblance, k.mean_resemblance, k.layer
                    FROM cluster k JOIN content c ON c.cluster = k.id JOIN document d ON d.content = c.id
                         JOIN root r ON r.id = d.root
                    WHERE k.id IN
@@ -104,16 +127,17 @@ impl Report {
                       WHERE s.site = ?1 AND b.cluster IS NOT NULL)
                    ORDER BY k.id, d.id";
         self.gather(sql, site, party, each, |row| {
-            Ok(json!({
+            let head = json!({
                 "type": "cluster",
-                "id": row.get::<_, String>(7)?,
-                "members_digest": row.get::<_, String>(8)?,
-                "relation": row.get::<_, String>(9)?,
-                "total_bytes": row.get::<_, u64>(10)?,
-                "link_count": row.get::<_, u64>(11)?,
-                "min_resemblance": super::Ratio(row.get(12)?),
-                "mean_resemblance": super::Ratio(row.get(13)?),
-            }))
+                "id": row.get::<_, String>(8)?,
+                "members_digest": row.get::<_, String>(9)?,
+                "relation": row.get::<_, String>(10)?,
+                "total_bytes": row.get::<_, u64>(11)?,
+                "link_count": row.get::<_, u64>(12)?,
+                "min_resemblance": super::Ratio(row.get(13)?),
+                "mean_resemblance": super::Ratio(row.get(14)?),
+            });
+            Ok(self.with_view(head, row.get(15)?))
         })
     }
 
@@ -168,7 +192,7 @@ impl Report {
                 row.partner.as_ref().is_some_and(|partner| parties.get(&partner.site).is_none_or(|of| of != party));
             let mut value = serde_json::to_value(&row).unwrap_or_default();
             if foreign && let Some(partner) = value.get_mut("partner").and_then(Value::as_object_mut) {
-                partner.retain(|field, _| matches!(field.as_str(), "site" | "relation" | "shared_bytes"));
+                partner.retain(|field, _| matches!(field.as_str(), "site" | "relation" | "shared_bytes" | "view"));
             }
             each(typed("document", value))
         })
@@ -197,6 +221,9 @@ fn document(row: &Row<'_>, site: &str) -> rusqlite::Result<Value> {
     });
     if let Some(escaped) = escaped {
         value["path_escaped"] = Value::Bool(escaped);
+    }
+    if let Some(hash) = row.get_ref(7)?.as_blob_or_null()? {
+        value["message_id_hash"] = Value::String(hex(hash));
     }
     Ok(value)
 }

@@ -7,6 +7,9 @@ use serde::Serialize;
 use super::Report;
 use crate::error::Error;
 
+/// What a set or cluster is told apart by: its kind, its view and its id.
+type Key = (&'static str, String, String);
+
 /// What came between two results.
 #[derive(Clone, Serialize, Debug, Default)]
 pub struct Changes {
@@ -29,10 +32,16 @@ pub struct Change {
     pub sites: Vec<String>,
     /// How many documents there are.
     pub documents: u64,
-    /// Bytes of its contents, each counted once.
+    /// Bytes of its contents, each counted once; of a message, of its first document.
     pub bytes: u64,
     /// The first document, as `site/repository: path`.
     pub first: String,
+    /// In what the documents of an identical set are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<&'static str>,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
     /// What it consists of.
     #[serde(skip)]
     members: String,
@@ -72,7 +81,7 @@ impl Report {
         Ok(Changes { new: self.digest_rows()?.into_values().collect(), ..Changes::default() })
     }
 
-    fn digest_rows(&self) -> Result<BTreeMap<(&'static str, String), Change>, Error> {
+    fn digest_rows(&self) -> Result<BTreeMap<Key, Change>, Error> {
         let mut rows = BTreeMap::new();
         self.identical::<Error>(|set| {
             let mut hasher = blake3::Hasher::new();
@@ -91,11 +100,13 @@ impl Report {
                 id: set.id.clone(),
                 sites,
                 documents: set.documents.len() as u64,
-                bytes: set.size_bytes,
+                bytes: set.size_bytes.or(first.size_bytes).unwrap_or(0),
+                tier: Some(set.tier),
+                view: set.view,
                 first: format!("{}/{}: {}", first.site, first.repository, first.path),
                 members: hasher.finalize().to_hex().to_string(),
             };
-            rows.insert(("identical", set.id), change);
+            rows.insert(("identical", set.tier.to_owned(), set.id), change);
             Ok(())
         })?;
         self.clusters::<Error>(|cluster| {
@@ -109,10 +120,13 @@ impl Report {
                 sites,
                 documents: cluster.documents.iter().map(|one| one.copies).sum(),
                 bytes: cluster.total_bytes,
+                tier: None,
+                view: cluster.view.clone(),
                 first: format!("{}/{}: {}", first.site, first.repository, first.path),
                 members: cluster.members_digest,
             };
-            rows.insert(("cluster", cluster.id), change);
+            let view = cluster.view.or_else(|| self.views.first().cloned()).unwrap_or_default();
+            rows.insert(("cluster", view, cluster.id), change);
             Ok(())
         })?;
         Ok(rows)

@@ -4,3 +4,4 @@ CREATE INDEX content_cluster ON content (cluster) WHERE cluster IS NOT NULL;
 CREATE INDEX link_cluster ON link (cluster);
 CREATE INDEX family_cluster ON family (cluster);
 CREATE INDEX family_member_cluster ON family_member (cluster, number);
+CREATE INDEX document_message ON document (message) WHERE message IS NOT NULL;

@@ -3,21 +3,40 @@
 
 -- What was done: one row.
 CREATE TABLE scan (
-  schema TEXT NOT NULL,               -- cognate.result/1
+  schema TEXT NOT NULL,               -- cognate.result/2
   id TEXT NOT NULL,
   method TEXT NOT NULL,
-  view TEXT NOT NULL,
-  chunk_bytes INTEGER NOT NULL,
+  view TEXT NOT NULL,                 -- raw, text, both
+  chunk_bytes INTEGER NOT NULL,       -- of the first layer, as the next
   min_shared_bytes INTEGER NOT NULL,
   min_containment TEXT NOT NULL,
   across_only INTEGER NOT NULL,
   keyed INTEGER NOT NULL,
   status TEXT NOT NULL,               -- complete, partial
+  started INTEGER NOT NULL,
+  finished INTEGER NOT NULL,
+  passages INTEGER NOT NULL,          -- whether paragraphs are documents
+  match_message_ids INTEGER NOT NULL
+);
+
+-- How documents were compared: one row for each view, numbered from 0.
+CREATE TABLE layer (
+  number INTEGER PRIMARY KEY,
+  view TEXT NOT NULL,                 -- raw, text
+  chunk_bytes INTEGER NOT NULL,
+  min_shared_bytes INTEGER NOT NULL,
+  templates_digest TEXT,              -- of the method and the tags that were set aside, where any were marked
   identical_sets INTEGER NOT NULL,
   identical_in_place INTEGER NOT NULL, -- of them, one document under the same path in each of several repositories
-  wasted_bytes INTEGER NOT NULL,      -- in copies beyond the first
-  started INTEGER NOT NULL,
-  finished INTEGER NOT NULL
+  wasted_bytes INTEGER NOT NULL       -- in copies beyond the first
+);
+
+-- Where messages are matched: sets of documents that are the same message, most documents first.
+CREATE TABLE message (
+  id INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL,                 -- the EDRM Message ID Hash
+  documents INTEGER NOT NULL,
+  in_place INTEGER NOT NULL
 );
 
 -- Which documents of which earlier scan this one is about: one row, or none where it is about all.
@@ -29,16 +48,12 @@ CREATE TABLE refined (
   changed INTEGER NOT NULL            -- of them, gone or not what they were: left out
 );
 
--- The templates that were set aside: one row, or none where none were marked.
-CREATE TABLE templates (
-  digest TEXT NOT NULL                -- of the method and the tags
-);
-
--- Their tags that occur here, ascending.
+-- The tags of templates that were set aside and occur here, ascending.
 CREATE TABLE set_aside (
   tag BLOB NOT NULL,
   documents INTEGER NOT NULL,         -- that have it, every copy counted
-  length_bytes INTEGER NOT NULL
+  length_bytes INTEGER NOT NULL,
+  layer INTEGER NOT NULL
 );
 
 -- The repositories that took part.
@@ -47,8 +62,8 @@ CREATE TABLE root (
   party TEXT NOT NULL,
   site TEXT NOT NULL,
   repository TEXT NOT NULL,
-  documents INTEGER NOT NULL,         -- fingerprinted, empty ones too
-  bytes INTEGER NOT NULL,
+  documents INTEGER NOT NULL,         -- looked into, empty ones too
+  bytes INTEGER NOT NULL,             -- under the first view, as chunks
   chunks INTEGER NOT NULL,
   empty INTEGER NOT NULL,
   unreadable INTEGER NOT NULL,
@@ -56,7 +71,11 @@ CREATE TABLE root (
   compressed_bytes INTEGER NOT NULL,  -- in containers where raw chunks find only identical files
   read_bytes INTEGER NOT NULL,
   read_documents INTEGER NOT NULL,
-  sent_bytes INTEGER NOT NULL
+  sent_bytes INTEGER NOT NULL,
+  text_bytes INTEGER,                 -- as the next three, where text was looked at
+  members INTEGER,                    -- documents that are members of archives and messages
+  passages INTEGER,                   -- documents that are paragraphs
+  no_text INTEGER                     -- documents of a kind that has no text
 );
 
 -- Documents by status.
@@ -80,7 +99,7 @@ CREATE TABLE missing (
   reason TEXT NOT NULL
 );
 
--- What documents with the same bytes share. Numbered by digest.
+-- What documents with the same bytes share, or with the same text. Numbered by layer and digest.
 CREATE TABLE content (
   id INTEGER PRIMARY KEY,
   digest BLOB NOT NULL,
@@ -88,34 +107,44 @@ CREATE TABLE content (
   payload_bytes INTEGER NOT NULL,     -- less the bytes of template chunks
   chunks INTEGER NOT NULL,
   documents INTEGER NOT NULL,
-  identical INTEGER,                  -- its place among the identical sets, or NULL
+  identical INTEGER,                  -- its place among the identical sets that are listed, or NULL
   in_place INTEGER NOT NULL,          -- whether its documents are one under the same path in each of several repositories
-  cluster INTEGER                     -- its cluster, or NULL
+  cluster INTEGER,                    -- its cluster, or NULL
+  layer INTEGER NOT NULL
 );
 
--- Ordered by (site, repository, path).
+-- A row for each document in each view that has it, ordered by (site, repository, path), then by view. Lists are of the rows
+-- that are `listed`: each document once.
 CREATE TABLE document (
   id INTEGER PRIMARY KEY,
   root INTEGER NOT NULL REFERENCES root,
   path BLOB NOT NULL,
-  content INTEGER NOT NULL REFERENCES content,
+  content INTEGER REFERENCES content, -- NULL: under this view it holds no text itself
   size_bytes INTEGER NOT NULL,        -- its content's: here too, so that a list needs no look-up for each
   modified INTEGER NOT NULL,
   changing INTEGER NOT NULL,
-  status TEXT NOT NULL,
+  status TEXT NOT NULL,               -- over all views
   partner INTEGER,                    -- the document of another repository that it is best compared with
   partner_shared_bytes INTEGER,
   partner_relation TEXT,              -- identical, near, contains, contained, shares
-  partner_in_place INTEGER            -- whether the partner has the same path
+  partner_in_place INTEGER,           -- whether the partner has the same path
+  layer INTEGER NOT NULL,
+  other INTEGER,                      -- the row of the same document under the other view
+  listed INTEGER NOT NULL,            -- whether it is the first row of its document
+  layer_status TEXT NOT NULL,         -- under this view alone
+  tells_other INTEGER NOT NULL,       -- of a listed row: whether the other one has the partner that is told
+  message_id_hash BLOB,               -- of a message
+  message INTEGER REFERENCES message  -- of a listed row: the set of the same message
 );
 
 CREATE TABLE unread (
   root INTEGER NOT NULL REFERENCES root,
   path BLOB NOT NULL,
-  reason TEXT NOT NULL
+  reason TEXT NOT NULL,
+  layer INTEGER NOT NULL
 );
 
--- Numbered by total bytes, falling.
+-- Numbered by layer and total bytes, falling.
 CREATE TABLE cluster (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL,                 -- stable: made from the smallest member's digest
@@ -127,7 +156,8 @@ CREATE TABLE cluster (
   links INTEGER NOT NULL,
   links_omitted INTEGER NOT NULL,
   min_resemblance INTEGER NOT NULL,
-  mean_resemblance INTEGER NOT NULL
+  mean_resemblance INTEGER NOT NULL,
+  layer INTEGER NOT NULL
 );
 
 CREATE TABLE link (
@@ -152,7 +182,7 @@ CREATE TABLE family_member (
   content INTEGER NOT NULL REFERENCES content
 );
 
--- Pairs of folders that hold documents of each other, those with most bytes first.
+-- Pairs of folders that hold documents of each other, by layer, those with most bytes first.
 CREATE TABLE folder (
   id INTEGER PRIMARY KEY,
   root_a INTEGER NOT NULL REFERENCES root,
@@ -167,7 +197,8 @@ CREATE TABLE folder (
   documents_total_a INTEGER NOT NULL,
   documents_total_b INTEGER NOT NULL,
   bytes_a INTEGER NOT NULL,
-  bytes_b INTEGER NOT NULL
+  bytes_b INTEGER NOT NULL,
+  layer INTEGER NOT NULL
 );
 
 CREATE TABLE overlap (
@@ -179,7 +210,8 @@ CREATE TABLE overlap (
   shared_bytes_a INTEGER NOT NULL,
   shared_bytes_b INTEGER NOT NULL,
   template_bytes_a INTEGER NOT NULL,
-  template_bytes_b INTEGER NOT NULL
+  template_bytes_b INTEGER NOT NULL,
+  layer INTEGER NOT NULL
 );
 
 -- How strong all links are, those too that a cluster leaves out.
@@ -187,5 +219,6 @@ CREATE TABLE histogram (
   measure TEXT NOT NULL,              -- resemblance, containment (of the content that is contained more), or all
   bucket INTEGER NOT NULL,            -- links from this many twentieths up to the next; the last includes the whole
   links INTEGER NOT NULL,
-  documents INTEGER NOT NULL          -- documents whose content has such a link
+  documents INTEGER NOT NULL,         -- documents whose content has such a link
+  layer INTEGER NOT NULL
 );

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use cognate_similarity::{
-    Analysis, Before, LinkWriter, LinksOptions, Options, Phase, Progress, SortedLinks, SpillFolder, Watch,
+    Analysis, Before, LinkWriter, LinksOptions, Options, Phase, Progress, SortedLinks, SpillFolder, Thresholds, Watch,
     analyse_again, analyse_telling,
 };
 
@@ -21,6 +21,8 @@ const CHANGED_SHARE: usize = 4;
 pub(super) struct Task<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) scan: &'a Scan,
+    /// What makes a link.
+    pub(super) thresholds: Thresholds,
     pub(super) spill_dir: &'a Path,
     /// Whether the links must survive a loss of power.
     pub(super) durable: bool,
@@ -99,7 +101,7 @@ impl Task<'_> {
     fn options(&self) -> Options<'_> {
         let spec = &self.scan.spec;
         Options {
-            thresholds: spec.thresholds,
+            thresholds: self.thresholds,
             memory_budget_bytes: spec.memory_budget_bytes,
             threads: spec.threads,
             spill_dir: self.spill_dir,

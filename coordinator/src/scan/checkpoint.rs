@@ -6,7 +6,7 @@
 //! | `analysis` | clusters, overlap, statistics | to publish, and by the next scan |
 //! | `contents` | digest, payload and home of every content, in order | by the next scan |
 //!
-//! All three are bound to what was frozen and asked: a file that was made from anything else is refused. They are kept for
+//! Those of a second layer have names of their own. All are bound to what was frozen and asked: a file that was made from anything else is refused. They are kept for
 //! the latest published scan of a kind alone; whatever is missing or damaged is made anew by an analysis from nothing.
 
 use std::path::{Path, PathBuf};
@@ -28,15 +28,19 @@ const NO_HOME: u32 = u32::MAX;
 /// The files, in the order in which they are removed: without links the others are of no use.
 const FILES: [&str; 3] = ["links", "analysis", "contents"];
 
-/// The files of one scan.
+/// What the names of the files of each layer begin with.
+const PREFIXES: [&str; 2] = ["", "text-"];
+
+/// The files of one layer of a scan.
 pub(super) struct Checkpoint {
-    folder: PathBuf,
+    /// In the order of [`FILES`].
+    paths: [PathBuf; 3],
     binding: Binding,
 }
 
 impl Checkpoint {
-    pub(super) fn new(folder: &Path, binding: Binding) -> Checkpoint {
-        Checkpoint { folder: folder.to_owned(), binding }
+    pub(super) fn new(folder: &Path, layer: usize, binding: Binding) -> Checkpoint {
+        Checkpoint { paths: paths(folder, layer), binding }
     }
 
     pub(super) fn binding(&self) -> &Binding {
@@ -44,20 +48,20 @@ impl Checkpoint {
     }
 
     pub(super) fn links(&self) -> Result<LinkFile, Error> {
-        Ok(LinkFile::open(&self.folder.join(FILES[0]), &self.binding)?)
+        Ok(LinkFile::open(&self.paths[0], &self.binding)?)
     }
 
     pub(super) fn link_writer(&self) -> Result<LinkWriter, Error> {
-        Ok(LinkWriter::create(&self.folder.join(FILES[0]), &self.binding)?)
+        Ok(LinkWriter::create(&self.paths[0], &self.binding)?)
     }
 
     pub(super) fn analysis(&self) -> Result<Analysis, Error> {
-        Ok(Analysis::read(&self.folder.join(FILES[1]), &self.binding)?)
+        Ok(Analysis::read(&self.paths[1], &self.binding)?)
     }
 
     /// Writes what the next steps and scans need beside the links, so that it survives a loss of power.
     pub(super) fn write(&self, subject: &Subject<'_>, analysis: &Analysis) -> Result<(), Error> {
-        let mut contents = CheckedWriter::create(&self.folder.join(FILES[2]), CONTENTS, &self.binding)?;
+        let mut contents = CheckedWriter::create(&self.paths[2], CONTENTS, &self.binding)?;
         let mut row = Vec::with_capacity(CONTENT_BYTES);
         for (number, content) in subject.frozen.contents.iter().enumerate() {
             row.clear();
@@ -67,13 +71,13 @@ impl Checkpoint {
             contents.write(&row)?;
         }
         contents.finish(true)?;
-        Ok(analysis.write(&self.folder.join(FILES[1]), &self.binding, true)?)
+        Ok(analysis.write(&self.paths[1], &self.binding, true)?)
     }
 
     /// For each content of this scan its number in a later one of the same kind; `None` where it is gone, or where its
     /// links may have changed because its payload or its home has.
     pub(super) fn numbers_in(&self, later: &Subject<'_>) -> Result<Vec<Option<ContentIndex>>, Error> {
-        let mut file = CheckedReader::open(&self.folder.join(FILES[2]), CONTENTS, &self.binding)?;
+        let mut file = CheckedReader::open(&self.paths[2], CONTENTS, &self.binding)?;
         let count = file.bytes() / CONTENT_BYTES as u64;
         let mut numbers = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         let contents = &later.frozen.contents;
@@ -106,14 +110,15 @@ fn home(subject: &Subject<'_>, content: usize) -> u32 {
     subject.home(content).map_or(NO_HOME, u32::from)
 }
 
-/// Removes the files of a scan that later ones no longer need.
-pub(super) fn remove(folder: &Path) -> Result<(), Error> {
-    FILES.iter().try_for_each(|name| {
-        let path = folder.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(&path)(error)),
-            _ => Ok(()),
-        }
+fn paths(folder: &Path, layer: usize) -> [PathBuf; 3] {
+    FILES.map(|name| folder.join(format!("{}{name}", PREFIXES[layer])))
+}
+
+/// Removes the files of a layer of a scan that later ones no longer need.
+pub(super) fn remove(folder: &Path, layer: usize) -> Result<(), Error> {
+    paths(folder, layer).iter().try_for_each(|path| match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(path)(error)),
+        _ => Ok(()),
     })
 }
 
@@ -133,9 +138,9 @@ pub(super) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
     *hasher.finalize().as_bytes()
 }
 
-/// What two scans must have in common so that one may begin with what the other found: roots, methods, thresholds and
-/// whatever else decides what a link is.
-pub(super) fn kind(row: &ScanRow, thresholds: &Thresholds, across_only: bool) -> Vec<u8> {
+/// What layers of two scans must have in common so that one may begin with what the other found: roots, methods, thresholds
+/// and whatever else decides what a link is.
+pub(super) fn kind(row: &ScanRow, layer: usize, thresholds: &Thresholds, across_only: bool) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("cognate analysis kind v1");
     let mut feed = |bytes: &[u8]| {
         hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -145,7 +150,7 @@ pub(super) fn kind(row: &ScanRow, thresholds: &Thresholds, across_only: bool) ->
     feed(&min_shared_bytes.to_le_bytes());
     feed(min_containment.to_string().as_bytes());
     feed(&[u8::from(across_only)]);
-    let mut roots: Vec<_> = row.frozen.iter().collect();
+    let mut roots: Vec<_> = row.frozen_of(layer).collect();
     roots.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
     for root in roots {
         feed(root.party.as_bytes());
@@ -154,7 +159,7 @@ pub(super) fn kind(row: &ScanRow, thresholds: &Thresholds, across_only: bool) ->
         feed(&root.method_id);
         feed(&root.scope);
     }
-    feed(row.templates_digest.as_bytes());
+    feed(row.layer(layer).templates_digest.as_bytes());
     let selection = row.spec.as_ref().and_then(|spec| spec.selection.clone()).unwrap_or_default();
     feed(&prost::Message::encode_to_vec(&selection));
     hasher.finalize().as_bytes().to_vec()

@@ -8,7 +8,7 @@ use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::v1;
 use tokio::sync::mpsc;
 
-use super::{ScanSpec, Scans, random_number};
+use super::{Layer, ScanSpec, Scans, random_number};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, Wanted};
 
@@ -30,7 +30,8 @@ impl Scans {
         let (events, mut heard) = mpsc::unbounded_channel();
         let mut asked = BTreeMap::new();
         let mut told: Vec<Result<v1::Estimate, String>> = Vec::new();
-        for (place, (site, repository)) in spec.repositories.iter().enumerate() {
+        for (place, (repository, layer)) in spec.targets().enumerate() {
+            let ((site, repository), layer) = (&spec.repositories[repository], &spec.layers[layer]);
             let offers =
                 self.sessions.attached(site).is_some_and(|attached| attached.repositories.contains(repository));
             let number = random_number();
@@ -38,7 +39,7 @@ impl Scans {
                 let assignment = v1::Assignment {
                     assignment: number,
                     repository: repository.to_string(),
-                    method: Some((&spec.method).into()),
+                    method: Some((&layer.method).into()),
                     selection: Some((&spec.selection).into()),
                     follow_symlinks: spec.follow_symlinks,
                     estimate_only: true,
@@ -46,7 +47,7 @@ impl Scans {
                     refinement: None,
                 };
                 let wanted = Wanted {
-                    method: spec.method,
+                    method: layer.method,
                     scope: None,
                     agreement: Agreement::default(),
                     target: place,
@@ -77,14 +78,19 @@ impl Scans {
             told[place] = Err("the site did not answer in time".to_owned());
         }
         let mut estimates = Vec::new();
-        for ((site, repository), told) in spec.repositories.iter().zip(told) {
+        for ((place, layer), told) in spec.targets().zip(told) {
+            let (site, repository) = &spec.repositories[place];
             let repository_ref = v1::RepositoryRef { site: site.to_string(), repository: repository.to_string() };
             let (estimate, unknown) = match told {
                 Ok(estimate) => (Some(estimate), String::new()),
                 // What stands here from the last sync is better than nothing, and it is said that it is no more.
-                Err(reason) => (self.last_known(site, repository)?, reason),
+                Err(reason) => (self.last_known(site, repository, &spec.layers[layer])?, reason),
             };
-            estimates.push(v1::RepositoryEstimate { repository: Some(repository_ref), unknown, estimate });
+            let view = match spec.layers.len() {
+                1 => String::new(),
+                _ => spec.layers[layer].method.view().to_string(),
+            };
+            estimates.push(v1::RepositoryEstimate { repository: Some(repository_ref), unknown, estimate, view });
         }
         Ok(estimates)
     }
@@ -99,11 +105,22 @@ impl Scans {
         }
     }
 
-    /// The documents of the last sync, all of them known to the site.
-    fn last_known(&self, site: &SiteName, repository: &RepositoryName) -> Result<Option<v1::Estimate>, Error> {
+    /// The documents of the last sync under the same view, all of them known to the site.
+    fn last_known(
+        &self,
+        site: &SiteName,
+        repository: &RepositoryName,
+        layer: &Layer,
+    ) -> Result<Option<v1::Estimate>, Error> {
         let indexes = self.indexes.all()?;
+        let view = layer.method.view().to_string();
         let of_repository = indexes.iter().filter(|(key, _, row)| {
-            key.site == *site && key.repository == *repository && key.scope.is_none() && row.sealed
+            let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+            key.site == *site
+                && key.repository == *repository
+                && key.scope.is_none()
+                && row.sealed
+                && method.is_some_and(|method| method.view == view)
         });
         Ok(of_repository.max_by_key(|(_, _, row)| row.documents).map(|(_, _, row)| v1::Estimate {
             documents: row.documents,

@@ -18,6 +18,10 @@ pub(crate) enum Status {
     ExcludedEmpty,
     /// All its bytes are template.
     ExcludedTemplate,
+    /// There is no text in documents of its kind.
+    ExcludedNoText,
+    /// What it holds stands beside it.
+    ExcludedContainer,
     /// Another document has the same bytes.
     Identical,
     /// It holds most of another, and that most of it.
@@ -30,6 +34,13 @@ pub(crate) enum Status {
     Shares,
     /// Nothing of the kind.
     Unique,
+}
+
+impl Status {
+    /// Whether it is a reason to leave a document out.
+    pub(crate) fn is_excluded(self) -> bool {
+        self < Status::Identical
+    }
 }
 
 /// Overlap of two sites or of two parties, both ways.

@@ -8,19 +8,25 @@ use std::path::{Path, PathBuf};
 
 use cognate_proto::name::ScanId;
 use cognate_proto::selection::Selection;
-use cognate_similarity::{Analysis, Error as EngineError, LinkFile};
+use cognate_similarity::{Analysis, Error as EngineError, LinkFile, RunShards};
 
 use super::analyse::Task;
 use super::checkpoint::{self, Checkpoint};
 use super::findings::Findings;
 use super::freeze::Frozen;
-use super::spec::{AnalysisPhase, Scan};
+use super::spec::{AnalysisPhase, Layer, Scan};
 use super::subject::Subject;
 use super::{Scans, seconds};
 use crate::error::Error;
 use crate::report::Report;
 use crate::result;
-use crate::store::{IndexId, ScanRow, ScanStep};
+use crate::store::{IndexId, LayerRow, ScanRow, ScanStep};
+
+/// What a layer of a scan is about, and what was found of it.
+pub(crate) struct Layered {
+    pub(crate) frozen: Frozen,
+    pub(crate) findings: Findings,
+}
 
 /// Damage is mended so often before it is told.
 const REPAIRS_MAX: u32 = 3;
@@ -76,45 +82,71 @@ impl Scans {
             scan.progress.send_modify(|progress| progress.analysis = Some((phase, done, total)));
         };
         std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
-        at(AnalysisPhase::Freezing, 0, 0);
-        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.indexes, row, &selection)?;
-        frozen.set_aside(self.frozen_templates(row)?)?;
-        let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
-        tracing::info!(scan = %scan.id, documents, contents, "frozen");
-        let subject = Subject::of(&frozen, scan.spec.across_only);
-        row.kind = checkpoint::kind(row, &scan.spec.thresholds, scan.spec.across_only);
-        let own = Checkpoint::new(folder, checkpoint::binding(&subject, &row.kind));
-        let recorded = row.step() == ScanStep::Analysed && row.binding == own.binding() && trust.own;
-        let (analysis, links) = match recorded {
-            true => (own.analysis()?, own.links()?),
-            false => self.analyse(scan, row, &subject, &own, trust)?,
-        };
-        tracing::info!(scan = %scan.id, clusters = analysis.clusters.len(), "analysed");
+        // One layer after the other: each has the working memory for itself.
+        let mut layers: Vec<Layered> = Vec::new();
+        for layer in 0..scan.spec.layers.len() {
+            at(AnalysisPhase::Freezing, 0, 0);
+            let found = self.layer(scan, (row, layer), folder, trust, layers.first())?;
+            layers.push(found);
+        }
         at(AnalysisPhase::Publishing, 0, 0);
-        let findings = Findings::of(subject, analysis, &links)?;
-        let path = self.publish(scan, row, (&frozen, &findings), folder)?;
+        let path = self.publish(scan, row, &layers, folder)?;
         self.keep_latest(scan, row)?;
         Ok(path)
     }
 
-    /// The step from frozen to analysed.
+    /// Freezes and analyses a layer, as far as that is not done.
+    fn layer(
+        &self,
+        scan: &Scan,
+        (row, layer): (&mut ScanRow, usize),
+        folder: &Path,
+        trust: Trust,
+        before: Option<&Layered>,
+    ) -> Result<Layered, Error> {
+        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
+        let bytes = before.map(|before| &before.frozen);
+        let mut frozen = Frozen::build(&self.indexes, (row, layer), method.view(), &selection, bytes)?;
+        frozen.set_aside(self.frozen_templates(row, layer)?)?;
+        let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
+        tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
+        let subject = Subject::of(&frozen, scan.spec.across_only);
+        let kind = checkpoint::kind(row, layer, thresholds, scan.spec.across_only);
+        let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
+        let before = row.layer(layer);
+        row.set_layer(layer, LayerRow { kind, ..before });
+        let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
+        let (analysis, links) = match recorded {
+            true => (own.analysis()?, own.links()?),
+            false => self.analyse(scan, (row, layer), &subject, &own, trust)?,
+        };
+        tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
+        let findings = Findings::of(subject, analysis, &links)?;
+        // Nobody asks for the postings any more.
+        frozen.shards = RunShards::new(Vec::new());
+        Ok(Layered { frozen, findings })
+    }
+
+    /// The step from frozen to analysed, for one layer.
     fn analyse(
         &self,
         scan: &Scan,
-        row: &mut ScanRow,
+        (row, layer): (&mut ScanRow, usize),
         subject: &Subject<'_>,
         own: &Checkpoint,
         trust: Trust,
     ) -> Result<(Analysis, LinkFile), Error> {
         let spill_dir = self.folder.join(scan.id.to_string()).join("spill");
         let durable = !scan.spec.in_process;
+        let (place, layers) = (layer as u64, scan.spec.layers.len() as u64);
         let told = |done, total| {
-            let now = Some((AnalysisPhase::Comparing, done, total));
+            let now = Some((AnalysisPhase::Comparing, place * total + done, layers * total));
             scan.progress.send_modify(|progress| progress.analysis = now);
         };
-        let task = Task { subject, scan, spill_dir: &spill_dir, durable, progress: &told };
-        let base = if durable && trust.base { self.base(scan.id, row)? } else { None };
+        let thresholds = scan.spec.layers[layer].thresholds;
+        let task = Task { subject, scan, thresholds, spill_dir: &spill_dir, durable, progress: &told };
+        let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;
         let _ = std::fs::remove_dir(&spill_dir);
         // A comparison within one process is not gone on with, and no later one begins with it.
@@ -122,24 +154,19 @@ impl Scans {
             own.write(subject, &analysis)?;
             crate::failpoint!("scan.before_analysed");
             row.step = ScanStep::Analysed.into();
-            row.binding = own.binding().to_vec();
+            let before = row.layer(layer);
+            row.set_layer(layer, LayerRow { binding: own.binding().to_vec(), ..before });
             self.record(scan.id, row)?;
             crate::failpoint!("scan.after_analysed");
         }
         Ok((analysis, own.links()?))
     }
 
-    fn publish(
-        &self,
-        scan: &Scan,
-        row: &mut ScanRow,
-        (frozen, findings): (&Frozen, &Findings),
-        folder: &Path,
-    ) -> Result<PathBuf, Error> {
+    fn publish(&self, scan: &Scan, row: &mut ScanRow, layers: &[Layered], folder: &Path) -> Result<PathBuf, Error> {
         let path = folder.join("result.sqlite");
         let finished = seconds((self.clock)());
         let durable = !scan.spec.in_process;
-        result::write(&path, &result::Publication { scan, row, finished, frozen, findings, durable })?;
+        result::write(&path, &result::Publication { scan, row, finished, layers, durable })?;
         tracing::info!(scan = %scan.id, "published");
         if durable {
             row.digest = Report::open(&path)?.digest()?;
@@ -170,14 +197,14 @@ impl Scans {
         Ok(())
     }
 
-    /// What the latest published scan of the same kind left, if it still stands.
-    fn base(&self, id: ScanId, row: &ScanRow) -> Result<Option<Checkpoint>, Error> {
-        let scans = self.store.scans()?.into_iter();
-        let latest =
-            scans.filter(|(other, found)| *other != id && is_base(found, row)).max_by_key(|(_, row)| row.number);
-        let Some((base, found)) = latest else { return Ok(None) };
-        let Ok(binding) = found.binding.as_slice().try_into() else { return Ok(None) };
-        let checkpoint = Checkpoint::new(&self.folder.join(base.to_string()), binding);
+    /// What the latest published scan left of a layer of the same kind, if it still stands.
+    fn base(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<Checkpoint>, Error> {
+        let kind = row.layer(layer).kind;
+        let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
+        let alike = scans.filter_map(|(other, found)| Some((other, alike(&found, &kind)?, found)));
+        let Some((base, place, found)) = alike.max_by_key(|(.., row)| row.number) else { return Ok(None) };
+        let Ok(binding) = found.layer(place).binding.as_slice().try_into() else { return Ok(None) };
+        let checkpoint = Checkpoint::new(&self.folder.join(base.to_string()), place, binding);
         match checkpoint.links() {
             Ok(_) => {
                 tracing::info!(scan = %id, %base, "it begins with what an earlier scan found");
@@ -190,21 +217,31 @@ impl Scans {
         }
     }
 
-    /// Of the scans of a kind, only the latest keeps what the next one begins with.
+    /// Of the layers of a kind, only the latest keeps what the next one begins with.
     fn keep_latest(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
-        if scan.spec.in_process {
-            return checkpoint::remove(&self.folder.join(scan.id.to_string()));
-        }
-        for (other, found) in self.store.scans()? {
-            if other != scan.id && is_base(&found, row) {
-                let older = if found.number < row.number { other } else { scan.id };
-                checkpoint::remove(&self.folder.join(older.to_string()))?;
+        let own = self.folder.join(scan.id.to_string());
+        let scans = if scan.spec.in_process { Vec::new() } else { self.store.scans()? };
+        for layer in 0..scan.spec.layers.len() {
+            if scan.spec.in_process {
+                checkpoint::remove(&own, layer)?;
+            }
+            let kind = row.layer(layer).kind;
+            for (other, found) in scans.iter().filter(|(other, _)| *other != scan.id) {
+                match alike(found, &kind) {
+                    None => {}
+                    Some(place) if found.number < row.number => {
+                        checkpoint::remove(&self.folder.join(other.to_string()), place)?;
+                    }
+                    Some(_) => checkpoint::remove(&own, layer)?,
+                }
             }
         }
         Ok(())
     }
 }
 
-fn is_base(found: &ScanRow, row: &ScanRow) -> bool {
-    found.step() == ScanStep::Published && !row.kind.is_empty() && found.kind == row.kind
+/// Which layer of a published scan is of a kind.
+fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
+    let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
+    (0..found.layers()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
 }

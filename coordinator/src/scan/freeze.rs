@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cognate_fingerprint::ContentDigest;
+use cognate_fingerprint::{ContentDigest, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
@@ -12,9 +12,10 @@ use cognate_proto::selection::Selection;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, ContentMap, Link, Relation, RunInput, RunShards};
 
+use super::part::{Choice, Part};
 use super::set_aside::SetAside;
 use crate::error::Error;
-use crate::index::Index;
+use crate::index::{Index, IndexedDocument};
 use crate::indexes::Indexes;
 use crate::store::{FrozenRow, IndexId, ScanRow};
 
@@ -24,6 +25,10 @@ pub(crate) struct Frozen {
     pub(crate) documents: Vec<FrozenDocument>,
     pub(crate) contents: Vec<FrozenContent>,
     pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
+    /// Under a text view, documents that hold no text themselves.
+    pub(crate) bare: Vec<BareDocument>,
+    /// The EDRM Message ID Hashes of messages, by their places among `documents`.
+    pub(crate) messages: Vec<(u32, [u8; 16])>,
     pub(crate) shards: RunShards,
     /// The tags of templates that occur, ascending.
     pub(crate) set_aside: Vec<SetAside>,
@@ -47,6 +52,17 @@ pub(crate) struct FrozenDocument {
     pub(crate) content: ContentIndex,
     pub(crate) modified: i64,
     pub(crate) changing: bool,
+    pub(crate) part: Part,
+}
+
+/// A document of a text view that holds no text itself, which is no error.
+pub(crate) struct BareDocument {
+    pub(crate) root: u16,
+    pub(crate) path: DocumentPath,
+    /// Whether what it holds stands beside it; else there is no text in documents of its kind.
+    pub(crate) is_container: bool,
+    pub(crate) part: Part,
+    pub(crate) message_id_hash: Option<[u8; 16]>,
 }
 
 /// What documents with the same bytes share.
@@ -66,9 +82,16 @@ impl Frozen {
         Relation::of(link.shared_bytes, payload(link.a), payload(link.b))
     }
 
-    /// Puts the indexes of a frozen scan together.
-    pub(crate) fn build(indexes: &Indexes, row: &ScanRow, selection: &Selection) -> Result<Frozen, Error> {
-        let mut rows: Vec<&FrozenRow> = row.frozen.iter().collect();
+    /// Puts the indexes of a layer of a frozen scan together. `bytes` is what was frozen of the bytes of the same documents,
+    /// where that is the layer before.
+    pub(crate) fn build(
+        indexes: &Indexes,
+        (row, layer): (&ScanRow, usize),
+        view: View,
+        selection: &Selection,
+        bytes: Option<&Frozen>,
+    ) -> Result<Frozen, Error> {
+        let mut rows: Vec<&FrozenRow> = row.frozen_of(layer).collect();
         rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
         let loaded = rows
             .iter()
@@ -79,12 +102,15 @@ impl Frozen {
             documents: Vec::new(),
             contents: Vec::new(),
             unread: Vec::new(),
+            bare: Vec::new(),
+            messages: Vec::new(),
             shards: RunShards::new(Vec::new()),
             set_aside: Vec::new(),
         };
-        let numbers = frozen.number_contents(&loaded, selection);
-        for (root, index) in loaded.iter().enumerate() {
-            frozen.take_documents(u16::try_from(root).expect("sites are few"), index, &numbers, selection);
+        let choice = Choice::new(view, selection, bytes);
+        let numbers = frozen.number_contents(&loaded, &choice);
+        for (root, index) in (0..).zip(&loaded) {
+            frozen.take_documents(root, index, &numbers, &choice);
         }
         frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
         for row in rows {
@@ -94,15 +120,15 @@ impl Frozen {
     }
 
     /// Numbers the contents of the selected documents in the order of their digests.
-    fn number_contents(&mut self, loaded: &[Arc<Index>], selection: &Selection) -> HashMap<ContentDigest, u32> {
+    fn number_contents(&mut self, loaded: &[Arc<Index>], choice: &Choice<'_>) -> HashMap<ContentDigest, u32> {
         let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
-        for index in loaded {
+        for (root, index) in (0..).zip(loaded) {
             for (path, document) in &index.documents {
                 let Some((digest, content)) = document.content.and_then(|digest| index.contents.get_key_value(&digest))
                 else {
                     continue;
                 };
-                if selection.selects_path(path.as_bytes()) && selection.selects_size(content.size_bytes) {
+                if choice.takes((root, index, path), Some(content.size_bytes)) {
                     contents.entry(*digest).or_insert(FrozenContent {
                         digest: *digest,
                         size_bytes: content.size_bytes,
@@ -120,33 +146,38 @@ impl Frozen {
         self.contents.iter().enumerate().map(number).collect()
     }
 
-    fn take_documents(
-        &mut self,
-        root: u16,
-        index: &Index,
-        numbers: &HashMap<ContentDigest, u32>,
-        selection: &Selection,
-    ) {
+    fn take_documents(&mut self, root: u16, index: &Index, numbers: &HashMap<ContentDigest, u32>, choice: &Choice<'_>) {
         for (path, document) in &index.documents {
-            if !selection.selects_path(path.as_bytes()) {
+            let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
+            if !choice.takes((root, index, path), content.map(|(_, content)| content.size_bytes)) {
                 continue;
             }
-            let Some(digest) = document.content else {
-                self.unread.push((root, path.clone(), document.state));
-                continue;
-            };
-            let selected =
-                index.contents.get(&digest).is_some_and(|content| selection.selects_size(content.size_bytes));
-            if let Some(number) = numbers.get(&digest).filter(|_| selected) {
+            if document.content.is_none() {
+                self.take_without_content(root, choice.part(index, path), path, document);
+            } else if let Some(number) = content.and_then(|(digest, _)| numbers.get(digest)) {
+                if let Some(hash) = document.message_id_hash {
+                    self.messages.push((index32(self.documents.len()), hash));
+                }
                 self.documents.push(FrozenDocument {
                     root,
                     path: path.clone(),
                     content: ContentIndex(*number),
                     modified: document.modified,
                     changing: document.state == DocumentState::Changing,
+                    part: choice.part(index, path),
                 });
             }
         }
+    }
+
+    fn take_without_content(&mut self, root: u16, part: Part, path: &DocumentPath, document: &IndexedDocument) {
+        let is_container = match document.state {
+            DocumentState::Container => true,
+            DocumentState::NoText => false,
+            state => return self.unread.push((root, path.clone(), state)),
+        };
+        let (path, message_id_hash) = (path.clone(), document.message_id_hash);
+        self.bare.push(BareDocument { root, path, is_container, part, message_id_hash });
     }
 
     /// Opens the runs. A content that several indexes have is counted through the first of them alone.
@@ -174,6 +205,10 @@ impl Frozen {
         }
         Ok(())
     }
+}
+
+fn index32(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer than 2^32 documents")
 }
 
 fn roots(rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {

@@ -89,8 +89,8 @@ impl Scans {
     /// same method; or when it leaves nothing, or too much, to be read again.
     pub(crate) fn choices(&self, spec: &ScanSpec) -> Result<Choices, Error> {
         let Some(refine) = &spec.refine else { return Ok(vec![None; spec.repositories.len()]) };
-        let row = self.refinable(refine.scan, spec)?;
-        let mut found = self.contents_of(refine, &row, spec)?;
+        let (row, layer) = self.refinable(refine.scan, spec)?;
+        let mut found = self.contents_of(refine, (&row, layer), spec)?;
         let mut choices = Vec::new();
         for (site, repository) in &spec.repositories {
             let (of, contents) = found.remove(&(site.clone(), repository.clone())).ok_or_else(|| {
@@ -112,8 +112,8 @@ impl Scans {
         Ok(choices)
     }
 
-    /// The row of a scan that this one can refine.
-    fn refinable(&self, id: ScanId, spec: &ScanSpec) -> Result<ScanRow, Error> {
+    /// The row of a scan that this one can refine, and which of its layers: that of the same view, or else the first.
+    fn refinable(&self, id: ScanId, spec: &ScanSpec) -> Result<(ScanRow, usize), Error> {
         let row = self.store.scan(id)?.ok_or(Error::UnknownScan(id))?;
         let refused = |why: String| Err(Error::Refused(format!("scan {id} cannot be refined: {why}")));
         if row.step() != ScanStep::Published {
@@ -123,21 +123,30 @@ impl Scans {
         if earlier.refine.is_some() {
             return refused("it is a refinement itself; refine the scan that it refines".to_owned());
         }
-        let (method, wanted) = (earlier.method.unwrap_or_default(), v1::MethodSpec::from(&spec.method));
+        let wanted = v1::MethodSpec::from(&spec.first().method);
+        let mut methods = vec![earlier.method.unwrap_or_default()];
+        methods.extend(earlier.text.and_then(|text| text.method));
+        let layer = methods.iter().position(|method| method.view == wanted.view).unwrap_or(0);
+        let method = methods.swap_remove(layer);
         if (&method.name, &method.view) == (&wanted.name, &wanted.view) && method.chunk_bytes <= wanted.chunk_bytes {
             return refused(format!(
                 "its chunks have a mean of {} bytes, and a refinement needs shorter ones: --chunk-bytes 100",
                 method.chunk_bytes
             ));
         }
-        Ok(row)
+        Ok((row, layer))
     }
 
-    fn contents_of(&self, refine: &Refine, row: &ScanRow, spec: &ScanSpec) -> Result<FoundByPlace, Error> {
+    fn contents_of(
+        &self,
+        refine: &Refine,
+        (row, layer): (&ScanRow, usize),
+        spec: &ScanSpec,
+    ) -> Result<FoundByPlace, Error> {
         let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
         let mut found = BTreeMap::new();
         let mut names = Vec::new();
-        for frozen in &row.frozen {
+        for frozen in row.frozen_of(layer) {
             let site: SiteName = frozen.site.parse().map_err(|error| invalid(&error))?;
             let repository: RepositoryName = frozen.repository.parse().map_err(|error| invalid(&error))?;
             let of = cognate_proto::spec::method_id(&frozen.method_id).map_err(|error| invalid(&error))?;
@@ -147,7 +156,7 @@ impl Scans {
         let selection = Selection::new(spec.selection.clone()).map_err(|error| invalid(&error))?;
         let report = Report::open(&self.folder.join(refine.scan.to_string()).join("result.sqlite"))?;
         let (linked, unmatched) = (refine.linked(), refine.unmatched());
-        report.left_interesting(linked, unmatched, refine.size_bytes_min, |document| {
+        report.left_interesting(layer, linked, unmatched, refine.size_bytes_min, |document| {
             let place = names.iter().position(|(site, repository)| {
                 (site.as_str(), repository.as_str()) == (document.site, document.repository)
             });
@@ -167,7 +176,7 @@ impl Scans {
         spec: &ScanSpec,
         choices: &Choices,
     ) -> Result<Vec<v1::RepositoryEstimate>, Error> {
-        let chunk_bytes = u64::from(spec.method.chunk_bytes()).max(1);
+        let chunk_bytes = u64::from(spec.first().method.chunk_bytes()).max(1);
         let mut estimates = Vec::new();
         for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
             let Some(Choice { scope, documents, size_bytes }) = choice else { continue };
@@ -187,6 +196,7 @@ impl Scans {
                     },
                     ..v1::Estimate::default()
                 }),
+                view: String::new(),
             });
         }
         Ok(estimates)
@@ -200,13 +210,15 @@ impl Scans {
         spec: &ScanSpec,
         scope: ScopeId,
     ) -> Result<bool, Error> {
-        let wanted = v1::MethodSpec::from(&spec.method);
+        let wanted = v1::MethodSpec::from(&spec.first().method);
         let all = self.indexes.all()?;
         Ok(all.iter().any(|(key, _, row)| {
             let method = row.header.as_ref().and_then(|header| header.method.as_ref());
             (&key.site, &key.repository, key.scope) == (site, repository, Some(scope))
                 && row.sealed
-                && method.is_some_and(|method| (&method.name, method.chunk_bytes) == (&wanted.name, wanted.chunk_bytes))
+                && method.is_some_and(|method| {
+                    (&method.name, &method.view, method.chunk_bytes) == (&wanted.name, &wanted.view, wanted.chunk_bytes)
+                })
         }))
     }
 }

@@ -19,12 +19,11 @@ use super::refine::Refine;
 pub struct ScanSpec {
     /// The repositories, by site.
     pub repositories: Vec<(SiteName, RepositoryName)>,
-    /// How documents are fingerprinted.
-    pub method: Method,
-    /// Under which id the sites' features stand, where it is known beforehand; needed to analyse without syncing.
-    pub method_id: Option<MethodId>,
-    /// What makes a link.
-    pub thresholds: Thresholds,
+    /// How documents are compared: under one view, or under their bytes and then under their text. What one finds never
+    /// meets what the other does.
+    pub layers: Vec<Layer>,
+    /// Whether messages with the same EDRM Message ID Hash form a set.
+    pub match_message_ids: bool,
     /// Whether only what crosses parties (or sites, where there is one party) counts.
     pub across_only: bool,
     /// Which documents it is about.
@@ -50,6 +49,31 @@ pub struct ScanSpec {
     pub in_process: bool,
 }
 
+/// How documents are compared under one view.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// How they are fingerprinted.
+    pub method: Method,
+    /// Under which id the sites' features stand, where it is known beforehand; needed to analyse without syncing.
+    pub method_id: Option<MethodId>,
+    /// What makes a link.
+    pub thresholds: Thresholds,
+}
+
+impl ScanSpec {
+    /// What the scan compares under its first view, which may be its only one.
+    pub(crate) fn first(&self) -> &Layer {
+        &self.layers[0]
+    }
+
+    /// Every index that the scan is about: the place of its repository, and of its layer. Those of a repository follow each
+    /// other.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let layers = self.layers.len();
+        (0..self.repositories.len()).flat_map(move |repository| (0..layers).map(move |layer| (repository, layer)))
+    }
+}
+
 impl From<&ScanSpec> for v1::ScanSpec {
     fn from(spec: &ScanSpec) -> v1::ScanSpec {
         let repositories = spec.repositories.iter();
@@ -61,9 +85,9 @@ impl From<&ScanSpec> for v1::ScanSpec {
                     repository: repository.to_string(),
                 })
                 .collect(),
-            method: Some((&spec.method).into()),
-            min_shared_bytes: spec.thresholds.min_shared_bytes,
-            min_containment: spec.thresholds.min_containment.to_string(),
+            method: Some((&spec.first().method).into()),
+            min_shared_bytes: spec.first().thresholds.min_shared_bytes,
+            min_containment: spec.first().thresholds.min_containment.to_string(),
             across_only: spec.across_only,
             selection: Some((&spec.selection).into()),
             follow_symlinks: spec.follow_symlinks,
@@ -74,6 +98,11 @@ impl From<&ScanSpec> for v1::ScanSpec {
             require_complete: spec.require_complete,
             origin: String::new(),
             refine: spec.refine.as_ref().map(Into::into),
+            text: spec.layers.get(1).map(|layer| v1::TextLayer {
+                method: Some((&layer.method).into()),
+                min_shared_bytes: layer.thresholds.min_shared_bytes,
+            }),
+            match_message_ids: spec.match_message_ids,
         }
     }
 }

@@ -88,16 +88,18 @@ fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
     let ended = |repository: &v1::RepositoryRef| {
         let missing =
             row.missing.iter().find(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));
+        // One for each layer.
         let frozen =
-            row.frozen.iter().find(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));
-        let summary = frozen.and_then(|one| one.summary.clone()).unwrap_or_default();
+            row.frozen.iter().filter(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));
+        let summaries: Vec<_> = frozen.map(|one| one.summary.clone().unwrap_or_default()).collect();
+        let sum = |count: fn(&v1::SyncSummary) -> u64| summaries.iter().map(count).fold(0, u64::saturating_add);
         v1::RepositoryState {
             repository: Some(repository.clone()),
-            ended: missing.is_some() || frozen.is_some(),
-            walk_finished: frozen.is_some(),
-            documents_done: summary.read_documents,
-            read_bytes: summary.read_bytes,
-            sent_bytes: summary.sent_bytes,
+            ended: missing.is_some() || !summaries.is_empty(),
+            walk_finished: !summaries.is_empty(),
+            documents_done: sum(|summary| summary.read_documents),
+            read_bytes: sum(|summary| summary.read_bytes),
+            sent_bytes: sum(|summary| summary.sent_bytes),
             failure: missing.map(|one| one.reason.clone()).unwrap_or_default(),
             ..v1::RepositoryState::default()
         }

@@ -13,26 +13,30 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::refine::Choices;
-use super::{Scan, Scans, random_number};
+use super::{RepositoryProgress, Scan, Scans, random_number};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
 
 /// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
 const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// What the syncs of a scan came to, in the order of its repositories.
+/// What the syncs of a scan came to, in the order of its repositories: an index for each layer, or why there are not all.
 pub(super) struct Synced {
-    pub(super) targets: Vec<Result<(SealedIndex, SyncSummary), String>>,
+    pub(super) repositories: Vec<Result<Vec<(SealedIndex, SyncSummary)>, String>>,
     /// Whether the sites fingerprinted with a key.
     pub(super) keyed: bool,
 }
 
-/// One repository and how far it is.
+/// One repository under one layer, and how far it is.
 struct Target {
     site: SiteName,
     repository: RepositoryName,
+    /// The places of both in the specification.
+    place: usize,
+    layer: usize,
     key: Option<KeyFingerprint>,
     state: State,
+    progress: RepositoryProgress,
 }
 
 enum State {
@@ -49,7 +53,8 @@ struct Syncing<'a> {
     choices: &'a Choices,
     targets: Vec<Target>,
     across_parties: bool,
-    agreement: Agreement,
+    /// One for each layer: their methods differ.
+    agreements: Vec<Agreement>,
     events: mpsc::UnboundedSender<Event>,
 }
 
@@ -101,17 +106,23 @@ impl<'a> Syncing<'a> {
         choices: &'a Choices,
         events: mpsc::UnboundedSender<Event>,
     ) -> Result<Syncing<'a>, Error> {
-        let target = |(site, repository): &(SiteName, RepositoryName)| Target {
-            site: site.clone(),
-            repository: repository.clone(),
+        let spec = &scan.spec;
+        let target = |(place, layer): (usize, usize)| Target {
+            site: spec.repositories[place].0.clone(),
+            repository: spec.repositories[place].1.clone(),
+            place,
+            layer,
             key: None,
             state: State::Waiting,
+            progress: RepositoryProgress::default(),
         };
-        let targets: Vec<Target> = scan.spec.repositories.iter().map(target).collect();
-        scan.progress
-            .send_modify(|progress| progress.repositories = vec![super::RepositoryProgress::default(); targets.len()]);
-        let across_parties = scans.crosses_parties(&scan.spec.repositories)?;
-        Ok(Syncing { scans, scan, choices, targets, across_parties, agreement: Agreement::default(), events })
+        let targets: Vec<Target> = spec.targets().map(target).collect();
+        scan.progress.send_modify(|progress| {
+            progress.repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
+        });
+        let across_parties = scans.crosses_parties(&spec.repositories)?;
+        let agreements = spec.layers.iter().map(|_| Agreement::default()).collect();
+        Ok(Syncing { scans, scan, choices, targets, across_parties, agreements, events })
     }
 
     fn is_over(&self) -> bool {
@@ -121,16 +132,18 @@ impl<'a> Syncing<'a> {
     /// Gives every site that has come its assignment. Sites with different keys are refused before either is asked to read.
     fn assign_waiting(&mut self) -> Result<(), Error> {
         let mut come = Vec::new();
-        for (place, target) in self.targets.iter_mut().enumerate() {
+        for number in 0..self.targets.len() {
+            let is_next = self.is_next(number);
+            let target = &mut self.targets[number];
             let attached = self.scans.sessions.attached(&target.site);
             self.scan.progress.send_if_modified(|progress| {
-                std::mem::replace(&mut progress.repositories[place].attached, attached.is_some()) != attached.is_some()
+                let shown = &mut progress.repositories[target.place].attached;
+                std::mem::replace(shown, attached.is_some()) != attached.is_some()
             });
             let Some(attached) = attached else { continue };
             target.key = Some(attached.key_fingerprint);
-            let waits = matches!(target.state, State::Waiting);
-            if waits && attached.repositories.contains(&target.repository) {
-                come.push(place);
+            if is_next && attached.repositories.contains(&target.repository) {
+                come.push(number);
             }
         }
         let keys = self.targets.iter().filter_map(|target| Some((&target.site, target.key?)));
@@ -139,17 +152,26 @@ impl<'a> Syncing<'a> {
         if unkeyed && self.across_parties && !self.scan.spec.in_process {
             self.scans.check_unkeyed_policies(&self.scan.spec.repositories)?;
         }
-        come.into_iter().for_each(|place| self.assign(place));
+        come.into_iter().for_each(|number| self.assign(number));
         Ok(())
+    }
+
+    /// Whether a target waits for its site alone: the layers of a repository are synced one after the other.
+    fn is_next(&self, number: usize) -> bool {
+        let target = &self.targets[number];
+        let before = &self.targets[number - target.layer..number];
+        matches!(target.state, State::Waiting)
+            && before.iter().all(|before| matches!(before.state, State::Ended(Ok(_))))
     }
 
     fn assign(&mut self, place: usize) {
         let spec = &self.scan.spec;
         let target = &mut self.targets[place];
-        let mut method = v1::MethodSpec::from(&spec.method);
-        method.method_id = spec.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
+        let layer = &spec.layers[target.layer];
+        let mut method = v1::MethodSpec::from(&layer.method);
+        method.method_id = layer.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
         let number = random_number();
-        let scope = self.choices[place].as_ref().map(|choice| Arc::clone(&choice.scope));
+        let scope = self.choices[target.place].as_ref().map(|choice| Arc::clone(&choice.scope));
         let assignment = v1::Assignment {
             assignment: number,
             repository: target.repository.to_string(),
@@ -161,9 +183,9 @@ impl<'a> Syncing<'a> {
             ..v1::Assignment::default()
         };
         let wanted = Wanted {
-            method: spec.method,
+            method: layer.method,
             scope,
-            agreement: Arc::clone(&self.agreement),
+            agreement: Arc::clone(&self.agreements[target.layer]),
             target: place,
             events: self.events.clone(),
         };
@@ -186,32 +208,64 @@ impl<'a> Syncing<'a> {
                         return Ok(());
                     }
                 };
-                let shown = ended.as_ref().map(|_| ()).map_err(Clone::clone);
-                self.scan.progress.send_modify(|progress| progress.repositories[target].ended = Some(shown));
-                self.targets[target].state = State::Ended(ended);
+                self.end(target, ended);
             }
             Event::Differs(difference) => return Err(difference.into()),
         }
         Ok(())
     }
 
-    fn show(&self, place: usize, progress: &SyncProgress) {
+    /// Takes in how a target ended. Where one layer of a repository cannot be had, the others are not asked for.
+    fn end(&mut self, number: usize, ended: Result<(SealedIndex, SyncSummary), String>) {
+        let target = &self.targets[number];
+        let first = number - target.layer;
+        let of_repository = first..first + self.scan.spec.layers.len();
+        if let (Err(reason), true) = (&ended, of_repository.len() > 1) {
+            let reason = format!("view {}: {reason}", self.scan.spec.layers[target.layer].method.view());
+            for other in of_repository {
+                self.targets[other].progress.ended = Some(Err(reason.clone()));
+                self.targets[other].state = State::Ended(Err(reason.clone()));
+            }
+        } else {
+            self.targets[number].progress.ended = Some(ended.as_ref().map(|_| ()).map_err(Clone::clone));
+            self.targets[number].state = State::Ended(ended);
+        }
+        self.show_repository(number);
+    }
+
+    fn show(&mut self, number: usize, progress: &SyncProgress) {
+        let own = &mut self.targets[number].progress;
+        own.entries_seen = progress.entries_seen;
+        own.walk_finished = progress.walk_finished;
+        own.documents_done = progress.documents_done;
+        own.read_bytes = progress.read_bytes;
+        own.sent_bytes = progress.sent_bytes;
+        self.show_repository(number);
+    }
+
+    /// Shows the layers of a repository as one.
+    fn show_repository(&self, number: usize) {
+        let target = &self.targets[number];
+        let first = number - target.layer;
+        let layers = &self.targets[first..first + self.scan.spec.layers.len()];
+        let sum = |count: fn(&RepositoryProgress) -> u64| layers.iter().map(|layer| count(&layer.progress)).sum();
+        let ended = layers.iter().map(|layer| layer.progress.ended.clone()).collect::<Option<Result<(), String>>>();
         self.scan.progress.send_modify(|all| {
-            let shown = &mut all.repositories[place];
-            shown.entries_seen = progress.entries_seen;
-            shown.walk_finished = progress.walk_finished;
-            shown.documents_done = progress.documents_done;
-            shown.read_bytes = progress.read_bytes;
-            shown.sent_bytes = progress.sent_bytes;
+            let shown = &mut all.repositories[target.place];
+            shown.entries_seen = sum(|layer| layer.entries_seen);
+            shown.walk_finished = layers.iter().all(|layer| layer.progress.walk_finished);
+            shown.documents_done = sum(|layer| layer.documents_done);
+            shown.read_bytes = sum(|layer| layer.read_bytes);
+            shown.sent_bytes = sum(|layer| layer.sent_bytes);
+            shown.ended = ended;
         });
     }
 
     /// What there is now. Who is not done is missing.
     fn finish(mut self) -> Synced {
         let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
-        let mut targets = Vec::new();
-        for place in 0..self.targets.len() {
-            let target = &mut self.targets[place];
+        let mut repositories: Vec<_> = self.scan.spec.repositories.iter().map(|_| Ok(Vec::new())).collect();
+        for target in &mut self.targets {
             let ended = match std::mem::replace(&mut target.state, State::Waiting) {
                 State::Ended(ended) => ended,
                 State::Waiting => Err(self.scans.why_waiting(&target.site, &target.repository)),
@@ -220,9 +274,15 @@ impl<'a> Syncing<'a> {
                     Err("the site was not done in time".to_owned())
                 }
             };
-            targets.push(ended);
+            let repository: &mut Result<Vec<_>, String> = &mut repositories[target.place];
+            match (repository, ended) {
+                (Ok(layers), Ok(synced)) => layers.push(synced),
+                // The first reason is told.
+                (Err(_), _) => {}
+                (missing, Err(reason)) => *missing = Err(reason),
+            }
         }
-        Synced { targets, keyed }
+        Synced { repositories, keyed }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use cognate_fingerprint::Method;
+use cognate_fingerprint::{Method, View};
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{RepositoryName, SiteName, one_line};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 
-use super::{Refine, ScanSpec};
+use super::{Layer, Refine, ScanSpec};
 use crate::error::Error;
 
 /// The least working memory of an analysis.
@@ -40,15 +40,36 @@ impl ScanSpec {
             Error::Invalid(format!("`{field}`: {}", one_line(&why.to_string())))
         };
         let repositories = repositories(&spec.repositories)?;
-        let method = spec.method.as_ref().ok_or_else(|| refused("method", &"it is missing"))?;
-        let method = Method::try_from(method).map_err(|error| refused("method", &error))?;
+        let method = |field: &str, method: Option<&v1::MethodSpec>| {
+            let method = method.ok_or_else(|| refused(field, &"it is missing"))?;
+            Method::try_from(method).map_err(|error| refused(field, &error))
+        };
         if spec.min_containment.len() > CONTAINMENT_BYTES_MAX {
             return Err(refused("min_containment", &"it is longer than a number from 0 to 1 has to be"));
         }
-        let thresholds = Thresholds {
-            min_shared_bytes: spec.min_shared_bytes,
-            min_containment: spec.min_containment.parse().map_err(|error| refused("min_containment", &error))?,
+        let min_containment = spec.min_containment.parse().map_err(|error| refused("min_containment", &error))?;
+        let layer = |method: Method, min_shared_bytes: u64| Layer {
+            method,
+            method_id: None,
+            thresholds: Thresholds { min_shared_bytes, min_containment },
         };
+        let mut layers = vec![layer(method("method", spec.method.as_ref())?, spec.min_shared_bytes)];
+        if let Some(text) = &spec.text {
+            let of_text = method("text", text.method.as_ref())?;
+            if (layers[0].method.view(), of_text.view()) != (View::Raw, View::Text) {
+                return Err(refused("text", &"a scan over two views compares bytes (raw) first and then text"));
+            }
+            layers.push(layer(of_text, text.min_shared_bytes));
+        }
+        if spec.refine.is_some() && layers.len() > 1 {
+            return Err(refused("refine", &"a refinement is of one view: say --view raw or --view text"));
+        }
+        if spec.match_message_ids && layers.iter().all(|layer| !layer.method.view().is_text()) {
+            return Err(refused(
+                "match_message_ids",
+                &"messages are known under the text view only: say --view text or both",
+            ));
+        }
         let selection = spec.selection.clone().unwrap_or_default();
         let selection = Selection::try_from(selection).map_err(|error| refused("selection", &error))?.rule().clone();
         let memory_budget_bytes = match spec.memory_budget_bytes {
@@ -71,9 +92,8 @@ impl ScanSpec {
         }
         Ok(ScanSpec {
             repositories,
-            method,
-            method_id: None,
-            thresholds,
+            layers,
+            match_message_ids: spec.match_message_ids,
             across_only: spec.across_only,
             selection,
             follow_symlinks: spec.follow_symlinks,
@@ -134,6 +154,13 @@ mod tests {
         }
     }
 
+    /// A scan over bytes and text.
+    fn both() -> v1::ScanSpec {
+        let text = v1::MethodSpec { view: "text".into(), chunk_bytes: 200, ..spec().method.unwrap() };
+        let text = v1::TextLayer { method: Some(text), min_shared_bytes: 2048 };
+        v1::ScanSpec { text: Some(text), refine: None, match_message_ids: true, ..spec() }
+    }
+
     fn check(change: impl FnOnce(&mut v1::ScanSpec), field: &str) {
         let mut spec = spec();
         change(&mut spec);
@@ -148,6 +175,28 @@ mod tests {
         assert_eq!((checked.memory_budget_bytes, checked.threads.get()), (1 << 30, 1));
         let again = ScanSpec::from_wire(&v1::ScanSpec::from(&checked), &LIMITS).unwrap();
         assert_eq!(format!("{again:?}"), format!("{checked:?}"));
+        let checked = ScanSpec::from_wire(&both(), &LIMITS).unwrap();
+        assert_eq!(checked.layers[1].thresholds.min_shared_bytes, 2048);
+        let again = ScanSpec::from_wire(&v1::ScanSpec::from(&checked), &LIMITS).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{checked:?}"));
+    }
+
+    #[test]
+    fn two_views_are_bytes_and_then_text_and_no_others() {
+        let refused = |change: &dyn Fn(&mut v1::ScanSpec)| {
+            let mut spec = both();
+            change(&mut spec);
+            ScanSpec::from_wire(&spec, &LIMITS).unwrap_err().to_string()
+        };
+        let view = |spec: &mut v1::ScanSpec, view: &str| {
+            spec.text.as_mut().unwrap().method.as_mut().unwrap().view = view.into();
+        };
+        assert!(refused(&|spec| view(spec, "raw")).contains("`text`"));
+        assert!(refused(&|spec| view(spec, "passages")).contains("`text`"));
+        assert!(refused(&|spec| spec.method.as_mut().unwrap().view = "text".into()).contains("`text`"));
+        let refine = v1::Refine { scan: 7, what: v1::RefineWhat::Linked.into(), size_bytes_min: 0 };
+        assert!(refused(&|spec| spec.refine = Some(refine)).contains("one view"));
+        assert!(refused(&|spec| spec.text = None).contains("--view text or both"));
     }
 
     #[test]

@@ -171,6 +171,65 @@ pub(crate) struct ScanRow {
     /// What it has in common with the scans that may begin with what it found. 32 bytes.
     #[prost(bytes = "vec", tag = "21")]
     pub(crate) kind: Vec<u8>,
+    /// The same of the second layer, where there are two.
+    #[prost(message, optional, tag = "22")]
+    pub(crate) text: Option<LayerRow>,
+}
+
+/// What is fixed of one layer of a scan when it is frozen, and what is found after that.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct LayerRow {
+    /// The templates that were in force, ascending, and the digest of their tags; nothing: none were.
+    #[prost(fixed64, repeated, tag = "1")]
+    pub(crate) templates: Vec<u64>,
+    #[prost(string, tag = "2")]
+    pub(crate) templates_digest: String,
+    /// What its analysis follows from, once there is one: 32 bytes.
+    #[prost(bytes = "vec", tag = "3")]
+    pub(crate) binding: Vec<u8>,
+    /// What it has in common with the layers that may begin with what it found: 32 bytes.
+    #[prost(bytes = "vec", tag = "4")]
+    pub(crate) kind: Vec<u8>,
+}
+
+impl ScanRow {
+    /// What is known of a layer.
+    pub(crate) fn layer(&self, layer: usize) -> LayerRow {
+        match (layer, &self.text) {
+            (0, _) => LayerRow {
+                templates: self.templates.clone(),
+                templates_digest: self.templates_digest.clone(),
+                binding: self.binding.clone(),
+                kind: self.kind.clone(),
+            },
+            (_, text) => text.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Writes down what is known of a layer.
+    pub(crate) fn set_layer(&mut self, layer: usize, row: LayerRow) {
+        if layer > 0 {
+            self.text = Some(row);
+        } else {
+            let LayerRow { templates, templates_digest, binding, kind } = row;
+            *self = ScanRow { templates, templates_digest, binding, kind, ..std::mem::take(self) };
+        }
+    }
+
+    /// How many layers it has.
+    pub(crate) fn layers(&self) -> usize {
+        1 + usize::from(self.spec.as_ref().is_some_and(|spec| spec.text.is_some()))
+    }
+
+    /// What was frozen of a layer.
+    pub(crate) fn frozen_of(&self, layer: usize) -> impl Iterator<Item = &FrozenRow> {
+        self.frozen.iter().filter(move |row| usize::try_from(row.layer).is_ok_and(|own| own == layer))
+    }
+
+    /// The method of what was frozen of a layer.
+    pub(crate) fn method_id(&self, layer: usize) -> Option<MethodId> {
+        self.frozen_of(layer).next().and_then(|frozen| frozen.method_id.as_slice().try_into().ok()).map(MethodId)
+    }
 }
 
 /// The steps of a scan, each begun only when the one before it is durable.
@@ -222,6 +281,9 @@ pub(crate) struct FrozenRow {
     /// How many documents the refinement chose.
     #[prost(uint64, tag = "9")]
     pub(crate) chosen_documents: u64,
+    /// Which of the scan's layers it belongs to, from 0.
+    #[prost(uint32, tag = "10")]
+    pub(crate) layer: u32,
 }
 
 /// A repository that could not take part.

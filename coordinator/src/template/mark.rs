@@ -68,6 +68,8 @@ impl Mark {
 /// A cluster of a result and the contents in it.
 struct Members {
     cluster: String,
+    /// The layer of the scan that it was found in.
+    layer: usize,
     contents: HashMap<ContentDigest, u32>,
 }
 
@@ -78,27 +80,19 @@ impl Coordinator {
     /// When the scan has no such cluster, its documents have changed since, or they have nothing in common.
     pub(crate) fn mark_template(&self, scans: &[ScanId], mark: &Mark, by: &str) -> Result<v1::Template, Error> {
         let (scan, row, members) = self.origin(scans, mark)?;
-        let (method_id, method) = self.method_of(scan, &row)?;
         let indexes = &self.scans.indexes;
         let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
         let _hold = indexes.hold(places);
-        let sealed = self.sealed(&row, method_id)?;
-        let chunks = match (&mark.which, &members) {
-            (Which::Tags(tags), _) => {
-                let known = Postings::open(indexes, &sealed, None)?.known(tags)?;
-                if let Some(unknown) =
-                    tags.iter().find(|tag| known.binary_search_by_key(*tag, |known| known.0).is_err())
-                {
-                    return Err(Error::Invalid(format!("`tags`: no document of scan {scan} has {unknown} now")));
-                }
-                known
-            }
+        let (layer, chunks) = match (&mark.which, &members) {
+            (Which::Tags(tags), _) => self.known(scan, &row, tags)?,
             (Which::Common(share), Some(members)) => {
+                let sealed = self.sealed(&row, members.layer)?;
                 let postings = Postings::open(indexes, &sealed, Some(&members.contents))?;
-                common(&postings, members, *share)?
+                (members.layer, common(&postings, members, *share)?)
             }
             (Which::Common(_), None) => return Err(Error::Invalid("`cluster`: it is missing".to_owned())),
         };
+        let (method_id, method) = method_of(scan, &row, layer)?;
         let ascending: Vec<Tag> = chunks.iter().map(|chunk| chunk.0).collect();
         let id = id_of(method_id, &ascending);
         if let Some(known) = self.store.template(id)?.filter(|known| known.unmarked == 0) {
@@ -147,9 +141,9 @@ impl Coordinator {
                 return Ok((*id, row, None));
             }
             let report = Report::open(&self.result_path(*id))?;
-            if let Some((cluster, digests)) = report.members_of(&mark.cluster)? {
+            if let Some((cluster, layer, digests)) = report.members_of(&mark.cluster)? {
                 let contents = digests.into_iter().zip(0..).collect();
-                return Ok((*id, row, Some(Members { cluster, contents })));
+                return Ok((*id, row, Some(Members { cluster, layer, contents })));
             }
         }
         Err(match scans {
@@ -159,19 +153,25 @@ impl Coordinator {
         })
     }
 
-    /// The method of a scan, as its indexes have it.
-    fn method_of(&self, scan: ScanId, row: &ScanRow) -> Result<(MethodId, v1::MethodSpec), Error> {
-        let method = row.spec.as_ref().and_then(|spec| spec.method.clone());
-        match (row.method_id(), method) {
-            (Some(id), Some(method)) => Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method })),
-            _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
+    /// These chunks, and the first layer of a scan whose documents have them all.
+    fn known(&self, scan: ScanId, row: &ScanRow, tags: &[Tag]) -> Result<(usize, Vec<Chunk>), Error> {
+        let mut first_unknown = None;
+        for layer in 0..row.layers() {
+            let known = Postings::open(&self.scans.indexes, &self.sealed(row, layer)?, None)?.known(tags)?;
+            match tags.iter().find(|tag| known.binary_search_by_key(*tag, |known| known.0).is_err()) {
+                None => return Ok((layer, known)),
+                Some(unknown) => drop(first_unknown.get_or_insert(*unknown)),
+            }
         }
+        let unknown = first_unknown.map(|tag| tag.to_string()).unwrap_or_default();
+        Err(Error::Invalid(format!("`tags`: no document of scan {scan} has {unknown} now")))
     }
 
-    /// The indexes that stand now of what a scan was about.
-    fn sealed(&self, row: &ScanRow, method_id: MethodId) -> Result<Vec<Sealed>, Error> {
+    /// The indexes that stand now of what a layer of a scan was about.
+    fn sealed(&self, row: &ScanRow, layer: usize) -> Result<Vec<Sealed>, Error> {
         let mut sealed = Vec::new();
-        for frozen in &row.frozen {
+        let Some(method_id) = row.method_id(layer) else { return Ok(sealed) };
+        for frozen in row.frozen_of(layer) {
             let (Ok(site), Ok(repository)) = (frozen.site.parse(), frozen.repository.parse()) else { continue };
             let scope = ScopeId::from_field(&frozen.scope).unwrap_or_default();
             sealed.extend(self.scans.indexes.sealed(&SlotKey { site, repository, method_id, scope })?);
@@ -180,9 +180,22 @@ impl Coordinator {
     }
 }
 
+/// The method of a layer of a scan, as its indexes have it.
+fn method_of(scan: ScanId, row: &ScanRow, layer: usize) -> Result<(MethodId, v1::MethodSpec), Error> {
+    let spec = row.spec.as_ref();
+    let method = match layer {
+        0 => spec.and_then(|spec| spec.method.clone()),
+        _ => spec.and_then(|spec| spec.text.as_ref()).and_then(|text| text.method.clone()),
+    };
+    match (row.method_id(layer), method) {
+        (Some(id), Some(method)) => Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method })),
+        _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
+    }
+}
+
 /// What this share of a cluster's contents has in common.
 fn common(postings: &Postings, members: &Members, share: Containment) -> Result<Vec<Chunk>, Error> {
-    let Members { cluster, contents } = members;
+    let Members { cluster, contents, .. } = members;
     if postings.found < contents.len() {
         let gone = contents.len() - postings.found;
         let all = contents.len();

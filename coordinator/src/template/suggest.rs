@@ -72,15 +72,23 @@ impl Coordinator {
     ) -> Result<(), Error> {
         let row = self.store.scan(wish.scan)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {} has no result", wish.scan)))?;
-        let spec = ScanSpec::from_wire(&row.spec.clone().unwrap_or_default(), limits)?;
-        let scan = Scan::new(wish.scan, ScanSpec { method_id: row.method_id(), ..spec });
+        let mut spec = ScanSpec::from_wire(&row.spec.clone().unwrap_or_default(), limits)?;
+        let [layer] = spec.layers.as_mut_slice() else {
+            return Err(Error::Refused(format!(
+                "scan {} compares two views, and templates are of one: suggest from a scan with --view raw or --view text",
+                wish.scan
+            )));
+        };
+        layer.method_id = row.method_id(0);
+        let view = layer.method.view();
+        let scan = Scan::new(wish.scan, spec);
         let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
         let _hold = self.scans.indexes.hold(places);
         let choices = self.scans.choices(&scan.spec)?;
         let taken = self.scans.freeze_templates(self.scans.take_last(&scan, &choices, ScanRow::default())?)?;
         let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.scans.indexes, &taken, &selection)?;
-        frozen.set_aside(self.scans.frozen_templates(&taken)?)?;
+        let mut frozen = Frozen::build(&self.scans.indexes, (&taken, 0), view, &selection, None)?;
+        frozen.set_aside(self.scans.frozen_templates(&taken, 0)?)?;
         let copies = Copies::of(&frozen);
         let folder = self.scans.folder.join(wish.scan.to_string());
         let desk = Desk { scan: &scan, copies: &copies, spill_dir: &folder, told };
@@ -180,7 +188,7 @@ impl Desk<'_> {
         let keep = |told: &[Link]| collect(&links, told);
         let subject = Subject::of(frozen, self.scan.spec.across_only);
         let input = Input { payload_bytes, ..subject.input() };
-        let options = self.options(self.scan.spec.thresholds);
+        let options = self.options(self.scan.spec.first().thresholds);
         let progress = |now: Progress| self.progress(now);
         let watch = Watch { progress: &progress, cancelled: &self.scan.cancelled };
         let analysis = analyse_telling(&frozen.shards, &input, &options, &watch, &keep)?;
@@ -197,7 +205,7 @@ impl Desk<'_> {
         let keep = |told: &[Link]| collect(&links, told);
         let subject = Subject::of(frozen, self.scan.spec.across_only);
         let input = Input { payload_bytes, ..subject.input() };
-        let options = self.options(self.scan.spec.thresholds.fifth());
+        let options = self.options(self.scan.spec.first().thresholds.fifth());
         let progress = |now: Progress| self.progress(now);
         let watch = Watch { progress: &progress, cancelled: &self.scan.cancelled };
         find_links(&frozen.shards, &input, &options, &watch, &keep)?;

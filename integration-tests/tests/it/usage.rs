@@ -85,6 +85,9 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
     check(&["compare", "x", "--include", "a{b"], &["a{b"]);
     check(&["compare", "x", "--method", "sha1"], &["tttd"]);
     check(&["compare", "x", "--param", "w=20"], &["--chunk-bytes"]);
+    check(&["compare", "x", "--passages"], &["--view text --passages"]);
+    check(&["compare", "x", "--match-message-ids"], &["--view text or both"]);
+    check(&["fingerprint", "--view", "both", "--", "x/1"], &["raw or text"]);
     check(&["fingerprint"], &["FILE"]);
     check(&["fingerprint", "--format", "json", "--", "x/1"], &["ndjson"]);
     check(&["comprae", "x"], &["comprae", "--help"]);
@@ -97,9 +100,6 @@ fn what_is_not_there_yet_says_so_with_exit_2() {
     sandbox.folder("x", &[("1", b"1")]);
     for method in ["mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"] {
         refused(&sandbox, &["compare", "x", "--method", method], &["not yet", method, "tttd"]);
-    }
-    for view in ["text", "both"] {
-        refused(&sandbox, &["compare", "x", "--view", view], &["not yet", view, "raw"]);
     }
     for command in ["explain", "find", "evaluate", "watch", "case"] {
         refused(&sandbox, &[command, "--config", "x"], &[command, "not yet"]);
@@ -338,7 +338,7 @@ fn the_database_opens_and_says_what_the_report_says() {
     let text = |sql: &str| database.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
     let number = |sql: &str| database.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
     assert_eq!(text("PRAGMA integrity_check"), "ok");
-    assert_eq!(text("SELECT schema FROM scan"), "cognate.result/1");
+    assert_eq!(text("SELECT schema FROM scan"), "cognate.result/2");
     let tables = "root skipped missing content document unread cluster link family family_member folder overlap";
     for table in tables.split(' ') {
         number(&format!("SELECT count(*) FROM {table}"));

@@ -1988,6 +1988,21 @@ pub struct ScanSpec {
     /// Only the documents that an earlier scan left interesting; absent: all.
     #[prost(message, optional, tag = "15")]
     pub refine: ::core::option::Option<Refine>,
+    /// The documents' text is compared as well, beside what `method` says of their bytes; absent: `method` is all.
+    #[prost(message, optional, tag = "16")]
+    pub text: ::core::option::Option<TextLayer>,
+    /// Messages with the same EDRM Message ID Hash form a set.
+    #[prost(bool, tag = "17")]
+    pub match_message_ids: bool,
+}
+/// The second comparison of a scan over two views.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TextLayer {
+    /// Its method_id is left empty.
+    #[prost(message, optional, tag = "1")]
+    pub method: ::core::option::Option<MethodSpec>,
+    #[prost(uint64, tag = "2")]
+    pub min_shared_bytes: u64,
 }
 /// Which documents of an earlier scan are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2027,6 +2042,9 @@ pub struct RepositoryEstimate {
     pub unknown: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "3")]
     pub estimate: ::core::option::Option<Estimate>,
+    /// Under which view, where the scan has two.
+    #[prost(string, tag = "4")]
+    pub view: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LaunchScanRequest {

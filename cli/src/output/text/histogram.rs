@@ -11,8 +11,15 @@ const BAR_MAX: u64 = 20;
 
 /// Writes a row for each twentieth in which there are links; an empty row between two of them is shown too.
 pub(super) fn write(histogram: &HistogramSection, out: &mut impl Write) -> anyhow::Result<()> {
-    let HistogramSection { containment, documents, links, resemblance } = histogram;
-    writeln!(out, "\nLINKS BY STRENGTH: {} links of {} documents\n", count(*links), count(*documents))?;
+    let HistogramSection { containment, documents, links, resemblance, view } = histogram;
+    let of = view.as_ref().map(|view| format!(" ({})", if view == "raw" { "bytes" } else { view }));
+    writeln!(
+        out,
+        "\nLINKS BY STRENGTH{}: {} links of {} documents\n",
+        of.unwrap_or_default(),
+        count(*links),
+        count(*documents)
+    )?;
     let pairs: Vec<_> = resemblance.iter().zip(containment).collect();
     let is_empty = |pair: &&(&BucketRow, &BucketRow)| pair.0.links + pair.1.links == 0;
     let first = pairs.iter().take_while(is_empty).count();

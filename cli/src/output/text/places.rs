@@ -96,8 +96,8 @@ impl Places {
             }
             // A pair is told once, from the first site.
             Some(_) if fate.site == 1 => return,
-            Some(FatePartner { same_bytes: true, moved_to: None, .. }) => sums.same = 1,
-            Some(FatePartner { same_bytes: true, moved_to: Some(_), .. }) => sums.moved = 1,
+            Some(FatePartner { identical: true, moved_to: None, .. }) => sums.same = 1,
+            Some(FatePartner { identical: true, moved_to: Some(_), .. }) => sums.moved = 1,
             Some(FatePartner { shared_bytes, moved_to: None, .. }) => {
                 sums.changed = 1;
                 self.changed.push(change(None, Some(shared_bytes)));
