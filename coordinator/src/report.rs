@@ -12,14 +12,15 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::error::Error;
 use crate::result::{FORMAT, FORMAT_BEFORE, ten_thousandths};
-use crate::scan::HISTOGRAM_BUCKETS as BUCKETS;
 
 mod before;
 mod canonical;
 mod documents;
 mod members;
+mod places;
 mod refined;
 mod rows;
+mod sets;
 mod share;
 mod since;
 
@@ -216,108 +217,6 @@ impl Report {
         Ok(sites)
     }
 
-    /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
-    /// those that are the same message.
-    pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        self.identical_where("c.identical IS NOT NULL", &mut each)?;
-        self.messages_where("", &mut each)
-    }
-
-    /// The identical sets of a tier but those that are one document under the same path in each of several repositories.
-    pub fn identical_elsewhere<E: From<Error>>(
-        &self,
-        tier: &str,
-        mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match (0..self.views.len()).find(|layer| self.tier(*layer) == tier) {
-            None => self.messages_where("WHERE NOT m.in_place", &mut each),
-            Some(layer) => {
-                let condition = format!("c.identical IS NOT NULL AND NOT c.in_place AND c.layer = {layer}");
-                self.identical_where(&condition, &mut each)
-            }
-        }
-    }
-
-    fn identical_where<E: From<Error>>(
-        &self,
-        condition: &str,
-        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
-    ) -> Result<(), E> {
-        // Files with the same text have sizes of their own.
-        let sql = format!(
-            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
-                    d.message_id_hash, c.layer,
-                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
-                   FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-                   WHERE {condition} ORDER BY c.identical, d.id"
-        );
-        self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
-    }
-
-    fn messages_where<E: From<Error>>(
-        &self,
-        condition: &str,
-        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let sql = format!(
-            "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
-                    d.size_bytes
-                   FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
-                   {condition} ORDER BY m.id, d.id"
-        );
-        self.sets(&sql, |_| Ok(("same message", None)), each)
-    }
-
-    /// Puts the documents of sets together by the first column.
-    fn sets<E: From<Error>>(
-        &self,
-        sql: &str,
-        told: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
-        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut set: Option<(i64, IdenticalSet)> = None;
-        self.each_or(
-            sql,
-            |row| {
-                let place: i64 = row.get(0)?;
-                let document = Located { size_bytes: row.get(10)?, ..located(row)? };
-                match &mut set {
-                    Some((current, set)) if *current == place => set.documents.push(document),
-                    _ => {
-                        let (tier, view) = told(row)?;
-                        let next = IdenticalSet {
-                            documents: vec![document],
-                            id: hex(&row.get::<_, Vec<u8>>(1)?),
-                            size_bytes: row.get(2)?,
-                            tier,
-                            view,
-                        };
-                        if let Some((_, finished)) = set.replace((place, next)) {
-                            return Ok(Some(finished));
-                        }
-                    }
-                }
-                Ok(None)
-            },
-            each,
-        )?;
-        set.map_or(Ok(()), |(_, last)| each(last))
-    }
-
-    /// What the identical sets come to, tier by tier; tiers that have none are left out.
-    pub fn identical_totals(&self) -> Result<Vec<IdenticalTotals>, Error> {
-        let sql = "SELECT number, identical_sets, identical_in_place, wasted_bytes FROM layer ORDER BY number";
-        let mut totals = self.collect(sql, |row| {
-            let tier = self.tier(row.get(0)?);
-            Ok(IdenticalTotals { tier, sets: row.get(1)?, in_place: row.get(2)?, wasted_bytes: row.get(3)? })
-        })?;
-        totals.push(self.one("SELECT count(*), coalesce(sum(in_place), 0) FROM message", |row| {
-            Ok(IdenticalTotals { tier: "same message", sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: 0 })
-        })?);
-        totals.retain(|totals| totals.sets > 0);
-        Ok(totals)
-    }
-
     /// How many clusters a view has, by its place among [`Report::views`].
     pub fn cluster_count(&self, view: usize) -> Result<u64, Error> {
         self.one(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), |row| row.get(0))
@@ -467,113 +366,6 @@ impl Report {
             });
         }
         Ok(families)
-    }
-
-    /// The folder pairs, those with most bytes first.
-    pub fn folders<E: From<Error>>(&self, mut each: impl FnMut(FolderSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT f.*, a.site AS site_a, a.repository AS repository_a, b.site AS site_b,
-                          b.repository AS repository_b
-                   FROM folder f JOIN root a ON a.id = f.root_a JOIN root b ON b.id = f.root_b ORDER BY f.id";
-        let folder = |row: &Row<'_>, side: &str| -> rusqlite::Result<FolderPlace> {
-            let bytes: Vec<u8> = row.get(format!("path_{side}").as_str())?;
-            let (path, path_escaped) = path_of(&bytes);
-            Ok(FolderPlace {
-                path,
-                path_escaped,
-                repository: row.get(format!("repository_{side}").as_str())?,
-                site: row.get(format!("site_{side}").as_str())?,
-            })
-        };
-        let is_told = self.has_histogram()?;
-        let share = |row: &Row<'_>, shared: &str, all: &str| -> rusqlite::Result<Option<Ratio>> {
-            Ok(if is_told { Some(Ratio::of(row.get(shared)?, row.get(all)?)) } else { None })
-        };
-        self.each_or(
-            sql,
-            |row| {
-                Ok(Some(FolderSection {
-                    a: folder(row, "a")?,
-                    b: folder(row, "b")?,
-                    bytes_a: row.get("bytes_a")?,
-                    bytes_b: row.get("bytes_b")?,
-                    documents_a: row.get("documents_a")?,
-                    documents_b: row.get("documents_b")?,
-                    documents_total_a: row.get("documents_total_a")?,
-                    documents_total_b: row.get("documents_total_b")?,
-                    relation: row.get("relation")?,
-                    share_a: share(row, "shared_bytes_a", "bytes_a")?,
-                    share_b: share(row, "shared_bytes_b", "bytes_b")?,
-                    shared_bytes_a: row.get("shared_bytes_a")?,
-                    shared_bytes_b: row.get("shared_bytes_b")?,
-                    view: self.view(row.get("layer")?),
-                }))
-            },
-            &mut each,
-        )
-    }
-
-    /// How strong the links of the scan's first view are, all of them; nothing where there are none, or an earlier version
-    /// wrote the result.
-    pub fn histogram(&self) -> Result<Option<HistogramSection>, Error> {
-        self.histogram_of(0)
-    }
-
-    /// The same of the links of texts, where there are two views.
-    pub fn text_histogram(&self) -> Result<Option<HistogramSection>, Error> {
-        if self.views.len() > 1 { self.histogram_of(1) } else { Ok(None) }
-    }
-
-    fn histogram_of(&self, layer: usize) -> Result<Option<HistogramSection>, Error> {
-        if !self.has_histogram()? {
-            return Ok(None);
-        }
-        let buckets = |measure: &str| {
-            let sql = format!(
-                "SELECT bucket, links, documents FROM histogram WHERE layer = {layer} AND measure = '{measure}'
-                 ORDER BY bucket"
-            );
-            self.collect(&sql, |row| {
-                let bucket: u64 = row.get(0)?;
-                let bound = |bucket| Ratio::of(bucket, BUCKETS as u64);
-                Ok(BucketRow { documents: row.get(2)?, from: bound(bucket), links: row.get(1)?, to: bound(bucket + 1) })
-            })
-        };
-        let sql = format!("SELECT links, documents FROM histogram WHERE layer = {layer} AND measure = 'all'");
-        let all = self.one(&sql, |row| {
-            Ok(HistogramSection {
-                containment: Vec::new(),
-                documents: row.get(1)?,
-                links: row.get(0)?,
-                resemblance: Vec::new(),
-                view: self.view(layer),
-            })
-        })?;
-        let (containment, resemblance) = (buckets("containment")?, buckets("resemblance")?);
-        Ok((all.links > 0).then_some(HistogramSection { containment, resemblance, ..all }))
-    }
-
-    /// Results of earlier versions have none, and their digests are those of reports without.
-    fn has_histogram(&self) -> Result<bool, Error> {
-        self.one("SELECT count(*) FROM sqlite_master WHERE name = 'histogram'", |row| row.get(0))
-    }
-
-    /// What sites, and parties, have in common.
-    pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
-        // Sites before parties, as the format says.
-        self.collect("SELECT * FROM overlap ORDER BY layer, level = 'party', a, b", |row| {
-            Ok(OverlapSection {
-                a: row.get("a")?,
-                b: row.get("b")?,
-                documents_a: row.get("documents_a")?,
-                documents_b: row.get("documents_b")?,
-                level: row.get("level")?,
-                shared_bytes_a: row.get("shared_bytes_a")?,
-                shared_bytes_b: row.get("shared_bytes_b")?,
-                template_bytes_a: row.get("template_bytes_a")?,
-                template_bytes_b: row.get("template_bytes_b")?,
-                view: self.view(row.get("layer")?),
-            })
-        })
     }
 
     /// What could not be read.

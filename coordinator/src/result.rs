@@ -347,7 +347,7 @@ impl Writer {
                     row.layer,
                     whole.other(number),
                     number == first,
-                    status_name(row.status(layers)),
+                    Some(row.status(layers)).filter(|own| *own != status).map(status_name),
                     number == first && tells > 0,
                     message,
                     message_set.filter(|_| number == first),

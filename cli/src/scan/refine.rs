@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::find::find;
 use super::spec::SpecArgs;
+use crate::exit::usage;
 use crate::operator::client::Operator;
 use crate::output::table::bytes;
 
@@ -47,6 +48,9 @@ impl RefineArgs {
         // Who was missing then sent nothing that could be chosen.
         let took_part = earlier.repositories.into_iter().filter(|row| row.failure.is_empty());
         let mut spec = typed.typed_or_over(took_part.filter_map(|row| row.repository).collect())?;
+        if spec.text.is_some() {
+            return Err(usage("--refine: a refinement is of one view; say --view raw or --view text"));
+        }
         // What links led to is found by following them again.
         spec.follow_symlinks |= earlier.spec.is_some_and(|spec| spec.follow_symlinks);
         let what = match self.refine_what {

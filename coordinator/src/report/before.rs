@@ -5,7 +5,7 @@ use rusqlite::Connection;
 /// What they do not say.
 const VIEWS: &str = "
   CREATE TEMP VIEW scan AS SELECT *, 0 AS passages, 0 AS match_message_ids FROM main.scan;
-  CREATE TEMP VIEW document AS SELECT *, 0 AS layer, NULL AS other, 1 AS listed, status AS layer_status,
+  CREATE TEMP VIEW document AS SELECT *, 0 AS layer, NULL AS other, 1 AS listed, NULL AS layer_status,
     0 AS tells_other, NULL AS message_id_hash, NULL AS message FROM main.document;
   CREATE TEMP VIEW content AS SELECT *, 0 AS layer FROM main.content;
   CREATE TEMP VIEW cluster AS SELECT *, 0 AS layer FROM main.cluster;

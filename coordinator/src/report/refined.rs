@@ -27,7 +27,8 @@ impl Report {
         let sql = "SELECT r.site, r.repository, d.path, c.digest, c.size_bytes
                    FROM document d JOIN content c ON c.id = d.content JOIN root r ON r.id = d.root
                    WHERE d.layer = ?4
-                     AND ((?1 AND c.cluster IS NOT NULL) OR (?2 AND d.layer_status = 'unique' AND c.size_bytes >= ?3))
+                     AND ((?1 AND c.cluster IS NOT NULL)
+                       OR (?2 AND coalesce(d.layer_status, d.status) = 'unique' AND c.size_bytes >= ?3))
                    ORDER BY d.id";
         let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
         let size_bytes_min = i64::try_from(size_bytes_min).unwrap_or(i64::MAX);

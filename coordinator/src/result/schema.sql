@@ -131,7 +131,7 @@ CREATE TABLE document (
   layer INTEGER NOT NULL,
   other INTEGER,                      -- the row of the same document under the other view
   listed INTEGER NOT NULL,            -- whether it is the first row of its document
-  layer_status TEXT NOT NULL,         -- under this view alone
+  layer_status TEXT,                  -- under this view alone, where that is another
   tells_other INTEGER NOT NULL,       -- of a listed row: whether the other one has the partner that is told
   message_id_hash BLOB,               -- of a message
   message INTEGER REFERENCES message  -- of a listed row: the set of the same message

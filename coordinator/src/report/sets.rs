@@ -1,0 +1,110 @@
+//! The identical sets of a result, tier by tier.
+
+use rusqlite::Row;
+
+use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located};
+use crate::error::Error;
+
+impl Report {
+    /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
+    /// those that are the same message.
+    pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
+        self.identical_where("c.identical IS NOT NULL", &mut each)?;
+        self.messages_where("", &mut each)
+    }
+
+    /// The identical sets of a tier but those that are one document under the same path in each of several repositories.
+    pub fn identical_elsewhere<E: From<Error>>(
+        &self,
+        tier: &str,
+        mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match (0..self.views.len()).find(|layer| self.tier(*layer) == tier) {
+            None => self.messages_where("WHERE NOT m.in_place", &mut each),
+            Some(layer) => {
+                let condition = format!("c.identical IS NOT NULL AND NOT c.in_place AND c.layer = {layer}");
+                self.identical_where(&condition, &mut each)
+            }
+        }
+    }
+
+    fn identical_where<E: From<Error>>(
+        &self,
+        condition: &str,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // Files with the same text have sizes of their own.
+        let sql = format!(
+            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
+                    d.message_id_hash, c.layer,
+                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
+                   FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+                   WHERE {condition} ORDER BY c.identical, d.id"
+        );
+        self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
+    }
+
+    fn messages_where<E: From<Error>>(
+        &self,
+        condition: &str,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = format!(
+            "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
+                    d.size_bytes
+                   FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
+                   {condition} ORDER BY m.id, d.id"
+        );
+        self.sets(&sql, |_| Ok(("same message", None)), each)
+    }
+
+    /// Puts the documents of sets together by the first column.
+    fn sets<E: From<Error>>(
+        &self,
+        sql: &str,
+        told: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut set: Option<(i64, IdenticalSet)> = None;
+        self.each_or(
+            sql,
+            |row| {
+                let place: i64 = row.get(0)?;
+                let document = Located { size_bytes: row.get(10)?, ..located(row)? };
+                match &mut set {
+                    Some((current, set)) if *current == place => set.documents.push(document),
+                    _ => {
+                        let (tier, view) = told(row)?;
+                        let next = IdenticalSet {
+                            documents: vec![document],
+                            id: hex(&row.get::<_, Vec<u8>>(1)?),
+                            size_bytes: row.get(2)?,
+                            tier,
+                            view,
+                        };
+                        if let Some((_, finished)) = set.replace((place, next)) {
+                            return Ok(Some(finished));
+                        }
+                    }
+                }
+                Ok(None)
+            },
+            each,
+        )?;
+        set.map_or(Ok(()), |(_, last)| each(last))
+    }
+
+    /// What the identical sets come to, tier by tier; tiers that have none are left out.
+    pub fn identical_totals(&self) -> Result<Vec<IdenticalTotals>, Error> {
+        let sql = "SELECT number, identical_sets, identical_in_place, wasted_bytes FROM layer ORDER BY number";
+        let mut totals = self.collect(sql, |row| {
+            let tier = self.tier(row.get(0)?);
+            Ok(IdenticalTotals { tier, sets: row.get(1)?, in_place: row.get(2)?, wasted_bytes: row.get(3)? })
+        })?;
+        totals.push(self.one("SELECT count(*), coalesce(sum(in_place), 0) FROM message", |row| {
+            Ok(IdenticalTotals { tier: "same message", sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: 0 })
+        })?);
+        totals.retain(|totals| totals.sets > 0);
+        Ok(totals)
+    }
+}
