@@ -75,6 +75,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   cognate compare old=release-1 new=release-2
   cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
+  cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
   cognate compare /home/me/papers            # duplicates within one folder
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
 pub(crate) struct CompareArgs {

@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[command(after_help = "Examples:
   cognate scan launch --repositories paris/kb,tokyo/kb
   cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait --format json -o report.json
+  cognate scan launch --repositories paris/kb,tokyo/kb --view both
   cognate scan launch --profile monthly --yes
   cognate scan launch --refine latest --chunk-bytes 100 --min-shared-bytes 300")]
 pub(super) struct LaunchArgs {
