@@ -146,9 +146,14 @@ fn what_is_inside_of_an_archive_is_found_where_it_stands_alone() {
 fn what_cannot_be_extracted_is_named_with_its_reason_and_the_rest_is_compared() {
     let text = paragraphs(&mut Dice::new(4), 20);
     let cut = &tar(&[("x", &[b'x'; 4000])])[..2000];
-    let old = [&b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"[..], &[0; 600]].concat();
+    let broken = b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R";
     let sites = Sites::new(
-        &[("good.html", &html(&text)), ("cut.tar", cut), ("old.doc", &old), ("picture.png", b"\x89PNG\r\n\x1a\n\0\0")],
+        &[
+            ("good.html", &html(&text)),
+            ("cut.tar", cut),
+            ("broken.pdf", broken),
+            ("picture.png", b"\x89PNG\r\n\x1a\n\0\0"),
+        ],
         &[("good.txt", &broken_text(&text))],
     );
     let report = sites.report_with(3, &["--view", "text"]);
@@ -159,7 +164,7 @@ fn what_cannot_be_extracted_is_named_with_its_reason_and_the_rest_is_compared() 
         .iter()
         .map(|row| (row["path"].as_str().unwrap(), row["reason"].as_str().unwrap().starts_with("unextractable: ")))
         .collect();
-    assert_eq!(unread, [("cut.tar", true), ("old.doc", true)], "{}", report["unread"]);
+    assert_eq!(unread, [("broken.pdf", true), ("cut.tar", true), ("cut.tar!/x", true)], "{}", report["unread"]);
 }
 
 #[test]
