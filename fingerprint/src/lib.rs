@@ -1,5 +1,9 @@
 //! Bytes in, chunks and tags out: the recipe that every site must follow to the byte.
 //!
+//! Methods besides the chunker take samples of a document's windows, shingles or words and make a [`Signature`] of weighted
+//! [`Feature`]s ([`Method::parse`], [`Method::signer`]); two signatures say how alike two documents are
+//! ([`Method::likeness`]), and how far that can be trusted.
+//!
 //! A document is cut where its own content says so ([`tttd`]), each chunk gets a keyed [`Tag`], and the list of tags
 //! and lengths gets a [`ContentDigest`]: two documents are identical when their digests are. Which recipe was used, with
 //! which parameters and which key, is named by a [`MethodId`]; only fingerprints under the same id may be compared.
@@ -39,6 +43,7 @@ mod signature;
 mod signer;
 mod soundex;
 mod stop_words;
+mod terms;
 mod text;
 mod window;
 
@@ -54,3 +59,4 @@ pub use param::ParamError;
 pub use recipe::{Recipe, Windowed};
 pub use signature::{Feature, Shortage, Signature, Unfit};
 pub use signer::Signer;
+pub use terms::{Terms, cosine};

@@ -380,4 +380,122 @@ mod tests {
         assert_ne!(canary(1000, &key), canary(200, &key));
         assert_ne!(canary(1 << 20, &key), canary(1 << 20, &Key::none()));
     }
+
+    fn parsed(name: &str, chunk_bytes: Option<u64>, param: &str) -> Result<Method, MethodError> {
+        Method::parse(name, View::Raw, chunk_bytes, param)
+    }
+
+    #[test]
+    fn the_canonical_form_has_a_line_for_every_parameter() {
+        let check = |name: &str, chunk_bytes, param: &str, expected: &str| {
+            let method = parsed(name, chunk_bytes, param).unwrap();
+            let (major, minor, update) = char::UNICODE_VERSION;
+            let form = method.to_string().replace(&format!("unicode={major}.{minor}.{update}"), "unicode");
+            assert_eq!(form.replace('\n', " "), format!("method={name}/1 view=raw/1 {expected}"));
+        };
+        check("mod", None, "", "w=20 n=1000");
+        check("mod", Some(200), "w=5", "w=5 n=200");
+        check("bsw", None, "n=100", "w=20 n=100");
+        check("bsw-chunk", Some(100), "", "w=20 n=100");
+        check("min", Some(5), "", "w=20 n=100");
+        check("sketch", None, "n=10,w=40", "w=40 n=10");
+        check("shingle", None, "", "unicode tokens=words w=7 option=b sample=mod m=167");
+        check("shingle", Some(120), "w=3,option=A", "unicode tokens=words w=3 option=a sample=mod m=20");
+        check("shingle", Some(120), "tokens=lines", "unicode tokens=lines w=7 option=b sample=mod m=3");
+        check("shingle", Some(1), "", "unicode tokens=words w=7 option=b sample=mod m=1");
+        check("shingle", None, "sample=min-of-mod", "unicode tokens=words w=7 option=b sample=min-of-mod m=25 s=200");
+        check("shingle", None, "sample=levels", "unicode tokens=words w=7 option=b sample=levels s=100");
+        check("fuzzy", None, "", "unicode r=3 rho=3 step=25 words=0");
+        let index = "w=100 sample=400 words=200 seed=1";
+        check("similarity-index", None, "", &format!("unicode way=43B k=40 {index} hash=signed"));
+        check(
+            "similarity-index",
+            None,
+            "way=3d,k=4,hash=unsigned",
+            &format!("unicode way=3D k=4 {index} hash=unsigned"),
+        );
+        assert_eq!(Method::parse("mod", View::Text, None, "").unwrap().chunk_bytes(), 200);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_would() {
+        let check = |name: &str, chunk_bytes, param: &str, parts: &[&str]| {
+            let error = parsed(name, chunk_bytes, param).unwrap_err().to_string();
+            parts.iter().for_each(|part| assert!(error.contains(part), "`{part}` is not said: {error}"));
+        };
+        check("sha1", None, "", &["sha1", "tttd, mod, min"]);
+        check("tttd", None, "w=20", &["`tttd`", "--chunk-bytes"]);
+        check("mod", None, "w=1", &["w=1", "from 2 to 1024"]);
+        check("mod", None, "w=-1", &["w=-1", "from 2 to 1024"]);
+        check("mod", None, "n=0", &["n=0", "from 1 to 1048576"]);
+        check("mod", None, "m=3", &["no parameter `m`", "w and n"]);
+        check("mod", None, "w=20,w=20", &["`w` is given twice"]);
+        check("mod", None, "w=20,", &["`` is not a parameter"]);
+        check("mod", Some(100), "n=100", &["--chunk-bytes and n="]);
+        check("mod", Some(2 << 20), "", &["2097152", "1 to 1048576"]);
+        check("bsw-chunk", Some(5), "", &["n=5", "from 16"]);
+        check("min", None, "n=65537", &["from 1 to 65536"]);
+        check("sketch", None, "n=4097", &["from 1 to 4096"]);
+        check("shingle", None, "tokens=bytes", &["words, letters or lines"]);
+        check("shingle", None, "option=c", &["b or a"]);
+        check("shingle", None, "sample=min,m=3", &["no parameter `m`", "sample and s"]);
+        check("fuzzy", None, "r=4", &["from 2 to 3"]);
+        check("fuzzy", None, "words=49", &["from 50"]);
+        check("similarity-index", None, "way=13A", &["13A"]);
+        check("similarity-index", None, "way=14A,k=1", &["from 2"]);
+    }
+
+    #[test]
+    fn ids_differ_with_every_parameter() {
+        let parameters = [
+            ("mod", ""),
+            ("mod", "w=21"),
+            ("mod", "n=999"),
+            ("min", ""),
+            ("sketch", ""),
+            ("bsw", ""),
+            ("bsw-chunk", ""),
+            ("shingle", ""),
+            ("shingle", "w=8"),
+            ("shingle", "option=a"),
+            ("shingle", "sample=all"),
+            ("fuzzy", ""),
+            ("fuzzy", "step=26"),
+            ("similarity-index", ""),
+            ("similarity-index", "seed=2"),
+        ];
+        let ids: std::collections::BTreeSet<MethodId> =
+            parameters.iter().map(|(name, param)| parsed(name, None, param).unwrap().id(&Key::none())).collect();
+        assert_eq!(ids.len(), parameters.len());
+    }
+
+    #[test]
+    fn canaries_of_every_method_meet_only_under_the_same_key() {
+        let key = Key::parse(&[1; 32]).unwrap();
+        for name in Method::NAMES {
+            let method = parsed(name, None, "").unwrap();
+            assert_eq!(method.canary(&key), method.canary(&key), "{name}");
+            assert_ne!(method.canary(&key), method.canary(&Key::none()), "{name}");
+        }
+        let canary = |param| parsed("shingle", None, param).unwrap().canary(&key);
+        assert_ne!(canary("w=2"), canary("w=3"), "the canary has words");
+    }
+
+    #[test]
+    fn what_has_a_fixed_size_says_so() {
+        for (name, param, fixed) in [
+            ("tttd", "", false),
+            ("mod", "", false),
+            ("bsw", "", false),
+            ("bsw-chunk", "", false),
+            ("shingle", "", false),
+            ("shingle", "sample=levels", true),
+            ("min", "", true),
+            ("sketch", "", true),
+            ("fuzzy", "", true),
+            ("similarity-index", "", true),
+        ] {
+            assert_eq!(parsed(name, None, param).unwrap().has_fixed_size(), fixed, "{name} {param}");
+        }
+    }
 }

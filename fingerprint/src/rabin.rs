@@ -127,48 +127,103 @@ impl Rolling {
     /// The next window's fingerprint: `out` leaves it and `byte` enters.
     #[inline(always)]
     pub(crate) fn roll(&self, fingerprint: u64, out: u8, byte: u8) -> u64 {
-        // The look-up that does not depend on the fingerprint is kept out of the chain of those that do.
-        let change = u64::from(byte) ^ self.leaving[usize::from(out)];
-        (fingerprint << 8) ^ change ^ self.rabin.carry[(fingerprint >> 56) as usize]
+        roll(&self.rabin.carry, &self.leaving, fingerprint, out, byte)
     }
 
-    /// Puts `finish` of the fingerprint of `bytes[i..i + window_bytes]` into `values[i]`, for every window of `bytes`.
+    /// Puts the fingerprint of `bytes[i..i + window_bytes]`, as `finish` makes it, into `values[i]`, for every window of
+    /// `bytes`, of which there is at least one.
     ///
-    /// Four stretches are rolled side by side, since each step waits for the one before it.
-    #[inline(always)]
-    pub(crate) fn all(&self, bytes: &[u8], values: &mut [u64], finish: impl Fn(u64) -> u64) {
+    /// (This and [`Rolling::up_to`] are not inlined: by themselves they keep the tables' addresses in registers. And they
+    /// are two loops, not one with a closure for the values: that one stored at half the speed.)
+    #[inline(never)]
+    #[expect(clippy::needless_range_loop, reason = "four stretches go on in step")]
+    pub(crate) fn all(&self, bytes: &[u8], values: &mut [u64], finish: impl Fn(u64) -> u64 + Copy) {
         debug_assert_eq!(bytes.len() + 1, values.len() + self.window_bytes);
         let quarter = values.len() / 4;
-        let (values_0, rest) = values.split_at_mut(quarter);
-        let (values_1, rest) = rest.split_at_mut(quarter);
-        let (values_2, values_3) = rest.split_at_mut(quarter);
-        let at = |lane: usize| &bytes[lane * quarter..];
-        let mut lanes = [0, 1, 2, 3].map(|lane| self.before(at(lane)));
-        // A window lets go of the byte before it; the first of a stretch has let go of all that it should not have.
-        let mut out = [0_u8; 4];
-        let leaving = [0, 1, 2, 3].map(|lane| &at(lane)[..quarter]);
-        let entering = [0, 1, 2, 3].map(|lane| &at(lane)[self.window_bytes - 1..][..quarter]);
-        let write = [values_0, values_1, values_2, &mut values_3[..quarter]];
-        for i in 0..quarter {
+        let rest = if quarter == 0 {
+            values
+        } else {
+            let mut four = self.four(bytes, quarter);
+            let (first, second) = values.split_at_mut(2 * quarter);
+            let ((write_0, write_1), (write_2, rest)) = (first.split_at_mut(quarter), second.split_at_mut(quarter));
+            let (write_3, rest) = rest.split_at_mut(quarter);
+            let write = [write_0, write_1, write_2, write_3];
             for lane in 0..4 {
-                lanes[lane] = self.roll(lanes[lane], out[lane], entering[lane][i]);
-                out[lane] = leaving[lane][i];
-                write[lane][i] = finish(lanes[lane]);
+                write[lane][0] = finish(four.fingerprints[lane]);
             }
-        }
-        // What four does not divide is rolled on from the last stretch.
-        let rest = &bytes[3 * quarter..];
-        for (i, value) in values_3.iter_mut().enumerate().skip(quarter) {
-            let out = if i == 0 { 0 } else { rest[i - 1] };
-            lanes[3] = self.roll(lanes[3], out, rest[i + self.window_bytes - 1]);
-            *value = finish(lanes[3]);
+            let write = write.map(|write| &mut write[1..quarter]);
+            for place in 0..quarter - 1 {
+                for lane in 0..4 {
+                    write[lane][place] = finish(four.roll(lane, place));
+                }
+            }
+            rest
+        };
+        // What four does not divide.
+        for (value, window) in rest.iter_mut().zip(bytes[4 * quarter..].windows(self.window_bytes)) {
+            *value = finish(self.rabin.extend(0, window));
         }
     }
 
-    /// The fingerprint of a window less its last byte.
-    fn before(&self, bytes: &[u8]) -> u64 {
-        self.rabin.extend(0, &bytes[..self.window_bytes - 1])
+    /// The values of windows that are at most `bound`, in any order, are added to `found`.
+    #[inline(never)]
+    pub(crate) fn up_to(&self, bytes: &[u8], bound: u64, finish: impl Fn(u64) -> u64 + Copy, found: &mut Vec<u64>) {
+        let mut keep = |value| {
+            if value <= bound {
+                found.push(value);
+            }
+        };
+        let quarter = (bytes.len() + 1 - self.window_bytes) / 4;
+        if quarter > 0 {
+            let mut four = self.four(bytes, quarter);
+            four.fingerprints.into_iter().for_each(|fingerprint| keep(finish(fingerprint)));
+            for place in 0..quarter - 1 {
+                for lane in 0..4 {
+                    keep(finish(four.roll(lane, place)));
+                }
+            }
+        }
+        bytes[4 * quarter..].windows(self.window_bytes).for_each(|window| keep(finish(self.rabin.extend(0, window))));
     }
+
+    /// Four stretches of `quarter` windows, at least 1, to be rolled side by side, since each step has to wait for the one
+    /// before it.
+    #[inline(always)]
+    fn four<'a>(&'a self, bytes: &'a [u8], quarter: usize) -> Four<'a> {
+        let stretch = [0, 1, 2, 3].map(|lane| &bytes[lane * quarter..]);
+        Four {
+            carry: &self.rabin.carry,
+            leave: &self.leaving,
+            leaving: stretch.map(|stretch| &stretch[..quarter - 1]),
+            entering: stretch.map(|stretch| &stretch[self.window_bytes..][..quarter - 1]),
+            fingerprints: stretch.map(|stretch| self.rabin.extend(0, &stretch[..self.window_bytes])),
+        }
+    }
+}
+
+struct Four<'a> {
+    carry: &'a [u64; 256],
+    leave: &'a [u64; 256],
+    leaving: [&'a [u8]; 4],
+    entering: [&'a [u8]; 4],
+    fingerprints: [u64; 4],
+}
+
+impl Four<'_> {
+    /// The fingerprint of the window after the one at `place` of a stretch, which is where it stands.
+    #[inline(always)]
+    fn roll(&mut self, lane: usize, place: usize) -> u64 {
+        let (out, byte) = (self.leaving[lane][place], self.entering[lane][place]);
+        self.fingerprints[lane] = roll(self.carry, self.leave, self.fingerprints[lane], out, byte);
+        self.fingerprints[lane]
+    }
+}
+
+#[inline(always)]
+fn roll(carry: &[u64; 256], leave: &[u64; 256], fingerprint: u64, out: u8, byte: u8) -> u64 {
+    // The look-up that does not depend on the fingerprint is kept out of the chain of those that do.
+    let change = u64::from(byte) ^ leave[usize::from(out)];
+    (fingerprint << 8) ^ change ^ carry[(fingerprint >> 56) as usize]
 }
 
 #[cfg(test)]

@@ -5,6 +5,11 @@ use crate::signature::{Feature, Tagger};
 /// What a method keeps of the values of a document, one after the other. Values are as good as random: those of
 /// fingerprints under the key.
 pub(crate) trait Sampler: Send {
+    /// The bound above which values change nothing, for a sampler to which their order does not matter either.
+    fn bound(&self) -> Option<u64> {
+        None
+    }
+
     /// The next values of the document.
     fn take(&mut self, values: &[u64]);
 
@@ -21,7 +26,7 @@ pub(crate) struct Distinct {
 }
 
 impl Distinct {
-    #[inline]
+    #[inline(never)]
     pub(crate) fn insert(&mut self, value: u64) {
         if self.values.len() >= self.limit {
             self.drop_repeats();

@@ -18,6 +18,7 @@ pub(crate) struct Windows {
     /// The end of what was seen: the bytes that windows still to come begin with.
     tail: Vec<u8>,
     values: Vec<u64>,
+    block: usize,
     seen_bytes: u64,
 }
 
@@ -25,17 +26,34 @@ impl Windows {
     pub(crate) fn new(rolling: Rolling, mix: Mix, tagger: Tagger, sampler: Box<dyn Sampler>) -> Windows {
         // A wide window is brought up to each block anew: the block is to be much longer.
         let block = BLOCK_VALUES.max(32 * rolling.window_bytes());
-        Windows { rolling, mix, tagger, sampler, tail: Vec::new(), values: vec![0; block], seen_bytes: 0 }
+        Windows {
+            rolling,
+            mix,
+            tagger,
+            sampler,
+            tail: Vec::new(),
+            values: Vec::with_capacity(block),
+            block,
+            seen_bytes: 0,
+        }
     }
 
     fn sample(&mut self, bytes: &[u8]) {
         let overlap = self.rolling.window_bytes() - 1;
         let mut rest = bytes;
         while rest.len() > overlap {
-            let count = self.values.len().min(rest.len() - overlap);
-            let values = &mut self.values[..count];
-            self.rolling.all(&rest[..count + overlap], values, |fingerprint| self.mix.value(fingerprint));
-            self.sampler.take(values);
+            let count = self.block.min(rest.len() - overlap);
+            let (bytes, mix) = (&rest[..count + overlap], self.mix);
+            let finish = move |fingerprint| mix.value(fingerprint);
+            self.values.clear();
+            match self.sampler.bound() {
+                Some(bound) => self.rolling.up_to(bytes, bound, finish, &mut self.values),
+                None => {
+                    self.values.resize(count, 0);
+                    self.rolling.all(bytes, &mut self.values, finish);
+                }
+            }
+            self.sampler.take(&self.values);
             rest = &rest[count..];
         }
     }

@@ -104,13 +104,71 @@ fn the_recipe_gives_the_golden_vectors() {
         (Input::Noise("cognate", 100_000), 1000, Some(counting)),
     ];
     let golden: String = cases.iter().map(|(input, chunk_bytes, key)| line(input, *chunk_bytes, *key)).collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/golden.ndjson");
+    compare(&golden, "testdata/golden.ndjson");
+}
+
+/// Compares with the committed lines, or writes them where that is asked for.
+fn compare(golden: &str, path: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("COGNATE_REGENERATE").is_some() {
-        std::fs::write(&path, &golden).unwrap();
+        std::fs::write(&path, golden).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap();
     for (line, committed) in golden.lines().zip(committed.lines()) {
         assert_eq!(line, committed);
     }
     assert_eq!(golden.lines().count(), committed.lines().count());
+}
+
+/// Every method over a text of numbered words and over noise, without a key and with one.
+#[test]
+fn every_method_gives_its_golden_vectors() {
+    let counting: [u8; 32] = std::array::from_fn(|place| u8::try_from(place).unwrap());
+    let methods = [
+        ("mod", "w=20,n=200"),
+        ("min", "w=20,n=8"),
+        ("sketch", "w=20,n=8"),
+        ("bsw", "w=20,n=400"),
+        ("bsw-chunk", "w=20,n=400"),
+        ("shingle", "w=3,m=50"),
+        ("shingle", "tokens=lines,w=2,option=a,m=4"),
+        ("shingle", "tokens=letters,w=10,sample=min,s=8"),
+        ("shingle", "w=3,sample=levels,s=8"),
+        ("fuzzy", ""),
+        ("fuzzy", "r=2,rho=4,step=10,words=100"),
+        ("similarity-index", ""),
+        ("similarity-index", "way=6A,k=8,w=12"),
+        ("similarity-index", "way=14C,k=4,hash=unsigned"),
+    ];
+    let words: String = (0..400_u32)
+        .map(|place| {
+            format!(
+                "{}{place}{}",
+                ["Rose ", "is", "flower, "][place as usize % 3],
+                if place % 10 == 9 { ".\n" } else { " " }
+            )
+        })
+        .collect();
+    let mut golden = String::new();
+    for (name, param) in methods {
+        for key in [Key::none(), Key::parse(&counting).unwrap()] {
+            let method = Method::parse(name, View::Raw, None, param).unwrap();
+            let signature = method.signer(&key).read(&mut words.as_bytes()).unwrap();
+            let features: Vec<String> =
+                signature.features.iter().map(|feature| format!("[\"{}\",{}]", feature.tag, feature.weight)).collect();
+            let became = match signature.index {
+                Some(index) => format!("\"index\":{index}"),
+                None => format!("\"features\":[{}]", features.join(",")),
+            };
+            writeln!(
+                golden,
+                "{{\"method\":\"{name}\",\"param\":\"{param}\",\"keyed\":{},\"content\":\"{}\",\"windows\":{},{became}}}",
+                key.is_keyed(),
+                signature.digest,
+                signature.windows,
+            )
+            .unwrap();
+        }
+    }
+    compare(&golden, "testdata/methods.ndjson");
 }

@@ -11,7 +11,9 @@ use crate::signature::{Feature, Tagger};
 /// Keeps the smallest value of each run.
 pub(crate) struct Bsw {
     boundary: Boundary,
-    smallest: Option<u64>,
+    /// The smallest value of the run so far, and whether there is one.
+    smallest: u64,
+    is_open: bool,
     kept: Distinct,
 }
 
@@ -36,26 +38,30 @@ impl Boundary {
 
 impl Bsw {
     pub(crate) fn new(n: u32) -> Bsw {
-        Bsw { boundary: Boundary::one_in(n), smallest: None, kept: Distinct::default() }
+        Bsw { boundary: Boundary::one_in(n), smallest: u64::MAX, is_open: false, kept: Distinct::default() }
     }
 }
 
 impl Sampler for Bsw {
     fn take(&mut self, values: &[u64]) {
+        let Some(last) = values.last() else { return };
         let mut smallest = self.smallest;
         for &value in values {
-            smallest = Some(smallest.map_or(value, |least| least.min(value)));
+            smallest = smallest.min(value);
             if self.boundary.is_at(value) {
-                self.kept.insert(smallest.take().unwrap_or(value));
+                self.kept.insert(smallest);
+                smallest = u64::MAX;
             }
         }
         self.smallest = smallest;
+        self.is_open = !self.boundary.is_at(*last);
     }
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
-        if let Some(smallest) = self.smallest.take() {
-            self.kept.insert(smallest);
+        if std::mem::take(&mut self.is_open) {
+            self.kept.insert(self.smallest);
         }
+        self.smallest = u64::MAX;
         self.kept.features(tagger)
     }
 }

@@ -218,6 +218,12 @@ proptest! {
         prop_assert_eq!(by_mod.features, afresh);
     }
 
+}
+
+proptest! {
+    // Each case sets up eleven methods.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn the_sizes_of_the_reads_change_nothing_and_a_signer_forgets(
         document in documents(),

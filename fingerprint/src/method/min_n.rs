@@ -45,6 +45,10 @@ impl MinN {
 }
 
 impl Sampler for MinN {
+    fn bound(&self) -> Option<u64> {
+        Some(self.last)
+    }
+
     fn take(&mut self, values: &[u64]) {
         for &value in values {
             if value <= self.last {

@@ -21,9 +21,14 @@ impl ModN {
 }
 
 impl Sampler for ModN {
+    fn bound(&self) -> Option<u64> {
+        Some(self.last)
+    }
+
     fn take(&mut self, values: &[u64]) {
+        let last = self.last;
         for &value in values {
-            if value <= self.last {
+            if value <= last {
                 self.kept.insert(value);
             }
         }

@@ -497,3 +497,6 @@ impl Maker for IndexMaker {
         self.stream.finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
