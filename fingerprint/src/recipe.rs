@@ -222,7 +222,7 @@ fn fuzzy(params: &mut Params<'_>) -> Result<Fuzzy, ParamError> {
     let fuzzy = Fuzzy {
         r: params.number("r", 2..=3, 3)?,
         rho: params.number("rho", 1..=16, 3)?,
-        step: params.number("step", 1..=100, 25)?,
+        step: params.number("step", 1..=100, 30)?,
         words: params.number("words", 0..=1_000_000, 0)?,
     };
     if (1..WORDS_LEAST).contains(&fuzzy.words) {
