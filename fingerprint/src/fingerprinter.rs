@@ -1,12 +1,14 @@
 //! One pass over a document in bounded memory: read, cut, tag, and digest what was tagged.
 
 use std::io::{self, ErrorKind, Read};
+use std::sync::{Mutex, PoisonError};
 
 use crate::chunk::{Chunk, ContentDigest, Tag};
 use crate::key::{Key, first_16};
 use crate::method::bsw_chunk::BswChunk;
 use crate::recipe::Recipe;
 use crate::signature::{Feature, Signature};
+use crate::signer::Signer;
 use crate::tttd::{Tttd, WINDOW_BYTES};
 
 /// How much is asked of the reader at a time, at least.
@@ -36,8 +38,9 @@ pub struct Fingerprinter {
 enum Chunker {
     Tttd(Tttd),
     Bsw(Box<BswChunk>),
-    /// Nothing is cut: the features of a signature are handed over in place of chunks.
-    Features(Box<(Recipe, Key)>),
+    /// Nothing is cut: the features of a signature are handed over in place of chunks. (The lock is for documents in memory,
+    /// which do not need the fingerprinter to themselves.)
+    Features(Mutex<Signer>),
 }
 
 impl Chunker {
@@ -71,7 +74,7 @@ impl Fingerprinter {
 
     /// One whose chunks are the features of a signature, each at offset 0 and as long as it weighs.
     pub(crate) fn of_features(recipe: Recipe, key: &Key) -> Fingerprinter {
-        Fingerprinter::of(Chunker::Features(Box::new((recipe, key.clone()))), key)
+        Fingerprinter::of(Chunker::Features(Mutex::new(recipe.signer(key))), key)
     }
 
     fn of(chunker: Chunker, key: &Key) -> Fingerprinter {
@@ -100,8 +103,8 @@ impl Fingerprinter {
         document: &mut impl Read,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> io::Result<Content> {
-        if let Chunker::Features(of) = &self.chunker {
-            let signature = of.0.signer(&of.1).read(document)?;
+        if let Chunker::Features(signer) = &mut self.chunker {
+            let signature = signer.get_mut().unwrap_or_else(PoisonError::into_inner).read(document)?;
             features(&signature).try_for_each(&mut each)?;
             return Ok(content(&signature));
         }
@@ -136,8 +139,8 @@ impl Fingerprinter {
     ///
     /// A document that the method cannot read has no features here.
     pub fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
-        if let Chunker::Features(of) = &self.chunker {
-            let mut signer = of.0.signer(&of.1);
+        if let Chunker::Features(signer) = &self.chunker {
+            let mut signer = signer.lock().unwrap_or_else(PoisonError::into_inner);
             // Only a document that is no text fails; what it is, is then all that can be said.
             let signature = signer.read(&mut &document[..]).unwrap_or_else(|_| signer.unread(document));
             features(&signature).for_each(each);

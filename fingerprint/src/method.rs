@@ -418,6 +418,26 @@ mod tests {
     }
 
     #[test]
+    fn parameters_are_read_back_as_they_are_written() {
+        for (name, param) in [
+            ("tttd", ""),
+            ("mod", "w=5,n=3"),
+            ("min", "n=7"),
+            ("sketch", "n=7"),
+            ("bsw", "n=7"),
+            ("bsw-chunk", "n=77"),
+            ("shingle", "tokens=lines,w=3,option=a,sample=min-of-mod,m=3,s=9"),
+            ("shingle", "sample=levels"),
+            ("shingle", "sample=all"),
+            ("fuzzy", "words=200,r=2"),
+            ("similarity-index", "way=14C,k=4,hash=unsigned"),
+        ] {
+            let method = parsed(name, None, param).unwrap();
+            assert_eq!(parsed(name, None, &method.param()), Ok(method), "{name} {param}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_what_would() {
         let check = |name: &str, chunk_bytes, param: &str, parts: &[&str]| {
             let error = parsed(name, chunk_bytes, param).unwrap_err().to_string();
