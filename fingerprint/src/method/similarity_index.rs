@@ -335,7 +335,8 @@ enum Sum {
 impl Kept {
     fn new(index: SimilarityIndex) -> Kept {
         let number = index.way.number;
-        let polynomial = Polynomial::new(POLYNOMIAL).filter(|_| number.is_multiple_of(2) && number < 13);
+        let is_rabin = number.is_multiple_of(2) && number < 13;
+        let polynomial = is_rabin.then(|| Polynomial::new(POLYNOMIAL)).flatten();
         let sum = match polynomial {
             Some(polynomial) => {
                 Sum::Rabin { rabin: Box::new(Rabin::new(polynomial)), fingerprint: 0, signed: index.signed }
