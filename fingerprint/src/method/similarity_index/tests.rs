@@ -185,6 +185,9 @@ fn the_random_third_is_a_third_and_the_seed_chooses_it() {
 }
 
 proptest! {
+    // Each case goes through all ways.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn every_way_is_what_the_paper_says(
         words in proptest::collection::vec(
