@@ -14,6 +14,7 @@ use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
 use crate::coordinator::CoordinatorArgs;
+use crate::evaluate::EvaluateArgs;
 use crate::exit::usage;
 use crate::operator::OperatorArgs;
 use crate::repo::RepoArgs;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Template(TemplateArgs),
     /// Show what a reader sees of files, and of the documents inside of them
     Text(TextArgs),
+    /// Run the papers' own experiments
+    Evaluate(EvaluateArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),
 }

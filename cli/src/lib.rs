@@ -6,6 +6,7 @@ mod args;
 mod compare;
 mod config;
 mod coordinator;
+mod evaluate;
 mod exit;
 mod extraction;
 mod fingerprint;
@@ -58,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Template(args) => template::run(&args),
         Command::Text(args) => text::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

@@ -6,6 +6,7 @@ mod compare;
 mod deploy;
 mod determinism;
 mod documents;
+mod evaluate;
 mod faults;
 mod federation;
 mod hostile;

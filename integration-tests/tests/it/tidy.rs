@@ -7,14 +7,25 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 8] = [
+const LADDER: [(&str, &[&str]); 9] = [
     ("cognate-fingerprint", &[]),
     ("cognate-proto", &["cognate-fingerprint"]),
     ("cognate-similarity", &["cognate-fingerprint"]),
     ("cognate-view", &[]),
     ("cognate-worker", &["cognate-fingerprint", "cognate-proto", "cognate-view"]),
     ("cognate-coordinator", &["cognate-fingerprint", "cognate-proto", "cognate-similarity"]),
-    ("cognate-cli", &["cognate-coordinator", "cognate-fingerprint", "cognate-proto", "cognate-view", "cognate-worker"]),
+    ("cognate-evaluation", &["cognate-fingerprint", "cognate-similarity", "cognate-view"]),
+    (
+        "cognate-cli",
+        &[
+            "cognate-coordinator",
+            "cognate-evaluation",
+            "cognate-fingerprint",
+            "cognate-proto",
+            "cognate-view",
+            "cognate-worker",
+        ],
+    ),
     ("cognate-integration-tests", &[]),
 ];
 

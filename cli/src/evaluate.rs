@@ -1,0 +1,87 @@
+//! `cognate evaluate`: the papers' own experiments.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use cognate_evaluation::{EXPERIMENTS, Experiment, Setting};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::exit::{Exit, usage};
+use crate::stop::Stop;
+
+/// Runs an experiment of one of the papers, and compares what comes out with what the paper says.
+///
+/// Writes EXPERIMENT.json with every number, a CSV file for each table, an SVG picture for each figure, and EXPERIMENT.md,
+/// the page to read. `cognate evaluate --list` says what each experiment shows and what its corpus is to hold.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate evaluate --list
+  cognate evaluate chunkers --corpus /srv/manuals -o findings
+  cognate evaluate hp2005 --corpus /srv/manuals --full -o findings")]
+pub(crate) struct EvaluateArgs {
+    /// Which experiment
+    #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)))]
+    experiment: Option<String>,
+    /// The documents [default: some are made from the seed]
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// All of the corpus and all repetitions, not what takes less than two minutes
+    #[arg(long)]
+    full: bool,
+    /// Where dice begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The folder for what is found
+    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
+    output: Option<PathBuf>,
+    /// Say what experiments there are
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
+    let (Some(name), Some(output)) = (&args.experiment, &args.output) else {
+        return list();
+    };
+    let experiment = Experiment::named(name).ok_or_else(|| usage(format!("there is no experiment `{name}`")))?;
+    // Signals are heard on a runtime; the experiment itself waits for nothing.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let stop = runtime.block_on(async { Stop::on_signals() })?;
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template("{msg:<44} {bar:30} {percent:>3} %").expect("a well-formed template"));
+    bar.enable_steady_tick(Duration::from_millis(250));
+    let progress = |what: &str, done: u64, total: u64| {
+        bar.set_message(what.to_owned());
+        bar.set_length(total.max(1));
+        bar.set_position(done);
+        stop.signal().is_none()
+    };
+    let setting = Setting { corpus: args.corpus.as_deref(), full: args.full, seed: args.seed, progress: &progress };
+    let found = experiment.run(&setting);
+    bar.finish_and_clear();
+    match (stop.signal(), found) {
+        (Some(number), _) => Ok(Exit::Signal(number)),
+        (None, found) => {
+            let findings = found?;
+            cognate_evaluation::write(name, &findings, output)?;
+            let mut out = io::stdout().lock();
+            for row in &findings.comparisons {
+                writeln!(out, "{:>6}  {}: {}", row.agreement.word(), row.what, row.ours)?;
+            }
+            writeln!(out, "{}", output.join(format!("{name}.md")).display())?;
+            Ok(Exit::Complete)
+        }
+    }
+}
+
+fn list() -> anyhow::Result<Exit> {
+    let mut out = io::stdout().lock();
+    for experiment in EXPERIMENTS {
+        writeln!(out, "{:<17} {}\n{:<17} corpus: {}", experiment.name, experiment.about, "", experiment.corpus)?;
+    }
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,176 @@
+//! The research corpus: a hundred documents of 9 to 540 KB in order of their length, and what edits do to them.
+
+use cognate_fingerprint::{Method, Signature};
+
+use crate::corpus::{Document, Want, load};
+use crate::dice::Dice;
+use crate::error::Error;
+use crate::experiment::Setting;
+use crate::findings::Findings;
+use crate::kdd2009::edits::{Edit, Spread, edited, words};
+use crate::methods::{resemblance, sign, signer};
+use crate::statistics::mean;
+use crate::threads::each;
+use crate::truth::jaccard;
+
+const DOCUMENTS: usize = 100;
+const BYTES_MIN: usize = 9 << 10;
+const BYTES_MAX: usize = 540 << 10;
+
+/// An algorithm with its parameters, and what it is called in the paper.
+pub(crate) struct Algorithm {
+    pub(crate) name: String,
+    pub(crate) method: Method,
+}
+
+impl Algorithm {
+    pub(crate) fn new(kind: &str, w: usize, n: usize) -> Result<Algorithm, Error> {
+        let method = crate::methods::method(kind, &format!("w={w},n={n}"))?;
+        let kind = match kind {
+            "mod" => "Mod",
+            "min" => "Min",
+            "sketch" => "Sketch",
+            _ => "BSW",
+        };
+        Ok(Algorithm { name: format!("{kind}_{n}"), method })
+    }
+
+    /// The signatures of documents, in their order.
+    pub(crate) fn sign_all(&self, documents: &[Document]) -> Result<Vec<Signature>, Error> {
+        each(documents.len(), |number| sign(&mut signer(&self.method), &documents[number].bytes))
+    }
+}
+
+/// Reads the corpus: its folder `RC_orig`, where it has one, else every document of a fitting length, thinned to a hundred
+/// that are spread over the lengths.
+pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Result<Vec<Document>, Error> {
+    let inner = setting.corpus.map(|corpus| corpus.join("RC_orig")).filter(|folder| folder.is_dir());
+    let setting = Setting { corpus: inner.as_deref().or(setting.corpus), ..*setting };
+    let want = Want {
+        bytes_min: BYTES_MIN,
+        bytes_max: BYTES_MAX,
+        documents_max: usize::MAX,
+        total_bytes_max: 512 << 20,
+        text: false,
+    };
+    let mut found = load(&setting, &want, 160, 50_000)?;
+    found.retain(|document| (BYTES_MIN..=BYTES_MAX).contains(&document.bytes.len()) && !document.bytes.contains(&0));
+    found.sort_by(|a, b| (a.bytes.len(), &a.path).cmp(&(b.bytes.len(), &b.path)));
+    found.dedup_by(|a, b| a.bytes == b.bytes);
+    let count = found.len();
+    if count < 10 {
+        return Err(Error::Corpus {
+            corpus: setting.corpus.unwrap_or(std::path::Path::new("")).to_owned(),
+            found: format!("{count} texts of 9 to 540 KB"),
+            needed: "at least 10, better 100",
+        });
+    }
+    let documents: Vec<Document> = if count <= DOCUMENTS {
+        found
+    } else {
+        let keep: std::collections::BTreeSet<usize> =
+            (0..DOCUMENTS).map(|number| number * (count - 1) / (DOCUMENTS - 1)).collect();
+        let kept = found.into_iter().enumerate().filter(|(number, _)| keep.contains(number));
+        kept.map(|(_, document)| document).collect()
+    };
+    let lengths: Vec<f64> = documents.iter().map(|document| document.bytes.len() as f64 / 1024.0).collect();
+    findings.fact("corpus", setting.corpus_name());
+    findings.fact("documents", documents.len());
+    findings.fact(
+        "lengths",
+        format!(
+            "{:.0} to {:.0} KiB, mean {:.0}, median {:.0} (the paper's: 9 to 540, mean about 50)",
+            lengths[0],
+            lengths[lengths.len() - 1],
+            mean(&lengths),
+            lengths[lengths.len() / 2]
+        ),
+    );
+    Ok(documents)
+}
+
+/// The numbers of edits that are made: all of the paper's 1 to 50, or some of them.
+pub(crate) fn steps(setting: &Setting<'_>) -> Vec<usize> {
+    match setting.full {
+        true => (1..=50).collect(),
+        false => vec![1, 2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50],
+    }
+}
+
+/// What edits did to similarity: for every step, every algorithm and every document.
+pub(crate) struct Edited {
+    pub(crate) steps: Vec<usize>,
+    /// By step, by algorithm, by document.
+    pub(crate) found: Vec<Vec<Vec<f64>>>,
+    /// The true similarity, window by window, at the last step; by window of those that were asked for, by document.
+    pub(crate) truth: Vec<Vec<Vec<f64>>>,
+}
+
+impl Edited {
+    /// The mean similarity that an algorithm reports, by the number of edits.
+    pub(crate) fn curve(&self, algorithm: usize) -> Vec<(f64, f64)> {
+        let means = self.found.iter().map(|by_algorithm| mean(&by_algorithm[algorithm]));
+        self.steps.iter().map(|step| *step as f64).zip(means).collect()
+    }
+
+    /// The true mean similarity for a window, by the number of edits.
+    pub(crate) fn true_curve(&self, window: usize) -> Vec<(f64, f64)> {
+        let means = self.truth.iter().map(|by_window| mean(&by_window[window]));
+        self.steps.iter().map(|step| *step as f64).zip(means).collect()
+    }
+
+    /// What an algorithm reports of each document at so many edits.
+    pub(crate) fn at(&self, edits: usize, algorithm: usize) -> &[f64] {
+        &self.found[self.place(edits)][algorithm]
+    }
+
+    /// The truth of each document at so many edits.
+    pub(crate) fn truth_at(&self, edits: usize, window: usize) -> &[f64] {
+        &self.truth[self.place(edits)][window]
+    }
+
+    fn place(&self, edits: usize) -> usize {
+        self.steps.iter().position(|step| *step == edits).unwrap_or(self.steps.len() - 1)
+    }
+}
+
+/// Edits every document in every step, and compares it with its original under every algorithm.
+pub(crate) fn edit(
+    setting: &Setting<'_>,
+    documents: &[Document],
+    algorithms: &[Algorithm],
+    windows: &[usize],
+    (edit, spread): (Edit, Spread),
+) -> Result<Edited, Error> {
+    let steps = steps(setting);
+    let spans: Vec<Vec<(usize, usize)>> = documents.iter().map(|document| words(&document.bytes)).collect();
+    let mut originals = Vec::new();
+    for algorithm in algorithms {
+        originals.push(algorithm.sign_all(documents)?);
+    }
+    let (mut found, mut truth) = (Vec::new(), Vec::new());
+    for (number, &step) in steps.iter().enumerate() {
+        setting.step("editing and comparing", number, steps.len())?;
+        let by_document = each(documents.len(), |document| {
+            let mut dice = Dice::of(setting.seed, (document * 1000 + step) as u64);
+            let original = &documents[document].bytes;
+            let version = edited(original, &spans[document], edit, spread, step, &mut dice);
+            let mut reported = Vec::with_capacity(algorithms.len());
+            for (algorithm, originals) in algorithms.iter().zip(&originals) {
+                let signature = sign(&mut signer(&algorithm.method), &version)?;
+                reported.push(resemblance(&algorithm.method, &originals[document], &signature));
+            }
+            let true_ones: Vec<f64> = windows.iter().map(|width| jaccard(original, &version, *width)).collect();
+            Ok((reported, true_ones))
+        })?;
+        let (reported, true_ones): (Vec<_>, Vec<_>) = by_document.into_iter().unzip();
+        found.push(turned(&reported, algorithms.len()));
+        truth.push(turned(&true_ones, windows.len()));
+    }
+    Ok(Edited { steps, found, truth })
+}
+
+/// Columns for rows.
+fn turned(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
+    (0..columns).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
+}

@@ -1,0 +1,89 @@
+//! The page that one reads: Markdown with the comparison, the figures and the tables.
+
+use std::fmt::Write as _;
+
+use crate::findings::{Findings, Table};
+
+/// Longer tables stand in their CSV file alone.
+const ROWS_MAX: usize = 48;
+
+/// The page of an experiment.
+pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
+    let mut page = format!("# {}\n\n`cognate evaluate {experiment}`. {}\n", findings.title, findings.paper);
+    if !findings.facts.is_empty() {
+        page.push_str("\n| run | |\n|---|---|\n");
+        for (name, value) in &findings.facts {
+            let _ = writeln!(page, "| {} | {} |", cell(name), cell(value));
+        }
+    }
+    if !findings.comparisons.is_empty() {
+        page.push_str("\n## Against the paper\n\n| | the paper | here | agrees | why |\n|---|---|---|---|---|\n");
+        for row in &findings.comparisons {
+            let words = [&row.what, &row.paper, &row.ours].map(|text| cell(text)).join(" | ");
+            let _ = writeln!(page, "| {words} | **{}** | {} |", row.agreement.word(), cell(&row.why));
+        }
+    }
+    for figure in &findings.figures {
+        let _ = write!(page, "\n## {}\n\n![{}]({}.svg)\n", figure.title, figure.title, figure.name);
+    }
+    for table in &findings.tables {
+        write_table(&mut page, table);
+    }
+    if !findings.remarks.is_empty() {
+        page.push_str("\n## Remarks\n\n");
+        for remark in &findings.remarks {
+            let _ = writeln!(page, "- {remark}");
+        }
+    }
+    page
+}
+
+fn write_table(page: &mut String, table: &Table) {
+    let _ = write!(page, "\n## {}\n\n", table.title);
+    if table.rows.len() > ROWS_MAX {
+        let _ = writeln!(page, "{} rows: [{}.csv]({}.csv)", table.rows.len(), table.name, table.name);
+        return;
+    }
+    let names: Vec<String> = table.columns.iter().map(|column| cell(column)).collect();
+    let _ = writeln!(page, "| {} |", names.join(" | "));
+    let _ = writeln!(page, "|{}", "---|".repeat(names.len()));
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(|value| cell(&value.text())).collect();
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+}
+
+/// Words in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Agreement, Cell};
+
+    #[test]
+    fn a_page_says_what_was_compared_and_with_what_result() {
+        let mut findings = Findings::new("Title", "Somebody 1999.");
+        findings.fact("corpus", "a|b");
+        findings.compare("Fig. 1", "50 %", "51 %", Agreement::Yes, "same data");
+        let mut table = Table::new("t", "A table", &["name", "share"]);
+        table.row(["x".into(), Cell::from(0.123_456)]);
+        findings.tables.push(table);
+        let page = page("name", &findings);
+        for part in ["# Title", "a\\|b", "| Fig. 1 | 50 % | 51 % | **yes** | same data |", "| x | 0.1235 |"] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+
+    #[test]
+    fn a_long_table_is_named_and_not_printed() {
+        let mut findings = Findings::new("Title", "");
+        let mut table = Table::new("long", "A table", &["n"]);
+        (0..100_u64).for_each(|n| table.row([n.into()]));
+        findings.tables.push(table);
+        let page = page("name", &findings);
+        assert!(page.contains("100 rows: [long.csv](long.csv)") && !page.contains("| 50 |"));
+    }
+}

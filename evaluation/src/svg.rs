@@ -1,0 +1,273 @@
+//! Draws figures: plain SVG, with nothing that a browser or a converter would have to fetch.
+
+use std::fmt::Write as _;
+
+use crate::figure::{Axis, Figure, Panel, Scale, Series, Style};
+use crate::statistics::whole;
+
+/// Told apart by colour-blind readers too (Okabe and Ito 2008).
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", "#000000", "#999999"];
+
+/// The field of a panel, and what stands around it.
+const FIELD_WIDTH: f64 = 330.0;
+const FIELD_HEIGHT: f64 = 240.0;
+const LEFT: f64 = 64.0;
+const TOP: f64 = 34.0;
+const BELOW: f64 = 46.0;
+const RIGHT: f64 = 16.0;
+/// Above all panels.
+const HEAD: f64 = 34.0;
+const LEGEND_LINE: f64 = 16.0;
+const PER_ROW: usize = 2;
+
+/// The figure as an SVG file.
+pub(crate) fn draw(figure: &Figure) -> String {
+    let columns = figure.panels.len().clamp(1, PER_ROW);
+    let rows: Vec<&[Panel]> = figure.panels.chunks(PER_ROW).collect();
+    let width = columns as f64 * (LEFT + FIELD_WIDTH + RIGHT);
+    let heights: Vec<f64> = rows.iter().map(|row| row.iter().map(height).fold(0.0, f64::max)).collect();
+    let total = HEAD + heights.iter().sum::<f64>();
+    let mut svg = format!(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:.0} {total:.0}' font-family='sans-serif' \
+         font-size='12'>\n<style>.title{{font-size:13px;font-weight:bold}}.grid{{stroke:#ddd}}.axis{{stroke:#888}}</style>\n\
+         <rect width='{width:.0}' height='{total:.0}' fill='white'/>\n"
+    );
+    let _ = writeln!(svg, "<text x='12' y='22' font-size='15px' font-weight='bold'>{}</text>", escaped(&figure.title));
+    let mut top = HEAD;
+    for (row, height) in rows.iter().zip(heights) {
+        for (column, panel) in row.iter().enumerate() {
+            let left = column as f64 * (LEFT + FIELD_WIDTH + RIGHT) + LEFT;
+            Field::of(panel, left, top + TOP).draw(&mut svg, panel);
+        }
+        top += height;
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn height(panel: &Panel) -> f64 {
+    TOP + FIELD_HEIGHT + BELOW + LEGEND_LINE * panel.series.len().div_ceil(2) as f64 + 8.0
+}
+
+/// Where a panel is drawn, and the ends of its axes.
+struct Field {
+    left: f64,
+    top: f64,
+    x: Range,
+    y: Range,
+}
+
+/// An axis with its ends and the places of its lines.
+struct Range {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    lines: Vec<f64>,
+}
+
+impl Range {
+    fn of(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Range {
+        let (mut low, mut high) = axis.ends.unwrap_or_else(|| {
+            let least = values.clone().fold(f64::MAX, f64::min);
+            (least, values.fold(f64::MIN, f64::max))
+        });
+        if low > high {
+            (low, high) = (0.0, 1.0);
+        }
+        match axis.scale {
+            Scale::Log => {
+                low = low.max(1e-6);
+                high = high.max(low * 1.01);
+                let lines = decades(low, high);
+                Range { scale: Scale::Log, low, high, lines }
+            }
+            Scale::Linear => {
+                if axis.ends.is_none() && low > 0.0 && low < 0.5 * high {
+                    low = 0.0;
+                }
+                if (high - low).abs() < f64::EPSILON {
+                    high = low + 1.0;
+                }
+                let step = step(high - low);
+                if axis.ends.is_none() {
+                    (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+                }
+                let first = (low / step).ceil();
+                let count = whole((high / step + 1e-9).floor() - first);
+                let lines = (0..=count).map(|line| (first + line as f64) * step).collect();
+                Range { scale: Scale::Linear, low, high, lines }
+            }
+        }
+    }
+
+    /// From 0 at the low end to 1 at the high one; what lies beyond stays at the edge.
+    fn along(&self, value: f64) -> f64 {
+        let along = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+        };
+        along.clamp(0.0, 1.0)
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of ten that gives about six lines.
+fn step(length: f64) -> f64 {
+    let rough = length / 6.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough).unwrap_or(rough)
+}
+
+/// 1, 2 and 5 times the powers of ten within the ends; the powers alone where that would be many.
+fn decades(low: f64, high: f64) -> Vec<f64> {
+    let times: &[f64] = if high / low > 1e4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    (-7..15)
+        .flat_map(|power| times.iter().map(move |times| times * 10_f64.powi(power)))
+        .filter(|at| (low * 0.999..=high * 1.001).contains(at))
+        .collect()
+}
+
+impl Field {
+    fn of(panel: &Panel, left: f64, top: f64) -> Field {
+        let points = || panel.series.iter().flat_map(|series| series.points.iter());
+        Field {
+            left,
+            top,
+            x: Range::of(&panel.x, points().map(|point| point.0)),
+            y: Range::of(&panel.y, points().map(|point| point.1)),
+        }
+    }
+
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.left + FIELD_WIDTH * self.x.along(x), self.top + FIELD_HEIGHT * (1.0 - self.y.along(y)))
+    }
+
+    fn draw(&self, svg: &mut String, panel: &Panel) {
+        let (left, top, right, bottom) = (self.left, self.top, self.left + FIELD_WIDTH, self.top + FIELD_HEIGHT);
+        let _ = writeln!(svg, "<text x='{left}' y='{}' class='title'>{}</text>", top - 10.0, escaped(&panel.title));
+        for x in &self.x.lines {
+            let (at, _) = self.place((*x, self.y.low));
+            let _ = writeln!(svg, "<path d='M{at:.1} {top}V{bottom}' class='grid'/>");
+            let _ = writeln!(svg, "<text x='{at:.1}' y='{}' text-anchor='middle'>{}</text>", bottom + 15.0, name(*x));
+        }
+        for y in &self.y.lines {
+            let (_, at) = self.place((self.x.low, *y));
+            let _ = writeln!(svg, "<path d='M{left} {at:.1}H{right}' class='grid'/>");
+            let _ = writeln!(svg, "<text x='{}' y='{:.1}' text-anchor='end'>{}</text>", left - 6.0, at + 4.0, name(*y));
+        }
+        let _ = writeln!(svg, "<path d='M{left} {top}V{bottom}H{right}' class='axis' fill='none'/>");
+        let middle = left + FIELD_WIDTH / 2.0;
+        let label = escaped(&panel.x.label);
+        let _ = writeln!(svg, "<text x='{middle:.1}' y='{}' text-anchor='middle'>{label}</text>", bottom + 32.0);
+        let (across, up) = (left - 48.0, top + FIELD_HEIGHT / 2.0);
+        let label = escaped(&panel.y.label);
+        let _ = writeln!(
+            svg,
+            "<text x='{across:.1}' y='{up:.1}' text-anchor='middle' transform='rotate(-90 {across:.1} {up:.1})'>{label}</text>"
+        );
+        for (number, series) in panel.series.iter().enumerate() {
+            let colour = COLOURS[number % COLOURS.len()];
+            self.draw_series(svg, series, colour, number, panel.series.len());
+            let (x, y) = (
+                left + (number % 2) as f64 * FIELD_WIDTH / 2.0,
+                bottom + BELOW + 6.0 + LEGEND_LINE * (number / 2) as f64,
+            );
+            draw_key(svg, series, colour, (x, y));
+        }
+    }
+
+    fn draw_series(&self, svg: &mut String, series: &Series, colour: &str, number: usize, of: usize) {
+        let places: Vec<(f64, f64)> = series.points.iter().map(|point| self.place(*point)).collect();
+        let path = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect::<Vec<_>>().join("L");
+        match series.style {
+            _ if places.is_empty() => {}
+            Style::Line | Style::Curve => {
+                let _ = writeln!(svg, "<path d='M{path}' fill='none' stroke='{colour}' stroke-width='1.6'/>");
+            }
+            Style::Dashed => {
+                let _ = writeln!(
+                    svg,
+                    "<path d='M{path}' fill='none' stroke='{colour}' stroke-width='1.4' stroke-dasharray='6 4'/>"
+                );
+            }
+            Style::Dots => {}
+            Style::Bars => {
+                let widest = FIELD_WIDTH / (1.4 * places.len() as f64 * of as f64);
+                let width = widest.clamp(0.6, 24.0);
+                let aside = (number as f64 - (of as f64 - 1.0) / 2.0) * width;
+                let ground = self.top + FIELD_HEIGHT;
+                for (x, y) in &places {
+                    let _ = writeln!(
+                        svg,
+                        "<rect x='{:.1}' y='{y:.1}' width='{width:.1}' height='{:.1}' fill='{colour}'/>",
+                        x + aside - width / 2.0,
+                        ground - y
+                    );
+                }
+            }
+        }
+        if matches!(series.style, Style::Line | Style::Dots) {
+            let radius = if series.points.len() <= 60 { 2.4 } else { 1.5 };
+            for (x, y) in &places {
+                let _ = writeln!(svg, "<circle cx='{x:.1}' cy='{y:.1}' r='{radius}' fill='{colour}'/>");
+            }
+        }
+    }
+}
+
+fn draw_key(svg: &mut String, series: &Series, colour: &str, (x, y): (f64, f64)) {
+    let mark = match series.style {
+        Style::Dots => format!("<circle cx='{:.1}' cy='{y:.1}' r='2.4' fill='{colour}'/>", x + 9.0),
+        Style::Bars => format!("<rect x='{x:.1}' y='{:.1}' width='18' height='8' fill='{colour}'/>", y - 4.0),
+        Style::Dashed => {
+            format!("<path d='M{x:.1} {y:.1}h18' stroke='{colour}' stroke-width='1.6' stroke-dasharray='6 4'/>")
+        }
+        Style::Line | Style::Curve => {
+            format!("<path d='M{x:.1} {y:.1}h18' stroke='{colour}' stroke-width='1.6'/>")
+        }
+    };
+    let _ = writeln!(svg, "{mark}<text x='{:.1}' y='{:.1}'>{}</text>", x + 23.0, y + 4.0, escaped(&series.name));
+}
+
+/// A number at an axis.
+fn name(value: f64) -> String {
+    let rounded = (value * 1e6).round() / 1e6;
+    let (number, unit) = match rounded.abs() {
+        large if large >= 1e9 => (rounded / 1e9, " G"),
+        large if large >= 1e6 => (rounded / 1e6, " M"),
+        large if large >= 1e4 => (rounded / 1e3, " k"),
+        _ => (rounded, ""),
+    };
+    format!("{number}{unit}")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_lines_at_round_numbers() {
+        let range = Range::of(&Axis::linear("x"), [3.0, 97.0].into_iter());
+        assert_eq!(range.lines, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        let range = Range::of(&Axis::log("x"), [100.0, 5000.0].into_iter());
+        assert_eq!(range.lines, [100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0]);
+    }
+
+    #[test]
+    fn a_point_stands_where_its_values_say() {
+        let mut panel = Panel::new("p", Axis::linear("x").between(0.0, 10.0), Axis::log("y").between(1.0, 100.0));
+        panel.add("s", Style::Line, [(5.0, 10.0)]);
+        let (x, y) = Field::of(&panel, 0.0, 0.0).place((5.0, 10.0));
+        assert!((x - FIELD_WIDTH / 2.0).abs() < 1e-9 && (y - FIELD_HEIGHT / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_figure_with_nothing_in_it_is_drawn_all_the_same() {
+        let panel = Panel::new("a < b & c", Axis::linear("x"), Axis::log("y"));
+        let svg = draw(&Figure::new("f", "t", vec![panel]));
+        assert!(svg.contains("a &lt; b &amp; c") && svg.ends_with("</svg>\n") && !svg.contains("NaN"));
+    }
+}

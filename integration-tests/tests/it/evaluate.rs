@@ -1,0 +1,68 @@
+//! `cognate evaluate`: an experiment from its corpus to the files that tell of it.
+
+use cognate_integration_tests::sandbox::names;
+use cognate_integration_tests::{Dice, Sandbox};
+
+/// A corpus in which every third document is a version of the one before.
+fn corpus(sandbox: &Sandbox) -> std::path::PathBuf {
+    let mut dice = Dice::new(61);
+    let mut files = Vec::new();
+    for number in 0..12 {
+        let base = dice.bytes(6000 + 500 * number);
+        let version = [&base[..2000], &dice.bytes(40), &base[2000..]].concat();
+        files.push((format!("new/{number}"), version));
+        files.push((format!("old/{number}"), base));
+        files.push((format!("own/{number}"), dice.bytes(5000)));
+    }
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    sandbox.folder("corpus", &files)
+}
+
+#[test]
+fn an_experiment_leaves_numbers_tables_a_picture_and_a_page() {
+    let sandbox = Sandbox::new();
+    let corpus = corpus(&sandbox);
+    let run = |out: &str| {
+        let (corpus, out) = (corpus.to_str().unwrap(), sandbox.path(out));
+        sandbox.cognate(["evaluate", "chunkers", "--corpus", corpus, "-o", out.to_str().unwrap()]).expect(0)
+    };
+    let said = run("out");
+    assert!(said.text().contains("TTTD") && said.text().contains("chunkers.md"), "{said:?}");
+    let read = |file: &str| std::fs::read_to_string(sandbox.path(file)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("out/chunkers.json")).unwrap();
+    let fact = |name: &str| json["facts"].as_array().unwrap().iter().find(|fact| fact[0] == name).unwrap()[1].clone();
+    assert_eq!((fact("documents"), fact("pairs of relatives"), fact("seed")), ("36".into(), "12".into(), "1".into()));
+    let table = json["tables"].as_array().unwrap().iter().find(|table| table["name"] == "chunkers-means").unwrap();
+    let recall = |chunker: &str, mean: u64| {
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter().find(|row| row[0] == chunker && row[1] == mean).unwrap()[5].as_f64().unwrap()
+    };
+    // An insertion after 2000 bytes: what follows it is lost to fixed lengths, and not to the others.
+    assert!(recall("TTTD", 200) > 0.9, "{}", recall("TTTD", 200));
+    assert!(recall("fixed length", 200) < 0.5, "{}", recall("fixed length", 200));
+    assert!(read("out/chunkers-means.csv").starts_with("chunker,wanted mean,mean,chunks,"));
+    assert!(read("out/chunkers.svg").starts_with("<svg") && read("out/chunkers.svg").contains("TTTD"));
+    assert!(read("out/chunkers.md").contains("## Against the paper"));
+    run("again");
+    let files = names(&sandbox.path("out"));
+    assert_eq!(files.len(), 6, "{files:?}");
+    for file in files {
+        let name = file.file_name().unwrap();
+        let again = std::fs::read(sandbox.path("again").join(name)).unwrap();
+        assert!(std::fs::read(&file).unwrap() == again, "{} is the same twice", file.display());
+    }
+    assert!(sandbox.temporary_files().is_empty());
+}
+
+#[test]
+fn an_experiment_without_what_it_needs_says_what_that_is() {
+    let sandbox = Sandbox::new();
+    let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
+    let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
+    let run = sandbox.cognate(["evaluate", "chunkers", "--corpus", corpus, "-o", out]).expect(1);
+    assert!(run.stderr.contains("versions of documents") && run.stderr.lines().count() == 1, "{run:?}");
+    let run = sandbox.cognate(["evaluate", "alchemy", "-o", out]).expect(2);
+    assert!(run.stderr.contains("chunkers"), "{run:?}");
+    let run = sandbox.cognate(["evaluate", "--list"]).expect(0);
+    assert!(run.text().contains("hp2005") && run.text().contains("corpus:"), "{run:?}");
+}
