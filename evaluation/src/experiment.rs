@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::findings::Findings;
 use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, window};
-use crate::{chunkers, hp2005};
+use crate::{broder, broder_web, chunkers, fuzzy, hp2005, similarity_index};
 
 /// An experiment of a paper.
 #[derive(Debug)]
@@ -70,6 +70,30 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "how long 500 KB take under each method (Cherkasova et al. 2009, Fig. 11)",
         corpus: "any texts",
         run: runtime::run,
+    },
+    Experiment {
+        name: "broder",
+        about: "resemblance by definition and by estimate: the roses, MIN_s, MOD_m, L_i (Broder 1997)",
+        corpus: "none; it makes its own",
+        run: broder::run,
+    },
+    Experiment {
+        name: "broder-web",
+        about: "greedy clustering at 50 % resemblance (Broder 1997, introduction and 4.4)",
+        corpus: "a collection of texts or web pages",
+        run: broder_web::run,
+    },
+    Experiment {
+        name: "similarity-index",
+        about: "one number a document: 656 runs, scores, and a large collection (Roth 2011)",
+        corpus: "the paper's fifteen documents under their names, and texts beside them",
+        run: similarity_index::run,
+    },
+    Experiment {
+        name: "fuzzy",
+        about: "fuzzy fingerprints: recall against cosine similarity, speed-up, planted passages (Stein et al.)",
+        corpus: "English texts or web pages, some of them versions of others",
+        run: fuzzy::run,
     },
 ];
 

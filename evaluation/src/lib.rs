@@ -7,6 +7,8 @@
 //! Everything but measured time and memory is the same for the same corpus and the same seed. Nothing here knows of sites
 //! or of a federation.
 
+mod broder;
+mod broder_web;
 mod chunkers;
 mod corpus;
 mod dice;
@@ -14,12 +16,14 @@ mod error;
 mod experiment;
 mod figure;
 mod findings;
+mod fuzzy;
 mod hp2005;
 mod kdd2009;
 mod machine;
 mod methods;
 mod page;
 mod relatives;
+mod similarity_index;
 mod statistics;
 mod svg;
 mod synthetic;

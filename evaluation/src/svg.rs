@@ -24,7 +24,8 @@ const PER_ROW: usize = 2;
 pub(crate) fn draw(figure: &Figure) -> String {
     let columns = figure.panels.len().clamp(1, PER_ROW);
     let rows: Vec<&[Panel]> = figure.panels.chunks(PER_ROW).collect();
-    let width = columns as f64 * (LEFT + FIELD_WIDTH + RIGHT);
+    // A bold letter of 15 pixels is about 8.6 wide.
+    let width = (columns as f64 * (LEFT + FIELD_WIDTH + RIGHT)).max(24.0 + 8.6 * figure.title.chars().count() as f64);
     let heights: Vec<f64> = rows.iter().map(|row| row.iter().map(height).fold(0.0, f64::max)).collect();
     let total = HEAD + heights.iter().sum::<f64>();
     let mut svg = format!(
@@ -46,7 +47,12 @@ pub(crate) fn draw(figure: &Figure) -> String {
 }
 
 fn height(panel: &Panel) -> f64 {
-    TOP + FIELD_HEIGHT + BELOW + LEGEND_LINE * panel.series.len().div_ceil(2) as f64 + 8.0
+    TOP + FIELD_HEIGHT + BELOW + LEGEND_LINE * panel.series.len().div_ceil(keys_a_line(panel)) as f64 + 8.0
+}
+
+/// How many keys stand beside each other below a panel: two, where their names are short enough.
+fn keys_a_line(panel: &Panel) -> usize {
+    if panel.series.iter().any(|series| series.name.chars().count() > 24) { 1 } else { 2 }
 }
 
 /// Where a panel is drawn, and the ends of its axes.
@@ -164,12 +170,13 @@ impl Field {
             svg,
             "<text x='{across:.1}' y='{up:.1}' text-anchor='middle' transform='rotate(-90 {across:.1} {up:.1})'>{label}</text>"
         );
+        let keys = keys_a_line(panel);
         for (number, series) in panel.series.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];
             self.draw_series(svg, series, colour, number, panel.series.len());
             let (x, y) = (
-                left + (number % 2) as f64 * FIELD_WIDTH / 2.0,
-                bottom + BELOW + 6.0 + LEGEND_LINE * (number / 2) as f64,
+                left + (number % keys) as f64 * FIELD_WIDTH / 2.0,
+                bottom + BELOW + 6.0 + LEGEND_LINE * (number / keys) as f64,
             );
             draw_key(svg, series, colour, (x, y));
         }

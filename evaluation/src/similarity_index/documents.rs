@@ -1,0 +1,126 @@
+//! The fifteen documents of the paper, or stand-ins of their shape; and a large collection.
+
+use std::collections::HashMap;
+use std::fs;
+use std::ops::Range;
+
+pub(crate) use crate::corpus::Document;
+use crate::corpus::{Want, entries, load};
+use crate::error::Error;
+use crate::experiment::Setting;
+use crate::synthetic::Synthetic;
+
+/// The documents in the order of the zones.
+pub(crate) const NAMES: [&str; 15] = [
+    "Proverbs.txt",
+    "Proverbs1-16.txt",
+    "Proverbs1-24.txt",
+    "Proverbs25-31.txt",
+    "usConstitution(copy).txt",
+    "usConstitution-BillofRights.txt",
+    "usConstitution-noPreamble.txt",
+    "usConstitution.txt",
+    "usDOI-1.txt",
+    "usDOI-Grievances.txt",
+    "usDOI.txt",
+    "AddToClipboardAction.java",
+    "DeleteDocument.class",
+    "Gettysburg.txt",
+    "TargetSetup.Result.txt",
+];
+/// Which of them are relatives.
+pub(crate) const ZONES: [Range<usize>; 3] = [0..4, 4..8, 8..11];
+
+/// The fifteen: files of these names anywhere in the corpus, or stand-ins without a corpus.
+pub(crate) fn fifteen(setting: &Setting<'_>) -> Result<Vec<Document>, Error> {
+    let Some(corpus) = setting.corpus else { return Ok(made(setting.seed)) };
+    let mut found = HashMap::new();
+    for entry in entries(corpus)? {
+        if let Some(name) = entry.path.file_name().and_then(|name| name.to_str())
+            && NAMES.contains(&name)
+        {
+            found.entry(name.to_owned()).or_insert(entry.path);
+        }
+    }
+    let mut documents = Vec::new();
+    for name in NAMES {
+        let Some(path) = found.get(name) else {
+            return Err(Error::Corpus {
+                corpus: corpus.to_owned(),
+                found: format!("no `{name}`"),
+                needed: "the fifteen documents of the paper under their names; without --corpus, stand-ins are made",
+            });
+        };
+        let bytes = fs::read(path).map_err(Error::io("read", path))?;
+        documents.push(Document { path: name.to_owned(), bytes });
+    }
+    Ok(documents)
+}
+
+/// Texts of the paper's lengths, which contain each other as its documents do.
+fn made(seed: u64) -> Vec<Document> {
+    let mut made = Synthetic::new(seed);
+    let mut text = |bytes: usize| {
+        let mut text = made.paragraph(bytes / 4);
+        text.truncate(bytes);
+        text
+    };
+    let (proverbs, constitution, declaration) = (text(91_384), text(48_067), text(8_179));
+    let grievances = format!("{}{}", &declaration[..2000], &declaration[6086..]);
+    let less_a_sentence = format!("{}{}", &declaration[..4000], &declaration[4032..]);
+    let texts = [
+        proverbs.clone(),
+        proverbs[..42_069].to_owned(),
+        proverbs[..69_016].to_owned(),
+        proverbs[69_016..].to_owned(),
+        constitution.clone(),
+        constitution[..32_006].to_owned(),
+        constitution[339..].to_owned(),
+        constitution,
+        less_a_sentence,
+        grievances,
+        declaration,
+        text(3_632),
+        text(18_468),
+        text(1_473),
+        text(3_115),
+    ];
+    let document = |(name, text): (&&str, String)| Document { path: (*name).to_owned(), bytes: text.into_bytes() };
+    NAMES.iter().zip(texts).map(document).collect()
+}
+
+/// About so many texts: what else the corpus holds, or documents made from the seed.
+pub(crate) fn collection(setting: &Setting<'_>, count: usize) -> Result<Vec<Document>, Error> {
+    let want =
+        Want { bytes_min: 500, bytes_max: 1 << 20, documents_max: count, total_bytes_max: 256 << 20, text: false };
+    let mut documents = load(setting, &want, count, 5000)?;
+    documents
+        .retain(|document| !document.bytes.contains(&0) && !NAMES.iter().any(|name| document.path.ends_with(name)));
+    if documents.len() < 100 {
+        documents = load(&Setting { corpus: None, ..*setting }, &want, count, 5000)?;
+    }
+    documents.truncate(count);
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_contain_each_other_as_the_papers_documents_do() {
+        let documents = made(1);
+        let text = |name: &str| {
+            let place = NAMES.iter().position(|known| *known == name).unwrap();
+            String::from_utf8(documents[place].bytes.clone()).unwrap()
+        };
+        assert!(text("Proverbs.txt").starts_with(&text("Proverbs1-24.txt")));
+        assert!(text("Proverbs1-24.txt").starts_with(&text("Proverbs1-16.txt")));
+        assert!(text("Proverbs.txt").ends_with(&text("Proverbs25-31.txt")));
+        assert_eq!(text("usConstitution.txt"), text("usConstitution(copy).txt"));
+        assert_eq!(
+            (text("usDOI.txt").len(), text("usDOI-1.txt").len(), text("usDOI-Grievances.txt").len()),
+            (8179, 8147, 4093)
+        );
+    }
+}
