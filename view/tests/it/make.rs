@@ -144,6 +144,27 @@ impl Zip {
         self.count = self.count.wrapping_add(1);
     }
 
+    /// Ends as an archive of more than 65,535 members does: the short end record has no number for them, but true lengths.
+    pub(crate) fn finish_as_of_many(mut self) -> Vec<u8> {
+        let (at, length, count) = (self.bytes.len() as u64, self.directory.len() as u64, u64::from(self.count));
+        self.bytes.extend(&self.directory);
+        let end_at = self.bytes.len() as u64;
+        self.bytes.extend(b"PK\x06\x06");
+        self.bytes.extend(44u64.to_le_bytes());
+        self.bytes.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        for number in [count, count, length, at] {
+            self.bytes.extend(number.to_le_bytes());
+        }
+        self.bytes.extend(b"PK\x06\x07\0\0\0\0");
+        self.bytes.extend(end_at.to_le_bytes());
+        self.bytes.extend([1, 0, 0, 0]);
+        self.bytes.extend(b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff");
+        self.bytes.extend(u32::try_from(length).unwrap().to_le_bytes());
+        self.bytes.extend(u32::try_from(at).unwrap().to_le_bytes());
+        self.bytes.extend([0; 2]);
+        self.bytes
+    }
+
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let at = u32::try_from(self.bytes.len()).unwrap();
         self.bytes.extend(&self.directory);

@@ -16,6 +16,8 @@ const END64_BYTES: u64 = 56;
 const LOCATOR_SIGNATURE: u32 = 0x0706_4B50;
 const LOCATOR_BYTES: u64 = 20;
 const MEMBER_SIGNATURE: u32 = 0x0201_4B50;
+/// Begins what may stand after the last member: a signature over all of them.
+const SIGNATURE_SIGNATURE: u32 = 0x0505_4B50;
 const LOCAL_BYTES: u64 = 30;
 /// The largest directory that is taken in: room for a hundred thousand names of hundreds of bytes.
 const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
@@ -40,8 +42,12 @@ pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Memb
         }
         // One more than there may be: whoever counts them stops there.
         if members.len() as u64 > u64::from(members_max) {
-            break;
+            fields = Fields(&[]);
         }
+    }
+    // A directory that is not all members (and a signature after them) is none, or another one.
+    if !(fields.0.is_empty() || fields.0.starts_with(&SIGNATURE_SIGNATURE.to_le_bytes())) {
+        return Err(Reason::Damaged);
     }
     if overlap(&members, at) { Err(Reason::Damaged) } else { Ok(members) }
 }
@@ -69,9 +75,8 @@ fn end(source: &mut dyn Source, record: &[u8], at: u64) -> io::Result<Option<(u6
         return Ok(None);
     }
     let mut end_at = at;
-    if (length == u64::from(u32::MAX) || told == u64::from(u32::MAX))
-        && let Some(wide) = end64(source, at)?
-    {
+    // Not only where a length is too large for the short record: there may be too many members for it alone.
+    if let Some(wide) = end64(source, at)? {
         (length, told, end_at) = wide;
     }
     let Some(directory_at) = end_at.checked_sub(length) else { return Ok(None) };
