@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Instant;
 
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
 /// Seconds since it was started.
 pub(crate) struct Stopwatch(Instant);
 
@@ -18,28 +20,18 @@ impl Stopwatch {
 
 /// Processor time of this thread since it was started: what else runs on the machine does not count.
 pub(crate) struct ProcessorWatch {
-    wall: Stopwatch,
-    before_seconds: Option<f64>,
+    before: Timespec,
 }
 
 impl ProcessorWatch {
     pub(crate) fn start() -> ProcessorWatch {
-        ProcessorWatch { before_seconds: processor_seconds(), wall: Stopwatch::start() }
+        ProcessorWatch { before: clock_gettime(ClockId::ThreadCPUTime) }
     }
 
-    /// Seconds of the clock where the system does not tell those of the processor.
     pub(crate) fn seconds(&self) -> f64 {
-        match (self.before_seconds, processor_seconds()) {
-            (Some(before), Some(after)) => after - before,
-            _ => self.wall.seconds(),
-        }
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        (now.tv_sec - self.before.tv_sec) as f64 + (now.tv_nsec - self.before.tv_nsec) as f64 / 1e9
     }
-}
-
-fn processor_seconds() -> Option<f64> {
-    let told = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: f64 = told.split_whitespace().next()?.parse().ok()?;
-    Some(nanoseconds / 1e9)
 }
 
 /// The memory that a step of an experiment takes.
