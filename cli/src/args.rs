@@ -161,7 +161,7 @@ pub(crate) struct MethodArgs {
     /// What of a document is fingerprinted: its bytes, the text that a reader sees, each paragraph of that, or bytes and text
     #[arg(long, value_parser = PossibleValuesParser::new(VIEWS), default_value = "raw", help_heading = "Method")]
     pub(crate) view: String,
-    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000; of text 200]
+    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000; of text 200, of passages 80]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
     /// Further parameters of the method: `w=20,n=100`

@@ -41,7 +41,9 @@ impl View {
     pub fn chunk_bytes_default(self) -> u64 {
         match self {
             View::Raw => 1000,
-            View::Text | View::Passages => 200,
+            View::Text => 200,
+            // A paragraph is a few hundred bytes: there must be something left of it when a sentence changes.
+            View::Passages => 80,
         }
     }
 

@@ -262,3 +262,27 @@ fn a_site_refuses_a_view_that_it_does_not_allow_and_says_which_key_is_against_it
     let raw = federation.scan(&[]).report();
     assert_eq!(raw["scan"]["status"], json!("complete"));
 }
+
+#[test]
+fn a_refinement_of_texts_reads_the_archive_that_a_chosen_document_is_in() {
+    let mut federation = Federation::new(10);
+    let [common, other] = [paragraphs(&mut federation.dice, 30), paragraphs(&mut federation.dice, 30)];
+    let mut edited = common.clone();
+    edited[3] = words(&mut federation.dice, 60);
+    let archive = tar(&[("letter.txt", &broken_text(&common)), ("other.txt", &broken_text(&other))]);
+    let files = |name: &str, bytes: Vec<u8>| -> Files { [(name.to_owned(), bytes)].into() };
+    federation.add_with("a", None, &files("all.tar", archive), "");
+    federation.add_with("b", None, &files("letter.html", html(&edited)), "");
+    federation.sandbox.settle();
+    federation.start_all();
+    let coarse = federation.scan(&["--view", "text", "--chunk-bytes", "1000"]).report();
+    let linked = [["a/all.tar!/letter.txt", "b/letter.html"]];
+    assert_eq!(paths(&coarse, "clusters"), linked);
+    let id = coarse["scan"]["id"].as_str().unwrap();
+    let refining = ["scan", "launch", "--refine", id, "--refine-what", "linked", "--yes", "--wait", "--format", "json"];
+    let fine = federation.operate(&[&refining[..], &["--view", "text", "--chunk-bytes", "100"]].concat()).report();
+    assert_eq!(paths(&fine, "clusters"), linked);
+    let resemblance = |report: &Value| report["clusters"][0]["mean_resemblance"].as_f64().unwrap();
+    assert!(resemblance(&fine) > resemblance(&coarse), "{fine}");
+    assert_eq!(run_of(&fine, "read_bytes"), [0, 0], "the text was kept");
+}
