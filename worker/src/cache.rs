@@ -494,6 +494,18 @@ fn decode(value: &[u8]) -> Option<Known> {
 mod tests {
     use super::*;
 
+    /// Opens a cache that this process has just closed: sled may let go of its lock a moment later, from another thread.
+    fn open_again(folder: &Path) -> Result<Cache, SiteError> {
+        let opened = || match Cache::open(folder) {
+            Err(SiteError::Locked { .. }) => {
+                std::thread::yield_now();
+                None
+            }
+            opened => Some(opened),
+        };
+        (0..100_000).find_map(|_| opened()).expect("the lock is let go of")
+    }
+
     fn known() -> Known {
         Known {
             stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
@@ -521,7 +533,7 @@ mod tests {
         cache.apply(&repository, &set(&path, Some(known())));
         cache.finish_sync(&repository, Some(12));
         drop(cache);
-        let cache = Cache::open(&folder.path().join("db")).unwrap();
+        let cache = open_again(&folder.path().join("db")).unwrap();
         assert_eq!(cache.get(&repository, &path), Some(known()));
         assert_eq!(cache.get(&"other".parse().unwrap(), &path), None);
         assert_eq!(cache.documents_at_last_sync(&repository), 12);
@@ -573,7 +585,7 @@ mod tests {
         cache.finish_sync(&RepositoryName::main(), Some(1));
         drop(cache);
         std::fs::write(path.join("conf"), b"this is not sled's").unwrap();
-        let cache = Cache::open(&path).unwrap();
+        let cache = open_again(&path).unwrap();
         assert_eq!(cache.documents_at_last_sync(&RepositoryName::main()), 0);
         assert!(folder.path().join("db.damaged-1").try_exists().unwrap());
     }
@@ -585,6 +597,6 @@ mod tests {
         cache.db.insert(SCHEMA_KEY, &(SCHEMA + 1).to_be_bytes()).unwrap();
         cache.db.flush().unwrap();
         drop(cache);
-        assert!(matches!(Cache::open(folder.path()), Err(SiteError::Newer { found: 2, known: 1, .. })));
+        assert!(matches!(open_again(folder.path()), Err(SiteError::Newer { found: 2, known: 1, .. })));
     }
 }
