@@ -11,6 +11,11 @@ use cognate_view::{Limits, Pool};
 
 // The ids of methods that read text hold the version of the text: both sides of it are one.
 const _: () = assert!(View::TEXT_VERSION == cognate_view::TEXT_VERSION);
+// So is what begins the name of something inside of a document: `view` knows nothing of the wire.
+const _: () = {
+    let (here, there) = (cognate_view::INSIDE.as_bytes(), cognate_proto::path::INSIDE.as_bytes());
+    assert!(here.len() == 2 && there.len() == 2 && here[0] == there[0] && here[1] == there[1]);
+};
 
 /// How a site comes by text.
 #[derive(Clone, Debug)]

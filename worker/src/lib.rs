@@ -22,6 +22,7 @@ mod extraction;
 mod failpoint;
 pub mod ledger;
 mod lists;
+mod numbered;
 mod outbox;
 mod outgoing;
 mod pace;

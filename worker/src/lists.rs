@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use cognate_proto::v1::ChunkTable;
 use prost::Message as _;
 
+use crate::numbered::numbered_files;
+
 const HEADER_BYTES: usize = 4 + 8;
 /// No record is longer: a table of a batch at most.
 const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -76,15 +78,7 @@ impl Lists {
 
     /// The files there are, with their sizes.
     pub(crate) fn files(&self) -> io::Result<Vec<(u64, u64)>> {
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-                files.push((number, entry.metadata()?.len()));
-            }
-        }
-        files.sort_unstable();
-        Ok(files)
+        numbered_files(&self.folder)
     }
 
     fn path(&self, file: u64) -> PathBuf {

@@ -14,6 +14,7 @@ use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 
 use crate::cache::Cache;
 use crate::lists::Location;
+use crate::numbered::numbered_files;
 
 /// A file is not begun anew before it has so many bytes.
 const FILE_BYTES: u64 = 64 << 20;
@@ -75,15 +76,7 @@ impl Texts {
     }
 
     fn files(&self) -> io::Result<Vec<(u64, u64)>> {
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-                files.push((number, entry.metadata()?.len()));
-            }
-        }
-        files.sort_unstable();
-        Ok(files)
+        numbered_files(&self.folder)
     }
 
     fn path(&self, number: u64) -> PathBuf {

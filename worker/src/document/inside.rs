@@ -288,12 +288,12 @@ impl Names {
             return path;
         }
         // Too long, or there twice: known by the digest of its name from here on.
-        let digest = blake3::hash(name.as_bytes()).to_hex();
+        let digest = blake3::Hasher::new().update(&self.prefix).update(name.as_bytes()).finalize().to_hex();
         (1u32..)
             .filter_map(|number| {
                 let name = format!("~{}~{number}", &digest.as_str()[..16]);
                 let path = [&self.prefix, name.as_bytes()].concat();
-                // A document whose own path leaves no room has one name for all that is inside of it.
+                // A document whose own path leaves no room: the digest, which covers that path, stands alone.
                 let path = DocumentPath::new(&path).or_else(|_| DocumentPath::new(name.as_bytes())).ok()?;
                 self.taken.insert(path.clone()).then_some(path)
             })
