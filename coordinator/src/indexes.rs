@@ -10,6 +10,8 @@ mod adopt;
 mod collect;
 mod compact;
 mod forget;
+#[allow(dead_code, reason = "what shows and estimates comes to it")]
+mod manifests;
 mod replay;
 mod runs;
 mod space;
@@ -25,6 +27,8 @@ use cognate_proto::name::SiteName;
 use cognate_proto::v1::{self, SyncSummary};
 use prost::Message as _;
 
+pub(crate) use self::manifests::Manifest;
+use self::manifests::Places;
 pub(crate) use self::replay::Replay;
 pub(crate) use self::runs::read_run;
 pub(crate) use self::space::Space;
@@ -65,6 +69,8 @@ pub(crate) struct Indexes {
     compacted: Mutex<HashMap<IndexId, IndexId>>,
     /// Repositories whose indexes somebody reads beside the scans.
     holds: Mutex<Vec<Weak<Hold>>>,
+    /// Where the contents of indexes stand that were asked for, the last one first.
+    places: Mutex<Vec<Arc<Places>>>,
     /// Held while a slot gets another index, and while what no slot refers to is removed.
     switching: Mutex<()>,
 }
@@ -99,6 +105,7 @@ impl Indexes {
             told: Mutex::default(),
             compacted: Mutex::default(),
             holds: Mutex::default(),
+            places: Mutex::default(),
             switching: Mutex::default(),
         };
         indexes.catch_up()?;

@@ -14,6 +14,8 @@ mod finish;
 mod folders;
 mod freeze;
 mod histogram;
+#[allow(dead_code, reason = "what shows and estimates comes to it")]
+mod manifests;
 mod part;
 mod refine;
 mod room;

@@ -192,6 +192,18 @@ pub(crate) struct LayerRow {
     pub(crate) kind: Vec<u8>,
 }
 
+impl FrozenRow {
+    /// Whose index it is, where that can be read.
+    pub(crate) fn slot(&self) -> Option<SlotKey> {
+        Some(SlotKey {
+            site: self.site.parse().ok()?,
+            repository: self.repository.parse().ok()?,
+            method_id: MethodId(self.method_id.as_slice().try_into().ok()?),
+            scope: ScopeId::from_field(&self.scope).ok()?,
+        })
+    }
+}
+
 impl ScanRow {
     /// What is known of a layer.
     pub(crate) fn layer(&self, layer: usize) -> LayerRow {

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use cognate_fingerprint::{ContentDigest, MethodId, Tag};
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
-use cognate_proto::scope::ScopeId;
 use cognate_proto::v1;
 use cognate_similarity::Containment;
 
@@ -17,7 +16,7 @@ use crate::indexes::Sealed;
 use crate::journal::What;
 use crate::report::Report;
 use crate::scan::seconds;
-use crate::store::{ScanRow, ScanStep, SlotKey};
+use crate::store::{FrozenRow, ScanRow, ScanStep};
 
 /// The longest decimal number from 0 to 1 that is taken.
 const SHARE_BYTES_MAX: usize = 32;
@@ -170,11 +169,8 @@ impl Coordinator {
     /// The indexes that stand now of what a layer of a scan was about.
     fn sealed(&self, row: &ScanRow, layer: usize) -> Result<Vec<Sealed>, Error> {
         let mut sealed = Vec::new();
-        let Some(method_id) = row.method_id(layer) else { return Ok(sealed) };
-        for frozen in row.frozen_of(layer) {
-            let (Ok(site), Ok(repository)) = (frozen.site.parse(), frozen.repository.parse()) else { continue };
-            let scope = ScopeId::from_field(&frozen.scope).unwrap_or_default();
-            sealed.extend(self.scans.indexes.sealed(&SlotKey { site, repository, method_id, scope })?);
+        for key in row.frozen_of(layer).filter_map(FrozenRow::slot) {
+            sealed.extend(self.scans.indexes.sealed(&key)?);
         }
         Ok(sealed)
     }
