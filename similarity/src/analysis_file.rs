@@ -11,7 +11,7 @@ use crate::measure::Resemblance;
 use crate::overlap::OverlapLevel;
 use crate::posting::ContentIndex;
 
-const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 1 };
+const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 2 };
 /// Stands for "no content".
 const NONE: u32 = u32::MAX;
 /// Room that is made for a list before its members have been read.
@@ -188,6 +188,7 @@ fn read_cluster(file: &mut CheckedReader) -> Result<Cluster, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overlap::Held;
 
     #[test]
     fn an_analysis_comes_back_from_its_file() {
@@ -210,8 +211,8 @@ mod tests {
             families: vec![family],
         };
         let mut level = OverlapLevel::new(3);
-        level.add(0, 2, false, 17);
-        level.add(2, 1, true, 18);
+        level.add(0, 2, false, Held { bytes: 17, once_bytes: 16 });
+        level.add(2, 1, true, Held { bytes: 18, once_bytes: 18 });
         let stats = Stats { postings: 1, tags: 2, shared_tags: 3, links: 5, ..Stats::default() };
         let lone = Cluster { container: None, families: vec![], ..cluster.clone() };
         let analysis = Analysis { clusters: vec![cluster, lone], overlap: vec![level, OverlapLevel::new(0)], stats };

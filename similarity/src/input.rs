@@ -68,7 +68,7 @@ impl Holders {
 pub struct Level {
     /// The label of each group, below `label_count`.
     pub labels: Vec<u16>,
-    /// How many labels there are. Overlap takes 16 bytes for each pair of labels and thread.
+    /// How many labels there are. Overlap takes 24 bytes for each pair of labels and thread.
     pub label_count: u16,
 }
 

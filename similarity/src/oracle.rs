@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link};
 use crate::input::Input;
 use crate::measure::Resemblance;
-use crate::overlap::OverlapLevel;
+use crate::overlap::{Held, OverlapLevel};
 use crate::posting::{ContentIndex, Posting};
 
 /// A chunk: tag and length.
@@ -224,20 +224,26 @@ fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
             let mut overlap = OverlapLevel::new(level.label_count);
             for template in [false, true] {
                 let counts = count(postings, input.payload_bytes.len(), template);
-                let mut at = BTreeMap::<(Chunk, u16), u64>::new();
+                let mut at = BTreeMap::<(Chunk, u16), Held>::new();
                 for (content, counts) in counts.iter().enumerate() {
-                    for holding in input.holders.of(content_index(content)) {
-                        let label = level.labels[usize::from(holding.group.0)];
-                        for (chunk, times) in counts.iter().filter(|_| holding.copies > 0) {
-                            *at.entry((*chunk, label)).or_default() +=
-                                times * u64::from(chunk.1) * u64::from(holding.copies);
+                    let held_by = input.holders.of(content_index(content)).iter().filter(|holding| holding.copies > 0);
+                    let mut copies = BTreeMap::<u16, u64>::new();
+                    for holding in held_by {
+                        *copies.entry(level.labels[usize::from(holding.group.0)]).or_default() +=
+                            u64::from(holding.copies);
+                    }
+                    for (label, copies) in copies {
+                        for (chunk, times) in counts {
+                            let held = at.entry((*chunk, label)).or_default();
+                            held.once_bytes += times * u64::from(chunk.1);
+                            held.bytes += times * u64::from(chunk.1) * copies;
                         }
                     }
                 }
-                for (&(chunk, a), &bytes) in &at {
+                for (&(chunk, a), &held) in &at {
                     for b in (0..level.label_count).filter(|&b| b != a) {
                         if at.contains_key(&(chunk, b)) {
-                            overlap.add(a, b, template, bytes);
+                            overlap.add(a, b, template, held);
                         }
                     }
                 }

@@ -12,13 +12,24 @@ pub struct OverlapLevel {
     label_count: u16,
     shared_bytes: Vec<u64>,
     template_bytes: Vec<u64>,
+    shared_once_bytes: Vec<u64>,
+}
+
+/// What a label has of a tag.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Held {
+    /// In all copies.
+    pub(crate) bytes: u64,
+    /// In each content once.
+    pub(crate) once_bytes: u64,
 }
 
 impl OverlapLevel {
     /// Nothing in common yet.
     pub(crate) fn new(label_count: u16) -> OverlapLevel {
         let cells = usize::from(label_count) * usize::from(label_count);
-        OverlapLevel { label_count, shared_bytes: vec![0; cells], template_bytes: vec![0; cells] }
+        let none = || vec![0; cells];
+        OverlapLevel { label_count, shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() }
     }
 
     /// How many labels the level has.
@@ -36,25 +47,34 @@ impl OverlapLevel {
         self.template_bytes[self.cell(a, b)]
     }
 
-    /// Counts bytes of a that occur at b.
-    pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, bytes: u64) {
+    /// As [`shared_bytes`](OverlapLevel::shared_bytes), with each of a's contents counted once, however many copies.
+    pub fn shared_once_bytes(&self, a: u16, b: u16) -> u64 {
+        self.shared_once_bytes[self.cell(a, b)]
+    }
+
+    /// Counts what a has that occurs at b.
+    pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, held: Held) {
         let cell = self.cell(a, b);
-        let matrix = if template { &mut self.template_bytes } else { &mut self.shared_bytes };
-        matrix[cell] = matrix[cell].saturating_add(bytes);
+        let add = |matrix: &mut Vec<u64>, bytes: u64| matrix[cell] = matrix[cell].saturating_add(bytes);
+        if template {
+            add(&mut self.template_bytes, held.bytes);
+        } else {
+            add(&mut self.shared_bytes, held.bytes);
+            add(&mut self.shared_once_bytes, held.once_bytes);
+        }
     }
 
-    /// Bytes that are no template's and bytes that are, for each pair of labels.
-    pub(crate) fn matrices(&self) -> [&[u64]; 2] {
-        [&self.shared_bytes, &self.template_bytes]
+    /// Bytes that are no template's, bytes that are, and the first with each content once, for each pair of labels.
+    pub(crate) fn matrices(&self) -> [&[u64]; 3] {
+        [&self.shared_bytes, &self.template_bytes, &self.shared_once_bytes]
     }
 
-    pub(crate) fn matrices_mut(&mut self) -> [&mut [u64]; 2] {
-        [&mut self.shared_bytes, &mut self.template_bytes]
+    pub(crate) fn matrices_mut(&mut self) -> [&mut [u64]; 3] {
+        [&mut self.shared_bytes, &mut self.template_bytes, &mut self.shared_once_bytes]
     }
 
     fn absorb(&mut self, other: &OverlapLevel) {
-        let pairs = [(&mut self.shared_bytes, &other.shared_bytes), (&mut self.template_bytes, &other.template_bytes)];
-        for (mine, theirs) in pairs {
+        for (mine, theirs) in self.matrices_mut().into_iter().zip(other.matrices()) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 *mine = mine.saturating_add(*theirs);
             }
@@ -96,9 +116,10 @@ impl<'a> Labels<'a> {
 pub(crate) struct Tally<'a> {
     labels: &'a Labels<'a>,
     counted: Vec<OverlapLevel>,
-    /// Bytes of the tag at hand under each label; only those in `touched` are not zero.
-    bytes: Vec<u64>,
-    present: Vec<bool>,
+    /// What each label has of the tag at hand; only those in `touched` have anything.
+    held: Vec<Held>,
+    /// For each label in `touched`, the last of the tag's occurrences that was counted under it.
+    last: Vec<Option<usize>>,
     touched: Vec<u16>,
 }
 
@@ -109,8 +130,8 @@ impl<'a> Tally<'a> {
         Tally {
             labels,
             counted: counts.map(OverlapLevel::new).collect(),
-            bytes: vec![0; widest],
-            present: vec![false; widest],
+            held: vec![Held::default(); widest],
+            last: vec![None; widest],
             touched: Vec::new(),
         }
     }
@@ -131,7 +152,7 @@ impl<'a> Tally<'a> {
 
     fn count_at(&mut self, level: usize, length_bytes: u32, template: bool, group: &[Occurrence]) {
         let labels = &self.labels.levels[level].labels;
-        for occurrence in group {
+        for (number, occurrence) in group.iter().enumerate() {
             let once_bytes = u64::from(length_bytes) * u64::from(occurrence.count);
             for holding in self.labels.holders.of(occurrence.content) {
                 let label = labels[usize::from(holding.group.0)];
@@ -139,21 +160,27 @@ impl<'a> Tally<'a> {
                 if holding.copies == 0 {
                     continue;
                 }
-                if !std::mem::replace(&mut self.present[at], true) {
-                    self.touched.push(label);
+                let held = &mut self.held[at];
+                match self.last[at].replace(number) {
+                    None => {
+                        self.touched.push(label);
+                        held.once_bytes = once_bytes;
+                    }
+                    // Two groups of one label hold the same content.
+                    Some(last) if last == number => {}
+                    Some(_) => held.once_bytes = held.once_bytes.saturating_add(once_bytes),
                 }
-                let bytes = once_bytes.saturating_mul(u64::from(holding.copies));
-                self.bytes[at] = self.bytes[at].saturating_add(bytes);
+                held.bytes = held.bytes.saturating_add(once_bytes.saturating_mul(u64::from(holding.copies)));
             }
         }
         for &a in &self.touched {
             for &b in self.touched.iter().filter(|&&b| b != a) {
-                self.counted[level].add(a, b, template, self.bytes[usize::from(a)]);
+                self.counted[level].add(a, b, template, self.held[usize::from(a)]);
             }
         }
         for label in self.touched.drain(..) {
-            self.bytes[usize::from(label)] = 0;
-            self.present[usize::from(label)] = false;
+            self.held[usize::from(label)] = Held::default();
+            self.last[usize::from(label)] = None;
         }
     }
 
