@@ -123,6 +123,9 @@ pub(crate) struct ScanArgs {
     /// Count only what crosses sites (parties, where there are two or more)
     #[arg(long, help_heading = "What counts")]
     pub(crate) across_only: bool,
+    /// Documents that were planted so that they must be found: told apart, and counted in no overlap
+    #[arg(long, value_name = "GLOB", help_heading = "What counts")]
+    pub(crate) control: Vec<String>,
     /// Only documents that match; a pattern without `/` matches names at any depth
     #[arg(long, value_name = "GLOB", help_heading = "What is read")]
     pub(crate) include: Vec<String>,

@@ -121,6 +121,7 @@ impl Plan {
             repositories: folders.repositories(),
             layers,
             match_message_ids: args.scan.match_message_ids,
+            control: args.scan.control.clone(),
             keyed: key.is_keyed(),
             across_only: args.scan.across_only,
             selection: args.scan.selection()?,

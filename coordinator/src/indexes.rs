@@ -113,6 +113,11 @@ impl Indexes {
         Ok(indexes)
     }
 
+    /// The epoch of an index: what its site chose when it began it.
+    pub(crate) fn epoch(&self, id: IndexId) -> Result<u64, Error> {
+        Ok(self.row(id)?.epoch)
+    }
+
     /// The sealed index of a repository under a method, where there is one.
     pub(crate) fn sealed(&self, key: &SlotKey) -> Result<Option<Sealed>, Error> {
         let id = IndexId(self.store.slot(key)?.current);

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::scan::{Bucket, Frozen, Histogram, Layered, Part, Refine, Scan, Status};
 use crate::store::ScanRow;
 
+mod evidence;
 mod names;
 mod sets;
 mod whole;
@@ -137,6 +138,7 @@ impl Writer {
         self.roots(publication, &whole)?;
         self.documents(publication, &whole, &sets)?;
         self.unread(publication)?;
+        evidence::write(&self.connection, publication, &whole)?;
         let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);

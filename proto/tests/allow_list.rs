@@ -82,6 +82,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "one message",
     ),
     ("RevokeRequest.name", "the name of a site or a person", "64 bytes, letters and digits"),
+    ("ScanSpec.control", "which documents were planted: patterns, as in a selection", "1 KiB each, 256 of them"),
     ("ScanSpec.min_containment", "a decimal number from 0 to 1", "32 bytes"),
     ("ScanSpec.origin", "the profile or schedule that a scan comes from", "1 KiB"),
     ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),

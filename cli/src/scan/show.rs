@@ -133,6 +133,7 @@ pub(super) fn object(state: &ScanState) -> Value {
             "min_shared_bytes": text.min_shared_bytes,
         })),
         "match_message_ids": spec.match_message_ids,
+        "control": spec.control,
         "min_shared_bytes": spec.min_shared_bytes,
         "min_containment": spec.min_containment,
         "across_only": spec.across_only,

@@ -77,6 +77,7 @@ impl SpecArgs {
                 min_shared_bytes: text.thresholds.min_shared_bytes,
             }),
             match_message_ids: scan.match_message_ids,
+            control: scan.control.clone(),
         })
     }
 

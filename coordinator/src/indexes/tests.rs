@@ -53,7 +53,15 @@ impl Fixture {
 
     pub(crate) fn at(folder: tempfile::TempDir, durable: bool) -> Fixture {
         let config = IndexesConfig { durable, ..config() };
-        let (store, indexes) = crate::maintenance::open(folder.path(), config).unwrap();
+        // sled may let go of its lock a moment after it was closed, from another thread.
+        let opened = || match crate::maintenance::open(folder.path(), config) {
+            Err(Error::Locked { .. }) => {
+                std::thread::yield_now();
+                None
+            }
+            opened => Some(opened.unwrap()),
+        };
+        let (store, indexes) = (0..100_000).find_map(|_| opened()).expect("the lock is let go of");
         Fixture { folder, indexes, store, durable }
     }
 

@@ -214,6 +214,52 @@ CREATE TABLE overlap (
   layer INTEGER NOT NULL
 );
 
+-- The same with each content of a place once, however many copies.
+CREATE TABLE overlap_once (
+  level TEXT NOT NULL,
+  a TEXT NOT NULL,
+  b TEXT NOT NULL,
+  contents_a INTEGER NOT NULL,        -- that are identical or linked to one of the other
+  contents_b INTEGER NOT NULL,
+  shared_bytes_a INTEGER NOT NULL,
+  shared_bytes_b INTEGER NOT NULL,
+  layer INTEGER NOT NULL
+);
+
+-- What nobody else has anything of (another party where there are two or more, else another site), by the folders at the top
+-- of repositories.
+CREATE TABLE only_here (
+  root INTEGER NOT NULL REFERENCES root,
+  folder BLOB NOT NULL,               -- empty: the repository itself
+  documents INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  layer INTEGER NOT NULL
+);
+
+-- Documents that were planted so that they must be found. They count in no overlap.
+CREATE TABLE control (
+  document INTEGER NOT NULL REFERENCES document
+);
+
+-- What kinds of files the bytes of a repository stand in.
+CREATE TABLE census (
+  root INTEGER NOT NULL REFERENCES root,
+  class TEXT NOT NULL,                -- plain, archive, office, pdf, media
+  documents INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+);
+
+-- By what both sides know that the index of a repository is what its site sent: as in the site's ledger.
+CREATE TABLE evidence (
+  root INTEGER NOT NULL REFERENCES root,
+  layer INTEGER NOT NULL,
+  epoch TEXT NOT NULL,
+  batches INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,             -- in the bodies of the batches
+  head TEXT NOT NULL,                 -- the chain over the batches
+  index_root TEXT NOT NULL            -- the multiset hash over documents and contents
+);
+
 -- How strong all links are, those too that a cluster leaves out.
 CREATE TABLE histogram (
   measure TEXT NOT NULL,              -- resemblance, containment (of the content that is contained more), or all

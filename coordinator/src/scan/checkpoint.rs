@@ -135,6 +135,9 @@ pub(super) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
             hasher.update(&subject.frozen.documents[*place as usize].root.to_le_bytes());
         }
     }
+    for (place, _) in subject.frozen.documents.iter().enumerate().filter(|(_, document)| document.control) {
+        hasher.update(&(place as u64).to_le_bytes());
+    }
     *hasher.finalize().as_bytes()
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Links are read once, one by one, from their file: memory grows with contents and documents, not with links.
 
+use std::collections::BTreeMap;
+
 use cognate_similarity::{Analysis, Level, Link, LinkFile, Relation};
 
 use super::copies::Copies;
@@ -51,6 +53,18 @@ pub(crate) struct OverlapRow {
     pub(crate) documents: [u64; 2],
     pub(crate) shared_bytes: [u64; 2],
     pub(crate) template_bytes: [u64; 2],
+    /// Each content once, however many copies.
+    pub(crate) contents: [u64; 2],
+    pub(crate) shared_once_bytes: [u64; 2],
+}
+
+/// Documents of a folder at the top of a repository that nobody else has anything of.
+pub(crate) struct OnlyHere {
+    pub(crate) root: u16,
+    /// Its name; nothing: the repository itself.
+    pub(crate) folder: Vec<u8>,
+    pub(crate) documents: u64,
+    pub(crate) size_bytes: u64,
 }
 
 /// All that a scan found.
@@ -63,6 +77,8 @@ pub(crate) struct Findings {
     /// Per content, what its documents are.
     pub(crate) status: Vec<Status>,
     pub(crate) overlap: Vec<OverlapRow>,
+    /// Between parties where there are two or more, else between sites.
+    pub(crate) only_here: Vec<OnlyHere>,
     pub(crate) partners: Partners,
     pub(crate) folders: Vec<FolderPair>,
     pub(crate) histogram: Histogram,
@@ -86,6 +102,7 @@ impl Findings {
         })?;
         let (partners, histogram) = (partners.finish(), counter.finish());
         Ok(Findings {
+            only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
             overlap: overlap(&subject, &analysis, reached),
             folders: super::folders::pairs(frozen, &partners),
             partners,
@@ -146,7 +163,7 @@ impl<'a> Reached<'a> {
         }
         let words = usize::from(level.label_count).div_ceil(64);
         let mut held = vec![0; words * subject.frozen.contents.len()];
-        for document in &subject.frozen.documents {
+        for document in subject.frozen.documents.iter().filter(|document| !document.control) {
             let label = usize::from(level.labels[usize::from(document.root)]);
             held[document.content.0 as usize * words + label / 64] |= 1 << (label % 64);
         }
@@ -162,29 +179,73 @@ impl<'a> Reached<'a> {
         }
     }
 
-    /// For each pair of labels, the documents of the first that are identical or linked to one of the second.
-    fn documents_in_common(&self) -> Vec<u64> {
+    /// Whether something of a content is held under a label other than its document's own.
+    fn is_at(&self, content: usize, label: usize) -> bool {
+        let word = content * self.words + label / 64;
+        (self.held[word] | self.linked[word]) >> (label % 64) & 1 == 1
+    }
+
+    /// The label of a document, unless it was planted.
+    fn label(&self, place: u32) -> Option<usize> {
+        let document = &self.subject.frozen.documents[place as usize];
+        let label = self.level.labels[usize::from(document.root)];
+        (!document.control).then_some(usize::from(label))
+    }
+
+    /// For each pair of labels, the documents of the first that are identical or linked to one of the second, and of how
+    /// many contents they are.
+    fn in_common(&self) -> InCommon {
         let count = usize::from(self.level.label_count);
-        let mut documents = vec![0; count * count];
+        let mut found = InCommon { documents: vec![0; count * count], contents: vec![0; count * count] };
+        let mut copies = vec![0; count];
         for (content, frozen) in self.subject.frozen.contents.iter().enumerate() {
             if frozen.size_bytes == 0 {
                 continue;
             }
-            let first = content * self.words;
-            let is_common = |label: usize| {
-                let word = first + label / 64;
-                (self.held[word] | self.linked[word]) >> (label % 64) & 1 == 1
-            };
-            for place in self.subject.copies.of_content(index(content)) {
-                let root = self.subject.frozen.documents[*place as usize].root;
-                let own = usize::from(self.level.labels[usize::from(root)]);
-                for other in (0..count).filter(|other| *other != own && is_common(*other)) {
-                    documents[own * count + other] += 1;
+            copies.fill(0);
+            let labels = self.subject.copies.of_content(index(content)).iter().filter_map(|place| self.label(*place));
+            labels.for_each(|label| copies[label] += 1);
+            for (own, copies) in copies.iter().enumerate().filter(|(_, copies)| **copies > 0) {
+                for other in (0..count).filter(|other| *other != own && self.is_at(content, *other)) {
+                    found.documents[own * count + other] += copies;
+                    found.contents[own * count + other] += 1;
                 }
             }
         }
-        documents
+        found
     }
+
+    /// The documents that are neither identical nor linked to one under another label, by root and folder.
+    fn only_here(&self) -> Vec<OnlyHere> {
+        let count = usize::from(self.level.label_count);
+        let mut folders: BTreeMap<(u16, &[u8]), (u64, u64)> = BTreeMap::new();
+        for (document, place) in self.subject.frozen.documents.iter().zip(0..) {
+            let Some(own) = self.label(place) else { continue };
+            let content = document.content.0 as usize;
+            let size_bytes = self.subject.frozen.contents[content].size_bytes;
+            if size_bytes == 0 || (0..count).any(|other| other != own && self.is_at(content, other)) {
+                continue;
+            }
+            let path = document.path.as_bytes();
+            let folder = path.iter().position(|byte| *byte == b'/').map_or(&path[..0], |slash| &path[..slash]);
+            let (documents, bytes) = folders.entry((document.root, folder)).or_default();
+            *documents += 1;
+            *bytes += size_bytes;
+        }
+        let row = |((root, folder), (documents, size_bytes)): ((u16, &[u8]), (u64, u64))| OnlyHere {
+            root,
+            folder: folder.to_vec(),
+            documents,
+            size_bytes,
+        };
+        folders.into_iter().map(row).collect()
+    }
+}
+
+/// What pairs of labels have in common, row by row.
+struct InCommon {
+    documents: Vec<u64>,
+    contents: Vec<u64>,
 }
 
 fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<'_>>; 2]) -> Vec<OverlapRow> {
@@ -192,7 +253,7 @@ fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<
     let mut rows = Vec::new();
     for (place, (name, reached)) in ["site", "party"].into_iter().zip(reached).enumerate() {
         let Some(reached) = reached else { continue };
-        let documents = reached.documents_in_common();
+        let in_common = reached.in_common();
         let level = reached.level;
         let label_name = |label: u16| {
             let root = level.labels.iter().position(|other| *other == label).expect("every label has a root");
@@ -209,9 +270,11 @@ fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<
                     level: name,
                     a: label_name(a),
                     b: label_name(b),
-                    documents: [documents[cell(a, b)], documents[cell(b, a)]],
+                    documents: [cell(a, b), cell(b, a)].map(|cell| in_common.documents[cell]),
+                    contents: [cell(a, b), cell(b, a)].map(|cell| in_common.contents[cell]),
                     shared_bytes: [found.shared_bytes(a, b), found.shared_bytes(b, a)],
                     template_bytes: [found.template_bytes(a, b), found.template_bytes(b, a)],
+                    shared_once_bytes: [found.shared_once_bytes(a, b), found.shared_once_bytes(b, a)],
                 });
             }
         }

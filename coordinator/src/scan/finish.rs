@@ -109,6 +109,7 @@ impl Scans {
         let bytes = before.map(|before| &before.frozen);
         let mut frozen = Frozen::build(&self.indexes, (row, layer), method.view(), &selection, bytes)?;
         frozen.set_aside(self.frozen_templates(row, layer)?)?;
+        frozen.set_controls(&scan.spec.control)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
         tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
         let subject = Subject::of(&frozen, scan.spec.across_only);

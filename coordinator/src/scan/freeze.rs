@@ -8,7 +8,7 @@ use cognate_fingerprint::{ContentDigest, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, ContentMap, Link, Relation, RunInput, RunShards};
 
@@ -43,6 +43,20 @@ pub(crate) struct FrozenRoot {
     /// The site and the party by number: roots of one site share one.
     pub(crate) site_number: u16,
     pub(crate) party_number: u16,
+    pub(crate) evidence: Evidence,
+}
+
+/// By what both sides know that an index is what its site sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Evidence {
+    /// Chosen at random by the site when it began the index.
+    pub(crate) epoch: u64,
+    /// The batches that were analysed, what their bodies came to, and the chain over them, as in the site's ledger.
+    pub(crate) batches: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) head: [u8; 32],
+    /// The root that both sides arrived at.
+    pub(crate) root: [u8; 32],
 }
 
 /// A document that was read.
@@ -53,6 +67,8 @@ pub(crate) struct FrozenDocument {
     pub(crate) modified: i64,
     pub(crate) changing: bool,
     pub(crate) part: Part,
+    /// Whether it was planted so that it must be found.
+    pub(crate) control: bool,
 }
 
 /// A document of a text view that holds no text itself, which is no error.
@@ -98,7 +114,7 @@ impl Frozen {
             .map(|row| indexes.load(IndexId(row.index), row.sequence))
             .collect::<Result<Vec<Arc<Index>>, Error>>()?;
         let mut frozen = Frozen {
-            roots: roots(&rows)?,
+            roots: roots(indexes, &rows, &loaded)?,
             documents: Vec::new(),
             contents: Vec::new(),
             unread: Vec::new(),
@@ -117,6 +133,19 @@ impl Frozen {
             indexes.unload(IndexId(row.index));
         }
         Ok(frozen)
+    }
+
+    /// Tells the documents apart that were planted so that they must be found.
+    pub(super) fn set_controls(&mut self, patterns: &[String]) -> Result<(), Error> {
+        if patterns.is_empty() {
+            return Ok(());
+        }
+        let rule = SelectionRule { include: patterns.to_vec(), ..SelectionRule::default() };
+        let planted = Selection::new(rule).map_err(|error| Error::Invalid(format!("`control`: {error}")))?;
+        for document in &mut self.documents {
+            document.control = planted.selects_path(document.path.as_bytes());
+        }
+        Ok(())
     }
 
     /// Numbers the contents of the selected documents in the order of their digests.
@@ -165,6 +194,7 @@ impl Frozen {
                     modified: document.modified,
                     changing: document.state == DocumentState::Changing,
                     part: choice.part(index, path),
+                    control: false,
                 });
             }
         }
@@ -211,7 +241,7 @@ fn index32(place: usize) -> u32 {
     u32::try_from(place).expect("fewer than 2^32 documents")
 }
 
-fn roots(rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {
+fn roots(indexes: &Indexes, rows: &[&FrozenRow], loaded: &[Arc<Index>]) -> Result<Vec<FrozenRoot>, Error> {
     let (mut sites, mut parties) = (Vec::new(), Vec::new());
     rows.iter().for_each(|row| {
         sites.push(row.site.clone());
@@ -227,7 +257,8 @@ fn roots(rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {
     };
     let invalid = |error: cognate_proto::name::NameError| Error::Invalid(error.to_string());
     rows.iter()
-        .map(|row| {
+        .zip(loaded)
+        .map(|(row, index)| {
             Ok(FrozenRoot {
                 site_number: place(&sites, &row.site),
                 party_number: place(&parties, &row.party),
@@ -235,6 +266,13 @@ fn roots(rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {
                 site: row.site.parse().map_err(invalid)?,
                 repository: row.repository.parse().map_err(invalid)?,
                 summary: row.summary.clone().unwrap_or_default(),
+                evidence: Evidence {
+                    epoch: indexes.epoch(IndexId(row.index))?,
+                    batches: index.sequence(),
+                    body_bytes: index.body_bytes(),
+                    head: index.head(),
+                    root: index.root().to_bytes(),
+                },
             })
         })
         .collect()

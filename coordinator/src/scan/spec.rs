@@ -28,6 +28,8 @@ pub struct ScanSpec {
     pub across_only: bool,
     /// Which documents it is about.
     pub selection: SelectionRule,
+    /// Which documents were planted so that they must be found: patterns, as in a selection.
+    pub control: Vec<String>,
     /// Whether what symbolic links point to is read as well.
     pub follow_symlinks: bool,
     /// Whether the sites fingerprint with a key, as far as it is known beforehand.
@@ -103,6 +105,7 @@ impl From<&ScanSpec> for v1::ScanSpec {
                 min_shared_bytes: layer.thresholds.min_shared_bytes,
             }),
             match_message_ids: spec.match_message_ids,
+            control: spec.control.clone(),
         }
     }
 }

@@ -14,6 +14,14 @@ pub(crate) struct Subject<'a> {
     pub(super) across_only: bool,
     payload_bytes: Vec<u64>,
     holders: Holders,
+    groups: Groups,
+}
+
+/// Who holds what, as the engine is told. Each root is a group. What was planted at it is held by another, which has the
+/// root's label where links are concerned, and one beyond all labels where overlap is counted.
+struct Groups {
+    levels: [Level; 2],
+    across: Vec<u16>,
 }
 
 impl<'a> Subject<'a> {
@@ -22,12 +30,14 @@ impl<'a> Subject<'a> {
         let level = |labels: Vec<u16>| Level { label_count: labels.iter().max().map_or(0, |most| most + 1), labels };
         let sites = level(frozen.roots.iter().map(|root| root.site_number).collect());
         let parties = level(frozen.roots.iter().map(|root| root.party_number).collect());
+        let levels = [sites, parties];
         Subject {
             holders: holders(frozen, &copies),
+            groups: Groups::of(frozen, &levels),
             payload_bytes: frozen.contents.iter().map(|content| content.payload_bytes).collect(),
             frozen,
             copies,
-            levels: [sites, parties],
+            levels,
             across_only,
         }
     }
@@ -48,8 +58,8 @@ impl<'a> Subject<'a> {
         Input {
             payload_bytes: &self.payload_bytes,
             holders: &self.holders,
-            levels: &self.levels,
-            across: self.across(),
+            levels: &self.groups.levels,
+            across: self.across_only.then_some(&self.groups.across),
         }
     }
 
@@ -79,14 +89,33 @@ pub(super) fn index(place: usize) -> ContentIndex {
     ContentIndex(u32::try_from(place).expect("fewer than 2^32 contents"))
 }
 
+impl Groups {
+    fn of(frozen: &Frozen, levels: &[Level; 2]) -> Groups {
+        let [_, parties] = levels;
+        let mut across = if parties.label_count > 1 { &levels[1] } else { &levels[0] }.labels.clone();
+        let mut levels = levels.clone();
+        if frozen.documents.iter().any(|document| document.control) {
+            across.extend_from_within(..);
+            for level in &mut levels {
+                level.labels.resize(2 * frozen.roots.len(), level.label_count);
+                level.label_count += 1;
+            }
+        }
+        Groups { levels, across }
+    }
+}
+
 fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
     let mut holders = Holders::new();
     let mut holdings: Vec<Holding> = Vec::new();
+    let roots = u16::try_from(frozen.roots.len()).expect("sites are few");
     for content in 0..frozen.contents.len() {
         holdings.clear();
         // Documents are ordered by root, so that the copies of a root stand together.
         for place in copies.of_content(index(content)) {
-            let group = Group(frozen.documents[*place as usize].root);
+            let document = &frozen.documents[*place as usize];
+            let planted = if document.control { roots } else { 0 };
+            let group = Group(document.root + planted);
             match holdings.last_mut() {
                 Some(last) if last.group == group => last.copies += 1,
                 _ => holdings.push(Holding { group, copies: 1 }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cognate_fingerprint::{Method, View};
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{RepositoryName, SiteName, one_line};
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::v1;
 use cognate_similarity::Thresholds;
 
@@ -72,6 +72,8 @@ impl ScanSpec {
         }
         let selection = spec.selection.clone().unwrap_or_default();
         let selection = Selection::try_from(selection).map_err(|error| refused("selection", &error))?.rule().clone();
+        let rule = SelectionRule { include: spec.control.clone(), ..SelectionRule::default() };
+        let control = Selection::new(rule).map_err(|error| refused("control", &error))?.rule().include.clone();
         let memory_budget_bytes = match spec.memory_budget_bytes {
             0 => limits.memory_budget_bytes,
             bytes if bytes < MEMORY_BUDGET_BYTES_LEAST => {
@@ -96,6 +98,7 @@ impl ScanSpec {
             match_message_ids: spec.match_message_ids,
             across_only: spec.across_only,
             selection,
+            control,
             follow_symlinks: spec.follow_symlinks,
             keyed: false,
             sync: !spec.no_sync,
@@ -212,6 +215,7 @@ mod tests {
         check(|spec| spec.memory_budget_bytes = u64::MAX, "memory_budget");
         let pattern = v1::SelectionSpec { include: vec!["[".into()], ..v1::SelectionSpec::default() };
         check(|spec| spec.selection = Some(pattern), "selection");
+        check(|spec| spec.control = vec!["[".into()], "control");
         check(|spec| spec.refine = Some(v1::Refine { scan: 7, ..v1::Refine::default() }), "refine");
     }
 }

@@ -1994,6 +1994,9 @@ pub struct ScanSpec {
     /// Messages with the same EDRM Message ID Hash form a set.
     #[prost(bool, tag = "17")]
     pub match_message_ids: bool,
+    /// Documents that match were planted so that they must be found: they are told apart and count in no overlap.
+    #[prost(string, repeated, tag = "18")]
+    pub control: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The second comparison of a scan over two views.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
