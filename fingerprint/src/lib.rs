@@ -38,6 +38,7 @@ mod mix;
 mod param;
 mod rabin;
 mod recipe;
+mod run_length;
 mod sampler;
 mod signature;
 mod signer;
@@ -57,6 +58,7 @@ pub use method::similarity_index::{SimilarityIndex, Stream, Variation, Way, is_h
 pub use method::{Method, MethodError, MethodId, View};
 pub use param::ParamError;
 pub use recipe::{Recipe, Windowed};
+pub use run_length::{RunLengths, Runs};
 pub use signature::{Feature, Shortage, Signature, Unfit};
 pub use signer::Signer;
 pub use terms::{Terms, cosine};
