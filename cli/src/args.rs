@@ -120,6 +120,9 @@ pub(crate) struct ScanArgs {
     /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes
     #[arg(long, value_name = "X", default_value = "0.5", help_heading = "What counts")]
     pub(crate) min_containment: Containment,
+    /// How links become clusters
+    #[arg(long, value_enum, default_value = "connected", help_heading = "What counts")]
+    pub(crate) cluster: Clusters,
     /// Count only what crosses sites (parties, where there are two or more)
     #[arg(long, help_heading = "What counts")]
     pub(crate) across_only: bool,
@@ -217,6 +220,14 @@ pub(crate) enum ReportFormat {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Clusters {
+    /// Whatever links connect
+    Connected,
+    /// Each document with the representative that it is most like
+    Greedy,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum FingerprintFormat {
     /// A table of chunks or features
     Text,
@@ -235,34 +246,12 @@ const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
 
 impl MethodArgs {
-    /// The method that was asked for, of those that scans can be made with.
-    pub(crate) fn method(&self) -> anyhow::Result<Method> {
-        self.check_scans()?;
-        self.any()
-    }
-
-    /// The same under this view.
-    fn under(&self, view: View) -> anyhow::Result<Method> {
-        self.check_scans()?;
-        self.of(view)
-    }
-
-    /// The method that was asked for, of all there are.
+    /// The method that was asked for.
     pub(crate) fn any(&self) -> anyhow::Result<Method> {
         if self.view == "both" {
             return Err(usage("--view both is for scans, which compare one view after the other: say raw or text"));
         }
         self.of(self.view.parse().map_err(|error| usage(format!("--view: {error}")))?)
-    }
-
-    fn check_scans(&self) -> anyhow::Result<()> {
-        if self.method == "tttd" {
-            return Ok(());
-        }
-        let method = &self.method;
-        Err(usage(format!(
-            "scans with the method `{method}` are not yet there in this version; use `tttd` (`cognate fingerprint` knows `{method}`)"
-        )))
     }
 
     fn of(&self, view: View) -> anyhow::Result<Method> {
@@ -305,7 +294,14 @@ impl ScanArgs {
         let layer = |view: View| -> anyhow::Result<Layer> {
             let min_shared_bytes = self.min_shared_bytes.unwrap_or_else(|| view.min_shared_bytes_default());
             let thresholds = Thresholds { min_shared_bytes, min_containment: self.min_containment };
-            Ok(Layer { method: self.method.under(view)?, method_id: None, thresholds })
+            let method = self.method.of(view)?;
+            if method.has_fixed_size() {
+                return Err(usage(format!("scans with `{}` are not yet there in this version", self.method.method)));
+            }
+            if self.cluster == Clusters::Greedy {
+                return Err(usage("--cluster greedy is not yet there in this version"));
+            }
+            Ok(Layer { method, method_id: None, thresholds })
         };
         views.into_iter().map(layer).collect()
     }

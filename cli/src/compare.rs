@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use self::folders::{Folders, SiteFolders};
 use self::link::Links;
 use self::state::State;
-use crate::args::{CompareArgs, ReportFormat, threads};
+use crate::args::{Clusters, CompareArgs, ReportFormat, threads};
 use crate::exit::{Exit, usage};
 use crate::extraction::{TEXTS_BYTES_MAX, extraction};
 use crate::output;
@@ -124,6 +124,7 @@ impl Plan {
             control: args.scan.control.clone(),
             keyed: key.is_keyed(),
             across_only: args.scan.across_only,
+            greedy: args.scan.cluster == Clusters::Greedy,
             selection: args.scan.selection()?,
             follow_symlinks: args.scan.follow,
             sync: !args.scan.no_sync,

@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::error::Error;
-use crate::result::{FORMAT, FORMAT_BEFORE, ten_thousandths};
+use crate::result::{FORMAT, FORMATS_BEFORE, ten_thousandths};
 
 mod before;
 mod canonical;
@@ -61,7 +61,7 @@ impl Report {
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
         match format.as_str() {
             FORMAT => {}
-            FORMAT_BEFORE => before::adapt(&connection).map_err(failed)?,
+            before if FORMATS_BEFORE.contains(&before) => before::adapt(&connection, before).map_err(failed)?,
             _ => {
                 let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
                 return Err(Error::Corrupt { path: path.to_owned(), detail });
@@ -107,17 +107,20 @@ impl Report {
             Ok(LayerRow {
                 chunk_bytes: row.get("chunk_bytes")?,
                 min_shared_bytes: row.get("min_shared_bytes")?,
+                param: row.get("param")?,
                 templates_digest: row.get("templates_digest")?,
                 view: row.get("view")?,
             })
         })?;
         let templates_digest = layers.first().and_then(|layer| layer.templates_digest.clone());
+        let param = layers.first().and_then(|layer| layer.param.clone());
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
             Ok(ScanSection {
                 across_only: row.get("across_only")?,
                 chunk_bytes: row.get("chunk_bytes")?,
+                cluster: row.get("cluster")?,
                 digest: None,
                 id: Some(row.get("id")?),
                 keyed,
@@ -128,12 +131,14 @@ impl Report {
                 min_shared_bytes: row.get("min_shared_bytes")?,
                 missing,
                 notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
+                param,
                 passages: row.get::<_, bool>("passages")?.then_some(true),
                 refined,
                 refines,
                 run: Some(run),
                 status: row.get("status")?,
                 templates_digest,
+                verified_by: row.get("verified_by")?,
                 view: row.get("view")?,
             })
         })
@@ -317,7 +322,8 @@ impl Report {
 
     fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
         let places = places_of(members);
-        let sql = "SELECT a, b, shared_bytes, relation FROM link WHERE cluster = ?";
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated FROM link
+                   WHERE cluster = ?";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([cluster])?;
         let mut links = Vec::new();
@@ -325,18 +331,25 @@ impl Report {
             let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
             let relation: String = row.get(3)?;
             let (Some(&a), Some(&b)) = (places.get(&a), places.get(&b)) else { continue };
-            // A link is told from the document that comes first.
-            let (a, b, relation) = if a < b { (a, b, relation) } else { (b, a, reversed(&relation).to_owned()) };
-            let shared_bytes: u64 = row.get(2)?;
-            let payload = |place: usize| members[place].document.payload_bytes;
+            let ratio = |column: usize| -> rusqlite::Result<Option<Ratio>> {
+                Ok(row.get::<_, Option<i64>>(column)?.map(Ratio))
+            };
+            let (a_in_b, b_in_a, low, high) = (ratio(5)?, ratio(6)?, ratio(7)?, ratio(8)?);
+            // A link is told from the document that comes first; earlier formats have it as it was found.
+            let (a, b, a_in_b, b_in_a, relation) = match a < b {
+                true => (a, b, a_in_b, b_in_a, relation),
+                false => (b, a, b_in_a, a_in_b, reversed(&relation).to_owned()),
+            };
             links.push(LinkRow {
                 a,
-                a_in_b: Ratio::of(shared_bytes, payload(a)),
+                a_in_b,
                 b,
-                b_in_a: Ratio::of(shared_bytes, payload(b)),
+                b_in_a,
+                estimated: row.get::<_, bool>(9)?.then_some(true),
+                interval: low.zip(high).map(|(low, high)| [low, high]),
                 relation,
-                resemblance: Ratio::of(shared_bytes, payload(a) + payload(b) - shared_bytes),
-                shared_bytes,
+                resemblance: ratio(4)?,
+                shared_bytes: row.get(2)?,
             });
         }
         links.sort_by_key(|link| (link.a, link.b));

@@ -9,14 +9,15 @@ use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{FileClass, SyncSummary};
-use cognate_similarity::{Cluster, ContentIndex, Resemblance, Shape};
+use cognate_similarity::{Cluster, ContentIndex, Shape};
 use rusqlite::{Connection, Statement, params};
 
 use self::names::{folder_relation_name, relation_name, shape_name, skip_reason, status_name, unread_reason};
 use self::sets::{Sets, is_in_place};
 use self::whole::{What, Whole, WholeRow, status_of};
 use crate::error::Error;
-use crate::scan::{Bucket, Frozen, Histogram, Layered, Part, Refine, Scan, Status};
+use crate::scan::measure::{Fraction, Measures};
+use crate::scan::{Bucket, Frozen, Histogram, Layer, Layered, Part, Refine, Scan, Status};
 use crate::store::ScanRow;
 
 mod evidence;
@@ -27,9 +28,10 @@ mod whole;
 const SCHEMA: &str = include_str!("result/schema.sql");
 const INDEXES: &str = include_str!("result/indexes.sql");
 /// The name of the format; a reader refuses another.
-pub(crate) const FORMAT: &str = "cognate.result/2";
-/// The format before it, which is read as well: one view, one row a document.
-pub(crate) const FORMAT_BEFORE: &str = "cognate.result/1";
+pub(crate) const FORMAT: &str = "cognate.result/3";
+/// The formats before it, which are read as well: links without ratios of their own; and before that one view, one row a
+/// document.
+pub(crate) const FORMATS_BEFORE: [&str; 2] = ["cognate.result/2", "cognate.result/1"];
 
 /// What is written.
 pub(crate) struct Publication<'a> {
@@ -168,14 +170,14 @@ impl Writer {
             _ => "both",
         };
         self.connection.execute(
-            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             params![
                 FORMAT,
                 scan.id.to_string(),
                 first.method.name(),
                 view,
-                first.method.chunk_bytes(),
-                integer(first.thresholds.min_shared_bytes),
+                chunk_bytes(first),
+                min_shared_bytes(first),
                 first.thresholds.min_containment.to_string(),
                 spec.across_only,
                 row.keyed,
@@ -184,6 +186,8 @@ impl Writer {
                 finished,
                 passages,
                 spec.match_message_ids,
+                Some("greedy").filter(|_| spec.greedy),
+                first.method.verified_by(),
             ],
         )?;
         for missing in &row.missing {
@@ -221,19 +225,20 @@ impl Writer {
 
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?)")?;
         let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
             let sums = sets.sums[number];
             insert.execute(params![
                 number,
                 if layer.method.view().is_text() { "text" } else { "raw" },
-                layer.method.chunk_bytes(),
-                integer(layer.thresholds.min_shared_bytes),
+                chunk_bytes(layer),
+                min_shared_bytes(layer),
                 Some(row.layer(number).templates_digest).filter(|digest| !digest.is_empty()),
                 integer(sums.sets),
                 integer(sums.in_place),
                 integer(sums.wasted_bytes),
+                Some(layer.method.param()).filter(|param| !param.is_empty()),
             ])?;
             for one in &found.frozen.set_aside {
                 set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number])?;
@@ -372,20 +377,19 @@ impl Writer {
     }
 
     fn clusters(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
-        let frozen = &part.layer.frozen;
-        let payload_bytes: Vec<u64> = frozen.contents.iter().map(|content| content.payload_bytes).collect();
+        let Layered { frozen, findings } = part.layer;
         let mut insert = self.connection.prepare("INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?)")?;
+        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
         for (number, (total_bytes, cluster)) in part.order.clusters.iter().enumerate() {
             let number = part.clusters_before + number;
-            let resemblances = Resemblances::of(cluster, &payload_bytes);
+            let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
             insert.execute(params![
                 number,
                 cluster_name(frozen, cluster),
                 members_digest(frozen, cluster),
-                shape_name(Shape::of(cluster, &payload_bytes)),
+                shape_name(Shape::of(cluster, &[])),
                 part.content(cluster.representative),
                 integer(*total_bytes),
                 cluster.members.len(),
@@ -462,7 +466,8 @@ impl Writer {
             insert.execute(params![measure, bucket, links, documents, layer]).map(drop)
         };
         row("all", 0, &histogram.all)?;
-        for (measure, buckets) in [("containment", &histogram.containment), ("resemblance", &histogram.resemblance)] {
+        let containment = histogram.containment.as_ref().map(|rows| ("containment", rows));
+        for (measure, buckets) in containment.into_iter().chain([("resemblance", &histogram.resemblance)]) {
             buckets.iter().enumerate().try_for_each(|(bucket, counts)| row(measure, bucket, counts))?;
         }
         Ok(())
@@ -475,10 +480,30 @@ fn write_links(
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<()> {
+    let Layered { frozen, findings } = part.layer;
+    // A link is told from the content whose first document comes first.
+    let first = |content: ContentIndex| findings.copies.of_content(content).first().copied();
     for link in &cluster.links {
-        let relation = relation_name(part.layer.frozen.relation(link));
-        let (a, b) = (part.content(link.a), part.content(link.b));
-        insert.execute(params![number, a, b, integer(link.shared_bytes), relation])?;
+        let measured = findings.measures.of(&frozen.contents, link);
+        let interval = findings.measures.interval(&measured);
+        let (a, b, measured) = match first(link.a) <= first(link.b) {
+            true => (link.a, link.b, measured),
+            false => (link.b, link.a, measured.reversed()),
+        };
+        let contained = measured.contained.map(|both| both.map(Fraction::rounded));
+        insert.execute(params![
+            number,
+            part.content(a),
+            part.content(b),
+            integer(measured.shared_bytes[0]),
+            relation_name(measured.relation),
+            measured.resemblance.rounded(),
+            contained.map(|[a_in_b, _]| a_in_b),
+            contained.map(|[_, b_in_a]| b_in_a),
+            measured.is_estimated,
+            interval.map(|[low, _]| low),
+            interval.map(|[_, high]| high),
+        ])?;
     }
     Ok(())
 }
@@ -611,6 +636,17 @@ impl<'a> ClusterOrder<'a> {
     }
 }
 
+/// The mean of a chunk, or the bytes to a feature; nothing where signatures have a fixed size.
+fn chunk_bytes(layer: &Layer) -> Option<u32> {
+    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.has_fixed_size())
+}
+
+/// The threshold in bytes, where bytes are known of.
+fn min_shared_bytes(layer: &Layer) -> Option<i64> {
+    let knows_bytes = !layer.method.has_fixed_size() || layer.method.verified_by() == Some("tttd");
+    knows_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
+}
+
 /// The least and the mean resemblance over the links of a cluster, in ten-thousandths.
 struct Resemblances {
     min: i64,
@@ -618,15 +654,12 @@ struct Resemblances {
 }
 
 impl Resemblances {
-    fn of(cluster: &Cluster, payload_bytes: &[u64]) -> Resemblances {
+    fn of(cluster: &Cluster, frozen: &Frozen, measures: &Measures) -> Resemblances {
         if cluster.links_omitted() > 0 {
             let min = ten_thousandths(cluster.min_resemblance.shared, cluster.min_resemblance.union);
             return Resemblances { min, mean: rounded(cluster.mean_resemblance()) };
         }
-        let of_link = |link: &cognate_similarity::Link| {
-            let (a, b) = (payload_bytes[link.a.0 as usize], payload_bytes[link.b.0 as usize]);
-            Resemblance::of(link.shared_bytes, a, b)
-        };
+        let of_link = |link| measures.resemblance(&frozen.contents, link);
         let min = cluster.links.iter().map(of_link).min();
         // Summed in the order of the links, which is fixed: the same bytes give the same mean.
         let sum: f64 = cluster.links.iter().map(|link| of_link(link).to_f64()).sum();

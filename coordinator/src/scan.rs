@@ -8,6 +8,7 @@
 mod analyse;
 mod checkpoint;
 mod copies;
+mod coverage;
 mod estimate;
 mod findings;
 mod finish;
@@ -16,6 +17,7 @@ mod freeze;
 mod histogram;
 #[allow(dead_code, reason = "what shows and estimates comes to it")]
 mod manifests;
+pub(crate) mod measure;
 mod part;
 mod refine;
 mod room;
@@ -24,6 +26,7 @@ mod spec;
 mod state;
 mod subject;
 mod sync;
+pub(crate) mod verify;
 mod wire;
 
 use std::collections::HashMap;
@@ -212,9 +215,7 @@ impl Scans {
             let mut found = Vec::new();
             for (key, _, row) in &all {
                 let method = row.header.as_ref().and_then(|header| header.method.as_ref());
-                let same = method.is_some_and(|method| {
-                    (&method.name, &method.view, method.chunk_bytes) == (&wanted.name, &wanted.view, wanted.chunk_bytes)
-                });
+                let same = method.is_some_and(|method| cognate_proto::spec::is_same(method, &wanted));
                 let here = key.site == *site && key.repository == *repository && key.scope == scope;
                 if here && same && row.sealed && !found.contains(&key.method_id) {
                     found.push(key.method_id);

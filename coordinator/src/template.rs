@@ -57,6 +57,12 @@ fn hash(method_id: MethodId, tags: &[Tag]) -> blake3::Hash {
     hasher.finalize()
 }
 
+/// Whether what is in common can be boilerplate: templates are chunks, which say what bytes they are.
+fn check_chunks(has_chunks: bool, method: &str) -> Result<(), Error> {
+    let why = || format!("templates are chunks, and `{method}` has none: use a scan with tttd or bsw-chunk");
+    if has_chunks { Ok(()) } else { Err(Error::Refused(why())) }
+}
+
 fn method_of(template: &v1::Template) -> Option<MethodId> {
     template.method.as_ref()?.method_id.as_slice().try_into().ok().map(MethodId)
 }

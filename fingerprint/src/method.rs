@@ -249,6 +249,16 @@ impl Method {
         }
     }
 
+    /// What looks at the pairs that this method only proposes, where it does no more: `tttd`, or the cosine of the angle
+    /// between term vectors.
+    pub fn verified_by(&self) -> Option<&'static str> {
+        match self {
+            Method::Other { recipe: Recipe::SimilarityIndex(_), .. } => Some("tttd"),
+            Method::Other { recipe: Recipe::Fuzzy(_), .. } => Some("cosine"),
+            _ => None,
+        }
+    }
+
     /// No chunk of this method is longer.
     pub fn chunk_bytes_max(&self) -> u32 {
         match self {

@@ -57,6 +57,11 @@ impl TryFrom<&v1::MethodSpec> for Method {
     }
 }
 
+/// Whether two specifications are of the same method with the same parameters, whatever the key.
+pub fn is_same(a: &v1::MethodSpec, b: &v1::MethodSpec) -> bool {
+    (&a.name, &a.view, a.chunk_bytes, &a.param) == (&b.name, &b.view, b.chunk_bytes, &b.param)
+}
+
 /// Reads the 16 bytes of a method's id.
 ///
 /// # Errors

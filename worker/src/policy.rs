@@ -73,7 +73,7 @@ impl Policy {
     /// What `compare` works by: there is nobody to be protected from oneself.
     pub fn everything() -> Policy {
         Policy {
-            methods: vec!["tttd".to_owned()],
+            methods: Method::NAMES.map(str::to_owned).into(),
             views: ["raw", "text", "passages"].map(str::to_owned).into(),
             repository_views: HashMap::new(),
             chunk_bytes_min: 0,

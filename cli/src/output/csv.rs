@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Report};
+use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Ratio, Report};
 
 use super::table::cell;
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "kind",
     "id",
     "relation",
@@ -26,6 +26,7 @@ const COLUMNS: [&str; 17] = [
     "in_representative",
     "view",
     "message_id_hash",
+    "estimated",
 ];
 
 /// Writes the report.
@@ -58,6 +59,7 @@ fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::
             "1",
             set.view.as_deref().unwrap_or(""),
             document.message_id_hash.as_deref().unwrap_or(""),
+            "",
         ])?;
     }
     Ok(())
@@ -74,8 +76,8 @@ fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -
         let representative = place == cluster.representative;
         let link = with_representative.get(&place);
         // What is not linked with the representative has nothing to say there; it is not zero.
-        let resemblance = link.map(|link| link.resemblance.to_f64().to_string());
-        let within = link.map(|link| if link.a == place { link.a_in_b } else { link.b_in_a }.to_f64().to_string());
+        let resemblance = link.map(|link| shown(link.resemblance));
+        let within = link.map(|link| shown(if link.a == place { link.a_in_b } else { link.b_in_a }));
         let own = || if representative { "1".to_owned() } else { String::new() };
         rows.write_record([
             "cluster",
@@ -95,9 +97,15 @@ fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -
             &within.unwrap_or_else(own),
             cluster.view.as_deref().unwrap_or(""),
             document.message_id_hash.as_deref().unwrap_or(""),
+            if link.is_some_and(|link| link.estimated.is_some()) { "yes" } else { "" },
         ])?;
     }
     Ok(())
+}
+
+/// A ratio; nothing where the method cannot tell.
+fn shown(ratio: Option<Ratio>) -> String {
+    ratio.map(|ratio| ratio.to_f64().to_string()).unwrap_or_default()
 }
 
 fn flag(escaped: Option<bool>) -> &'static str {

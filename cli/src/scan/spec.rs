@@ -4,7 +4,7 @@ use clap::{Args, Parser};
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::v1;
 
-use crate::args::ScanArgs;
+use crate::args::{Clusters, ScanArgs};
 use crate::exit::usage;
 use crate::operator::client::Operator;
 
@@ -78,6 +78,7 @@ impl SpecArgs {
             }),
             match_message_ids: scan.match_message_ids,
             control: scan.control.clone(),
+            greedy: scan.cluster == Clusters::Greedy,
         })
     }
 

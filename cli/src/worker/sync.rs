@@ -117,7 +117,7 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
 
 /// Writes what would leave.
 fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
-    let method = args.method.method()?;
+    let method = args.method.any()?;
     let mut repositories: Vec<RepositoryName> = setup.repositories.iter().map(|(name, _)| name.clone()).collect();
     if let Some(unknown) = args.repositories.iter().find(|name| repositories.iter().all(|own| own.as_str() != *name)) {
         return Err(usage(format!("`{}` has no repository `{unknown}`", args.config.config.display())));

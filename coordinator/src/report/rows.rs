@@ -49,8 +49,11 @@ impl Serialize for Ratio {
 pub struct ScanSection {
     /// Whether only what crosses sites or parties counted.
     pub across_only: bool,
-    /// The mean chunk in bytes.
-    pub chunk_bytes: u64,
+    /// The mean chunk in bytes, or the bytes to a feature; none where signatures have a fixed size.
+    pub chunk_bytes: Option<u64>,
+    /// `greedy`, where clusters are not the connected components.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The digest of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -69,14 +72,17 @@ pub struct ScanSection {
     pub method: String,
     /// A link needs this share of the smaller content.
     pub min_containment: Ratio,
-    /// Or this many bytes.
-    pub min_shared_bytes: u64,
+    /// Or this many bytes; none where the method knows of none.
+    pub min_shared_bytes: Option<u64>,
     /// Repositories that could not take part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingRow>,
     /// What whoever reads the result must know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
+    /// The parameters of the method, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
     /// Set when paragraphs were compared, each as a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<bool>,
@@ -94,6 +100,9 @@ pub struct ScanSection {
     /// The digest of the templates that were set aside, where any were marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub templates_digest: Option<String>,
+    /// What looked at the pairs that the method only proposes: `tttd` or `cosine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<String>,
     /// `raw`, `text` or `both`.
     pub view: String,
 }
@@ -101,10 +110,13 @@ pub struct ScanSection {
 /// How documents were compared under one of two views.
 #[derive(Clone, Serialize, Debug)]
 pub struct LayerRow {
-    /// The mean chunk in bytes.
-    pub chunk_bytes: u64,
+    /// The mean chunk in bytes, or the bytes to a feature.
+    pub chunk_bytes: Option<u64>,
     /// A link needs this many bytes, or the scan's share of the smaller content.
-    pub min_shared_bytes: u64,
+    pub min_shared_bytes: Option<u64>,
+    /// The parameters of the method, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
     /// The digest of the templates that were set aside, where any were marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub templates_digest: Option<String>,
@@ -330,17 +342,23 @@ pub struct ClusterDocument {
 pub struct LinkRow {
     /// The place of the first.
     pub a: usize,
-    /// How much of the first lies in the second.
-    pub a_in_b: Ratio,
+    /// How much of the first lies in the second; none where the method cannot tell.
+    pub a_in_b: Option<Ratio>,
     /// The place of the second.
     pub b: usize,
     /// How much of the second lies in the first.
-    pub b_in_a: Ratio,
+    pub b_in_a: Option<Ratio>,
+    /// Set when what is said of the two is an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<bool>,
+    /// Of an estimate: what holds the true resemblance in 95 of 100 cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[Ratio; 2]>,
     /// How the first lies to the second.
     pub relation: String,
     /// Shared bytes by bytes of both.
-    pub resemblance: Ratio,
-    /// Bytes that both have.
+    pub resemblance: Option<Ratio>,
+    /// Bytes that both have; of an estimate, bytes of the first.
     pub shared_bytes: u64,
 }
 

@@ -10,6 +10,7 @@ pub(super) fn status_name(status: Status) -> &'static str {
     match status {
         Status::ExcludedEmpty => "excluded(empty)",
         Status::ExcludedTemplate => "excluded(template)",
+        Status::ExcludedShort => "excluded(too short)",
         Status::ExcludedNoText => "excluded(no text)",
         Status::ExcludedContainer => "excluded(container)",
         Status::Identical => "identical",

@@ -3,12 +3,12 @@
 
 -- What was done: one row.
 CREATE TABLE scan (
-  schema TEXT NOT NULL,               -- cognate.result/2
+  schema TEXT NOT NULL,               -- cognate.result/3
   id TEXT NOT NULL,
   method TEXT NOT NULL,
   view TEXT NOT NULL,                 -- raw, text, both
-  chunk_bytes INTEGER NOT NULL,       -- of the first layer, as the next
-  min_shared_bytes INTEGER NOT NULL,
+  chunk_bytes INTEGER,                -- of the first layer, as the next; NULL where signatures have a fixed size
+  min_shared_bytes INTEGER,
   min_containment TEXT NOT NULL,
   across_only INTEGER NOT NULL,
   keyed INTEGER NOT NULL,
@@ -16,19 +16,22 @@ CREATE TABLE scan (
   started INTEGER NOT NULL,
   finished INTEGER NOT NULL,
   passages INTEGER NOT NULL,          -- whether paragraphs are documents
-  match_message_ids INTEGER NOT NULL
+  match_message_ids INTEGER NOT NULL,
+  cluster TEXT,                       -- greedy; NULL: connected components
+  verified_by TEXT                    -- what looked at the pairs that the method proposed: tttd, cosine
 );
 
 -- How documents were compared: one row for each view, numbered from 0.
 CREATE TABLE layer (
   number INTEGER PRIMARY KEY,
   view TEXT NOT NULL,                 -- raw, text
-  chunk_bytes INTEGER NOT NULL,
-  min_shared_bytes INTEGER NOT NULL,
+  chunk_bytes INTEGER,
+  min_shared_bytes INTEGER,
   templates_digest TEXT,              -- of the method and the tags that were set aside, where any were marked
   identical_sets INTEGER NOT NULL,
   identical_in_place INTEGER NOT NULL, -- of them, one document under the same path in each of several repositories
-  wasted_bytes INTEGER NOT NULL       -- in copies beyond the first
+  wasted_bytes INTEGER NOT NULL,      -- in copies beyond the first
+  param TEXT                          -- the parameters of the method, k=v,k=v
 );
 
 -- Where messages are matched: sets of documents that are the same message, most documents first.
@@ -160,12 +163,19 @@ CREATE TABLE cluster (
   layer INTEGER NOT NULL
 );
 
+-- a is the content whose first document comes first.
 CREATE TABLE link (
   cluster INTEGER NOT NULL REFERENCES cluster,
   a INTEGER NOT NULL REFERENCES content,
   b INTEGER NOT NULL REFERENCES content,
-  shared_bytes INTEGER NOT NULL,
-  relation TEXT NOT NULL              -- of a to b
+  shared_bytes INTEGER NOT NULL,      -- of a, where it is an estimate
+  relation TEXT NOT NULL,             -- of a to b
+  resemblance INTEGER,                -- as the next two, NULL where the method cannot tell
+  a_in_b INTEGER,
+  b_in_a INTEGER,
+  estimated INTEGER NOT NULL,         -- whether what is said is an estimate
+  low INTEGER,                        -- of a sample: the interval that holds the true resemblance in 95 of 100 cases
+  high INTEGER
 );
 
 CREATE TABLE family (

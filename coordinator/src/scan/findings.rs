@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use cognate_similarity::{Analysis, Level, Link, LinkFile, Relation};
 
 use super::copies::Copies;
+use super::coverage::Closest;
 use super::folders::{FolderPair, Partners, PartnersSoFar};
 use super::freeze::Frozen;
 use super::histogram::{Counter, Histogram};
+use super::measure::Measures;
 use super::subject::{Subject, index};
 use crate::error::Error;
 
@@ -20,6 +22,8 @@ pub(crate) enum Status {
     ExcludedEmpty,
     /// All its bytes are template.
     ExcludedTemplate,
+    /// It is too short for the method to see anything in it, and no other document is the same.
+    ExcludedShort,
     /// There is no text in documents of its kind.
     ExcludedNoText,
     /// What it holds stands beside it.
@@ -82,28 +86,37 @@ pub(crate) struct Findings {
     pub(crate) partners: Partners,
     pub(crate) folders: Vec<FolderPair>,
     pub(crate) histogram: Histogram,
+    pub(crate) measures: Measures,
 }
 
 impl Findings {
     /// Follows all links of an analysis.
-    pub(super) fn of(subject: Subject<'_>, analysis: Analysis, links: &LinkFile) -> Result<Findings, Error> {
+    pub(super) fn of(
+        subject: Subject<'_>,
+        analysis: Analysis,
+        links: &LinkFile,
+        measures: Measures,
+    ) -> Result<Findings, Error> {
         let frozen = subject.frozen;
         let identical = subject.identical();
         let mut status = statuses(frozen, &identical);
         let mut partners = PartnersSoFar::new(&subject);
         let mut reached = subject.levels.each_ref().map(|level| Reached::new(&subject, level));
+        let coverage = measures.coverage();
+        let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
         let mut counter = Counter::new(&subject);
         links.for_each(|link| {
-            let relation = frozen.relation(link);
-            mark(&mut status, link, relation);
-            partners.link(link, relation);
+            let measured = measures.of(&frozen.contents, link);
+            mark(&mut status, link, measured.relation);
+            partners.link(link, &measured);
             reached.iter_mut().flatten().for_each(|reached| reached.link(link));
-            counter.link(link);
+            closest.iter_mut().for_each(|closest| closest.link(link, &measured));
+            counter.link(link, &measured);
         })?;
         let (partners, histogram) = (partners.finish(), counter.finish());
         Ok(Findings {
             only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
-            overlap: overlap(&subject, &analysis, reached),
+            overlap: overlap(&subject, &analysis, (reached, closest)),
             folders: super::folders::pairs(frozen, &partners),
             partners,
             identical,
@@ -111,6 +124,7 @@ impl Findings {
             histogram,
             copies: subject.copies,
             analysis,
+            measures,
         })
     }
 }
@@ -123,6 +137,7 @@ fn statuses(frozen: &Frozen, identical: &[bool]) -> Vec<Status> {
             (0, ..) => Status::ExcludedEmpty,
             (_, 0, _) => Status::ExcludedTemplate,
             (_, _, true) => Status::Identical,
+            _ if content.chunk_count == 0 => Status::ExcludedShort,
             _ => Status::Unique,
         })
         .collect()
@@ -248,7 +263,11 @@ struct InCommon {
     contents: Vec<u64>,
 }
 
-fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<'_>>; 2]) -> Vec<OverlapRow> {
+fn overlap(
+    subject: &Subject<'_>,
+    analysis: &Analysis,
+    (reached, closest): ([Option<Reached<'_>>; 2], [Closest<'_>; 2]),
+) -> Vec<OverlapRow> {
     let roots = &subject.frozen.roots;
     let mut rows = Vec::new();
     for (place, (name, reached)) in ["site", "party"].into_iter().zip(reached).enumerate() {
@@ -262,7 +281,7 @@ fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<
                 _ => roots[root].party.to_string(),
             }
         };
-        let found = &analysis.overlap[place];
+        let covered = closest[place].covered(&analysis.overlap[place]);
         for a in 0..level.label_count {
             for b in a + 1..level.label_count {
                 let cell = |a: u16, b: u16| usize::from(a) * usize::from(level.label_count) + usize::from(b);
@@ -272,9 +291,9 @@ fn overlap(subject: &Subject<'_>, analysis: &Analysis, reached: [Option<Reached<
                     b: label_name(b),
                     documents: [cell(a, b), cell(b, a)].map(|cell| in_common.documents[cell]),
                     contents: [cell(a, b), cell(b, a)].map(|cell| in_common.contents[cell]),
-                    shared_bytes: [found.shared_bytes(a, b), found.shared_bytes(b, a)],
-                    template_bytes: [found.template_bytes(a, b), found.template_bytes(b, a)],
-                    shared_once_bytes: [found.shared_once_bytes(a, b), found.shared_once_bytes(b, a)],
+                    shared_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_bytes[cell]),
+                    template_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.template_bytes[cell]),
+                    shared_once_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_once_bytes[cell]),
                 });
             }
         }

@@ -14,6 +14,7 @@ use super::analyse::Task;
 use super::checkpoint::{self, Checkpoint};
 use super::findings::Findings;
 use super::freeze::Frozen;
+use super::measure::{Measures, engine_thresholds};
 use super::spec::{AnalysisPhase, Layer, Scan};
 use super::subject::Subject;
 use super::{Scans, seconds};
@@ -107,7 +108,7 @@ impl Scans {
         let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let bytes = before.map(|before| &before.frozen);
-        let mut frozen = Frozen::build(&self.indexes, (row, layer), method.view(), &selection, bytes)?;
+        let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, bytes)?;
         frozen.set_aside(self.frozen_templates(row, layer)?)?;
         frozen.set_controls(&scan.spec.control)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
@@ -123,7 +124,7 @@ impl Scans {
             false => self.analyse(scan, (row, layer), &subject, &own, trust)?,
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
-        let findings = Findings::of(subject, analysis, &links)?;
+        let findings = Findings::of(subject, analysis, &links, Measures::of_weights(method))?;
         // Nobody asks for the postings any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(Layered { frozen, findings })
@@ -145,7 +146,8 @@ impl Scans {
             let now = Some((AnalysisPhase::Comparing, place * total + done, layers * total));
             scan.progress.send_modify(|progress| progress.analysis = now);
         };
-        let thresholds = scan.spec.layers[layer].thresholds;
+        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
+        let thresholds = engine_thresholds(method, *thresholds);
         let task = Task { subject, scan, thresholds, spill_dir: &spill_dir, durable, progress: &told };
         let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;

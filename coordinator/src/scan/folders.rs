@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use cognate_similarity::{ContentIndex, Link, Relation};
 
 use super::freeze::Frozen;
+use super::measure::{Measured, reversed};
 use super::subject::Subject;
 
 /// Of more copies than this, the one whose path is most alike is not looked for.
@@ -90,10 +91,15 @@ impl<'a> PartnersSoFar<'a> {
     }
 
     /// Takes in a link, which says that its contents lie to each other like this.
-    pub(super) fn link(&mut self, link: &Link, relation: Relation) {
-        for (from, to, relation) in [(link.a, link.b, relation), (link.b, link.a, reversed(relation))] {
+    pub(super) fn link(&mut self, link: &Link, measured: &Measured) {
+        let Measured { shared_bytes: [of_a, of_b], relation, .. } = *measured;
+        for (from, to, shared_bytes, relation) in
+            [(link.a, link.b, of_a, relation), (link.b, link.a, of_b, reversed(relation))]
+        {
+            // An estimate may be of more than there is.
+            let shared_bytes = shared_bytes.min(self.subject.frozen.contents[from.0 as usize].size_bytes);
             for place in self.subject.copies.of_content(from) {
-                self.consider(*place as usize, to, link.shared_bytes, relation);
+                self.consider(*place as usize, to, shared_bytes, relation);
             }
         }
     }
@@ -143,15 +149,6 @@ impl<'a> PartnersSoFar<'a> {
     fn alike(&self, place: usize, other: u32) -> usize {
         let documents = &self.subject.frozen.documents;
         common_end(documents[place].path.as_bytes(), documents[other as usize].path.as_bytes())
-    }
-}
-
-/// The relation as it is seen from the other end of a link.
-pub(crate) fn reversed(relation: Relation) -> Relation {
-    match relation {
-        Relation::Contains => Relation::Contained,
-        Relation::Contained => Relation::Contains,
-        same => same,
     }
 }
 

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, View};
+use cognate_fingerprint::{ContentDigest, Method};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::v1::SyncSummary;
-use cognate_similarity::{ContentIndex, ContentMap, Link, Relation, RunInput, RunShards};
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
 
 use super::part::{Choice, Part};
 use super::set_aside::SetAside;
@@ -88,22 +88,18 @@ pub(crate) struct FrozenContent {
     pub(crate) size_bytes: u64,
     /// Size less the bytes of template chunks.
     pub(crate) payload_bytes: u64,
+    /// What its features weigh, templates apart: the payload where they are chunks.
+    pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
 }
 
 impl Frozen {
-    /// How the first content of a link lies to the second.
-    pub(crate) fn relation(&self, link: &Link) -> Relation {
-        let payload = |content: ContentIndex| self.contents[content.0 as usize].payload_bytes;
-        Relation::of(link.shared_bytes, payload(link.a), payload(link.b))
-    }
-
     /// Puts the indexes of a layer of a frozen scan together. `bytes` is what was frozen of the bytes of the same documents,
     /// where that is the layer before.
     pub(crate) fn build(
         indexes: &Indexes,
         (row, layer): (&ScanRow, usize),
-        view: View,
+        method: &Method,
         selection: &Selection,
         bytes: Option<&Frozen>,
     ) -> Result<Frozen, Error> {
@@ -123,8 +119,8 @@ impl Frozen {
             shards: RunShards::new(Vec::new()),
             set_aside: Vec::new(),
         };
-        let choice = Choice::new(view, selection, bytes);
-        let numbers = frozen.number_contents(&loaded, &choice);
+        let choice = Choice::new(method.view(), selection, bytes);
+        let numbers = frozen.number_contents(&loaded, &choice, method.has_chunks());
         for (root, index) in (0..).zip(&loaded) {
             frozen.take_documents(root, index, &numbers, &choice);
         }
@@ -149,7 +145,12 @@ impl Frozen {
     }
 
     /// Numbers the contents of the selected documents in the order of their digests.
-    fn number_contents(&mut self, loaded: &[Arc<Index>], choice: &Choice<'_>) -> HashMap<ContentDigest, u32> {
+    fn number_contents(
+        &mut self,
+        loaded: &[Arc<Index>],
+        choice: &Choice<'_>,
+        has_chunks: bool,
+    ) -> HashMap<ContentDigest, u32> {
         let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
         for (root, index) in (0..).zip(loaded) {
             for (path, document) in &index.documents {
@@ -158,10 +159,12 @@ impl Frozen {
                     continue;
                 };
                 if choice.takes((root, index, path), Some(content.size_bytes)) {
+                    let weight = content.weight - content.repeated_bytes;
                     contents.entry(*digest).or_insert(FrozenContent {
                         digest: *digest,
                         size_bytes: content.size_bytes,
-                        payload_bytes: content.weight - content.repeated_bytes,
+                        payload_bytes: if has_chunks { weight } else { content.size_bytes },
+                        weight,
                         chunk_count: content.chunk_count,
                     });
                 }

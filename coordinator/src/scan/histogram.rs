@@ -1,7 +1,8 @@
 //! How strong the links are: counts over all links, in twenty buckets of a twentieth each.
 
-use cognate_similarity::{Link, Resemblance};
+use cognate_similarity::Link;
 
+use super::measure::Measured;
 use super::subject::{Subject, index};
 
 /// Buckets of each measure; the last includes the whole.
@@ -12,8 +13,9 @@ pub(crate) const BUCKETS: usize = 20;
 pub(crate) struct Histogram {
     /// By resemblance.
     pub(crate) resemblance: [Bucket; BUCKETS],
-    /// By containment: how much the content that is contained more has of itself in the other.
-    pub(crate) containment: [Bucket; BUCKETS],
+    /// By containment: how much the content that is contained more has of itself in the other. Nothing where the method
+    /// cannot tell.
+    pub(crate) containment: Option<[Bucket; BUCKETS]>,
     /// All links, and all documents that any of them touches.
     pub(crate) all: Bucket,
 }
@@ -41,19 +43,16 @@ impl<'a> Counter<'a> {
         Counter { subject, histogram: Histogram::default(), touched }
     }
 
-    pub(super) fn link(&mut self, link: &Link) {
+    pub(super) fn link(&mut self, link: &Link, measured: &Measured) {
         let ends = [link.a.0 as usize, link.b.0 as usize];
-        let [a, b] = ends.map(|content| self.subject.frozen.contents[content].payload_bytes);
-        let resemblance = Resemblance::of(link.shared_bytes, a, b);
-        let buckets = [bucket(resemblance.shared, resemblance.union), bucket(link.shared_bytes, a.min(b))];
-        self.histogram.resemblance[buckets[0]].links += 1;
-        self.histogram.containment[buckets[1]].links += 1;
+        let alike = bucket(measured.resemblance.part, measured.resemblance.whole);
+        self.histogram.resemblance[alike].links += 1;
         self.histogram.all.links += 1;
-        for content in ends {
-            for (touched, bucket) in self.touched[content].iter_mut().zip(buckets) {
-                *touched |= 1 << bucket;
-            }
-        }
+        ends.iter().for_each(|content| self.touched[*content][0] |= 1 << alike);
+        let Some([a, b]) = measured.contained else { return };
+        let more = bucket(a.part, a.whole).max(bucket(b.part, b.whole));
+        self.histogram.containment.get_or_insert_default()[more].links += 1;
+        ends.iter().for_each(|content| self.touched[*content][1] |= 1 << more);
     }
 
     pub(super) fn finish(mut self) -> Histogram {
@@ -65,7 +64,9 @@ impl<'a> Counter<'a> {
             self.histogram.all.documents += documents;
             for bucket in 0..BUCKETS {
                 self.histogram.resemblance[bucket].documents += documents * u64::from(resemblance >> bucket & 1);
-                self.histogram.containment[bucket].documents += documents * u64::from(containment >> bucket & 1);
+                if let Some(rows) = &mut self.histogram.containment {
+                    rows[bucket].documents += documents * u64::from(containment >> bucket & 1);
+                }
             }
         }
         self.histogram

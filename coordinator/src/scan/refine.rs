@@ -216,9 +216,7 @@ impl Scans {
             let method = row.header.as_ref().and_then(|header| header.method.as_ref());
             (&key.site, &key.repository, key.scope) == (site, repository, Some(scope))
                 && row.sealed
-                && method.is_some_and(|method| {
-                    (&method.name, &method.view, method.chunk_bytes) == (&wanted.name, &wanted.view, wanted.chunk_bytes)
-                })
+                && method.is_some_and(|method| cognate_proto::spec::is_same(method, &wanted))
         }))
     }
 }

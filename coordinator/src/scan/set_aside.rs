@@ -36,8 +36,10 @@ impl Frozen {
             });
             // A chunk of one repeated byte is out of the payload already.
             for posting in postings.iter().filter(|posting| !posting.template) {
-                let payload_bytes = &mut contents[posting.content.0 as usize].payload_bytes;
-                *payload_bytes = payload_bytes.saturating_sub(posting.length_bytes.into());
+                // Only chunks are ever marked, which weigh their bytes.
+                let content = &mut contents[posting.content.0 as usize];
+                content.payload_bytes = content.payload_bytes.saturating_sub(posting.length_bytes.into());
+                content.weight = content.weight.saturating_sub(posting.length_bytes.into());
             }
             Ok(())
         })?;

@@ -26,6 +26,8 @@ pub struct ScanSpec {
     pub match_message_ids: bool,
     /// Whether only what crosses parties (or sites, where there is one party) counts.
     pub across_only: bool,
+    /// Whether clusters are made greedily around representatives, and are not the connected components.
+    pub greedy: bool,
     /// Which documents it is about.
     pub selection: SelectionRule,
     /// Which documents were planted so that they must be found: patterns, as in a selection.
@@ -106,6 +108,7 @@ impl From<&ScanSpec> for v1::ScanSpec {
             }),
             match_message_ids: spec.match_message_ids,
             control: spec.control.clone(),
+            greedy: spec.greedy,
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Subject<'a> {
     /// Roots labelled by site and by party.
     pub(super) levels: [Level; 2],
     pub(super) across_only: bool,
-    payload_bytes: Vec<u64>,
+    weights: Vec<u64>,
     holders: Holders,
     groups: Groups,
 }
@@ -34,7 +34,7 @@ impl<'a> Subject<'a> {
         Subject {
             holders: holders(frozen, &copies),
             groups: Groups::of(frozen, &levels),
-            payload_bytes: frozen.contents.iter().map(|content| content.payload_bytes).collect(),
+            weights: frozen.contents.iter().map(|content| content.weight).collect(),
             frozen,
             copies,
             levels,
@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
 
     pub(crate) fn input(&self) -> Input<'_> {
         Input {
-            payload_bytes: &self.payload_bytes,
+            payload_bytes: &self.weights,
             holders: &self.holders,
             levels: &self.groups.levels,
             across: self.across_only.then_some(&self.groups.across),

@@ -97,6 +97,7 @@ impl ScanSpec {
             layers,
             match_message_ids: spec.match_message_ids,
             across_only: spec.across_only,
+            greedy: spec.greedy,
             selection,
             control,
             follow_symlinks: spec.follow_symlinks,

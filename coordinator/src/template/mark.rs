@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cognate_fingerprint::{ContentDigest, MethodId, Tag};
+use cognate_fingerprint::{ContentDigest, Method, MethodId, Tag};
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
@@ -184,7 +184,11 @@ fn method_of(scan: ScanId, row: &ScanRow, layer: usize) -> Result<(MethodId, v1:
         _ => spec.and_then(|spec| spec.text.as_ref()).and_then(|text| text.method.clone()),
     };
     match (row.method_id(layer), method) {
-        (Some(id), Some(method)) => Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method })),
+        (Some(id), Some(method)) => {
+            let has_chunks = Method::try_from(&method).is_ok_and(|method| method.has_chunks());
+            super::check_chunks(has_chunks, &method.name)?;
+            Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method }))
+        }
         _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
     }
 }

@@ -80,14 +80,15 @@ impl Coordinator {
             )));
         };
         layer.method_id = row.method_id(0);
-        let view = layer.method.view();
+        let method = layer.method;
+        super::check_chunks(method.has_chunks(), method.name())?;
         let scan = Scan::new(wish.scan, spec);
         let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
         let _hold = self.scans.indexes.hold(places);
         let choices = self.scans.choices(&scan.spec)?;
         let taken = self.scans.freeze_templates(self.scans.take_last(&scan, &choices, ScanRow::default())?)?;
         let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.scans.indexes, (&taken, 0), view, &selection, None)?;
+        let mut frozen = Frozen::build(&self.scans.indexes, (&taken, 0), &method, &selection, None)?;
         frozen.set_aside(self.scans.frozen_templates(&taken, 0)?)?;
         let copies = Copies::of(&frozen);
         let folder = self.scans.folder.join(wish.scan.to_string());
@@ -118,7 +119,7 @@ impl Coordinator {
 }
 
 fn payloads(frozen: &Frozen) -> Vec<u64> {
-    frozen.contents.iter().map(|content| content.payload_bytes).collect()
+    frozen.contents.iter().map(|content| content.weight).collect()
 }
 
 /// What an analysis found, as far as it matters here.

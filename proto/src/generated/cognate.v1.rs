@@ -1997,6 +1997,9 @@ pub struct ScanSpec {
     /// Documents that match were planted so that they must be found: they are told apart and count in no overlap.
     #[prost(string, repeated, tag = "18")]
     pub control: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Clusters are made greedily around representatives, and are not the connected components.
+    #[prost(bool, tag = "19")]
+    pub greedy: bool,
 }
 /// The second comparison of a scan over two views.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

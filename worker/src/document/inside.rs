@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use cognate_fingerprint::View;
+use cognate_fingerprint::{Unfit, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::{DocumentPath, INSIDE};
 use cognate_proto::v1::FileClass;
@@ -172,13 +172,20 @@ impl Reader<'_> {
                 alone(parts, part.kind);
             }
             let mut passages = Vec::new();
-            let mut content = None;
+            let (mut content, mut unfit) = (None, None);
             match self.view {
                 View::Passages => self.passages(parts, &mut spool, &mut passages)?,
-                _ => content = Some(self.whole(parts, &mut spool)?),
+                _ => match self.whole(parts, &mut spool)? {
+                    Ok(whole) => content = Some(whole),
+                    Err(state) => unfit = Some(state),
+                },
             }
             let end = parts.outcome().map_err(Failure::Stream)?;
-            let (state, is_text) = state_after(end.outcome);
+            let (state, is_text) = match (state_after(end.outcome), unfit) {
+                // There is text, and it is nothing for the method.
+                ((_, true), Some(state)) => (state, false),
+                (after, _) => after,
+            };
             found.by_chance |= is_by_chance(end.outcome);
             let own_state = if self.view == View::Passages && is_text { DocumentState::Container } else { state };
             let message_id_hash =
@@ -202,16 +209,24 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// The text of a part as one content, its paragraphs on one line.
+    /// The text of a part as one content, its paragraphs on one line; or why the method cannot read such a text.
     fn whole<R: Read>(
         &mut self,
         parts: &mut Parts<R>,
         spool: &mut Spool<'_>,
-    ) -> Result<(cognate_fingerprint::Content, super::Chunks), Failure> {
+    ) -> Result<Result<(cognate_fingerprint::Content, super::Chunks), DocumentState>, Failure> {
         let mut text = Paced::new(OneLine(parts), self.pace, self.cancelled);
-        let read = self.fingerprinter.read(&mut text, |chunk| spool.push(&chunk));
-        let content = read.map_err(|error| if spool.failed { Failure::Own(error) } else { Failure::Stream(error) })?;
-        Ok((content, spool.end_list().map_err(Failure::Own)?))
+        let content = match self.fingerprinter.read(&mut text, |chunk| spool.push(&chunk)) {
+            Ok(content) => content,
+            Err(error) if spool.failed => return Err(Failure::Own(error)),
+            Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Unfit>()) => {
+                // What is left of it stands before the next part.
+                io::copy(&mut text, &mut io::sink()).map_err(Failure::Stream)?;
+                return Ok(Err(state_of(&error)));
+            }
+            Err(error) => return Err(Failure::Stream(error)),
+        };
+        Ok(Ok((content, spool.end_list().map_err(Failure::Own)?)))
     }
 
     /// The text of a part, a content for each passage.

@@ -20,17 +20,19 @@ pub(super) fn write(histogram: &HistogramSection, out: &mut impl Write) -> anyho
         count(*links),
         count(*documents)
     )?;
+    // What the method cannot tell is not shown as nothing.
+    if containment.is_empty() {
+        return write_one(resemblance, out);
+    }
     let pairs: Vec<_> = resemblance.iter().zip(containment).collect();
     let is_empty = |pair: &&(&BucketRow, &BucketRow)| pair.0.links + pair.1.links == 0;
     let first = pairs.iter().take_while(is_empty).count();
     let last = pairs.len() - pairs.iter().rev().take_while(is_empty).count();
-    let most = |rows: &[BucketRow]| rows.iter().map(|row| row.links).max().unwrap_or(0);
     let (most_alike, most_contained) = (most(resemblance), most(containment));
     let headings = ["STRENGTH", " RESEMBLANCE", "", " CONTAINMENT", ""];
     let rows = pairs[first.min(last)..last].iter().map(|(alike, contained)| {
-        let percent = |share: f64| format!("{:.0}", share * 100.0);
         vec![
-            format!("{}–{} %", percent(alike.from.to_f64()), percent(alike.to.to_f64())),
+            strength(alike),
             count(alike.links),
             bar(alike.links, most_alike),
             count(contained.links),
@@ -38,6 +40,28 @@ pub(super) fn write(histogram: &HistogramSection, out: &mut impl Write) -> anyho
         ]
     });
     Ok(writeln!(out, "{}", table(&headings, rows))?)
+}
+
+/// The same by resemblance alone.
+fn write_one(resemblance: &[BucketRow], out: &mut impl Write) -> anyhow::Result<()> {
+    let is_empty = |row: &&BucketRow| row.links == 0;
+    let first = resemblance.iter().take_while(is_empty).count();
+    let last = resemblance.len() - resemblance.iter().rev().take_while(is_empty).count();
+    let most = most(resemblance);
+    let rows = resemblance[first.min(last)..last]
+        .iter()
+        .map(|row| vec![strength(row), count(row.links), bar(row.links, most)]);
+    Ok(writeln!(out, "{}", table(&["STRENGTH", " RESEMBLANCE", ""], rows))?)
+}
+
+fn most(rows: &[BucketRow]) -> u64 {
+    rows.iter().map(|row| row.links).max().unwrap_or(0)
+}
+
+/// `80–85 %`.
+fn strength(row: &BucketRow) -> String {
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    format!("{}–{} %", percent(row.from.to_f64()), percent(row.to.to_f64()))
 }
 
 /// As long as the share of the most; something is never nothing.

@@ -429,13 +429,24 @@ async fn patterns_and_sizes_are_said_of_files_and_what_they_hold_goes_with_them(
 }
 
 #[tokio::test]
-async fn a_result_of_the_format_before_is_read_as_it_was() {
+async fn results_of_the_formats_before_are_read_as_they_were() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
     let report = result(&coordinator, 1, spec_of(View::Raw)).await;
     let path = folder.path().join("earlier.sqlite");
     std::fs::copy(report.path(), &path).unwrap();
     let earlier = rusqlite::Connection::open(&path).unwrap();
+    let mut changes = "UPDATE scan SET schema = 'cognate.result/2'; ALTER TABLE layer DROP COLUMN param;".to_owned();
+    for column in ["resemblance", "a_in_b", "b_in_a", "estimated", "low", "high"] {
+        changes.push_str(&format!("ALTER TABLE link DROP COLUMN {column};"));
+    }
+    for column in ["cluster", "verified_by"] {
+        changes.push_str(&format!("ALTER TABLE scan DROP COLUMN {column};"));
+    }
+    earlier.execute_batch(&changes).unwrap();
+    let second = Report::open(&path).unwrap();
+    assert_eq!(second.digest().unwrap(), report.digest().unwrap());
+    drop(second);
     let mut changes = "UPDATE scan SET schema = 'cognate.result/1'; DROP INDEX document_message; DROP TABLE message;
         CREATE TABLE templates (digest TEXT NOT NULL);"
         .to_owned();

@@ -1,0 +1,184 @@
+//! What a link says of its two contents: exactly, where features are chunks, else as an estimate with its interval.
+//!
+//! The engine weighs features and knows nothing else. Chunks weigh their bytes. Features of a fair sample (`mod`, `bsw`,
+//! `shingle`) weigh 1, so that what it says of weights is an estimate of what is true of bytes. Of samples of a fixed size
+//! (`min`, `sketch`) and of candidates it finds only which pairs there are; what is said of them stands beside the links.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use cognate_fingerprint::{Method, binomial_interval};
+use cognate_similarity::{Containment, Link, Relation, Resemblance, Thresholds};
+
+use super::coverage::Coverage;
+use super::freeze::FrozenContent;
+use super::verify::Verified;
+use crate::result::ten_thousandths;
+
+/// A part of a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fraction {
+    pub(crate) part: u64,
+    pub(crate) whole: u64,
+}
+
+impl Fraction {
+    /// Rounded to ten-thousandths.
+    pub(crate) fn rounded(self) -> i64 {
+        ten_thousandths(self.part, self.whole)
+    }
+
+    /// This part of so many bytes, rounded.
+    pub(super) fn of_bytes(self, bytes: u64) -> u64 {
+        if self.whole == 0 {
+            return 0;
+        }
+        let (part, whole) = (u128::from(self.part), u128::from(self.whole));
+        u64::try_from((2 * part * u128::from(bytes) + whole) / (2 * whole)).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn is_near(self) -> bool {
+        Containment::FOUR_FIFTHS.is_reached_by(self.part, self.whole)
+    }
+}
+
+/// What a link says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Measured {
+    /// Bytes that both have, as it is told of the first and of the second: estimates are of the one's bytes or the other's.
+    pub(crate) shared_bytes: [u64; 2],
+    pub(crate) resemblance: Fraction,
+    /// How much of the first lies in the second, and the other way; nothing where the method cannot tell.
+    pub(crate) contained: Option<[Fraction; 2]>,
+    /// How the first lies to the second.
+    pub(crate) relation: Relation,
+    /// Whether anything of this is an estimate.
+    pub(crate) is_estimated: bool,
+    /// Whether the resemblance is that of a sample.
+    pub(crate) is_sample: bool,
+}
+
+impl Measured {
+    /// The same, told from the other end.
+    pub(crate) fn reversed(self) -> Measured {
+        let [of_a, of_b] = self.shared_bytes;
+        Measured {
+            shared_bytes: [of_b, of_a],
+            contained: self.contained.map(|[a_in_b, b_in_a]| [b_in_a, a_in_b]),
+            relation: reversed(self.relation),
+            ..self
+        }
+    }
+}
+
+/// The relation as it is seen from the other end of a link.
+pub(crate) fn reversed(relation: Relation) -> Relation {
+    match relation {
+        Relation::Contains => Relation::Contained,
+        Relation::Contained => Relation::Contains,
+        same => same,
+    }
+}
+
+/// How the links of a layer are to be read.
+pub(crate) struct Measures {
+    kind: Kind,
+    /// Those that have been asked for: many links agree in as much of as much.
+    intervals: Mutex<HashMap<(u64, u64), [i64; 2]>>,
+}
+
+enum Kind {
+    /// By what the engine weighs: chunks.
+    Chunks,
+    /// By what the engine weighs: features of a fair sample.
+    Samples,
+    /// By what was found of each pair, by (a, b).
+    Verified(Vec<Verified>),
+}
+
+impl Measures {
+    /// Links of a method that need nothing but what the engine says of them.
+    pub(crate) fn of_weights(method: &Method) -> Measures {
+        let kind = if method.has_chunks() { Kind::Chunks } else { Kind::Samples };
+        Measures { kind, intervals: Mutex::default() }
+    }
+
+    /// Links of which each was looked at by itself.
+    #[expect(dead_code, reason = "methods that propose pairs come next")]
+    pub(crate) fn of_verified(verified: Vec<Verified>) -> Measures {
+        Measures { kind: Kind::Verified(verified), intervals: Mutex::default() }
+    }
+
+    /// How overlap follows.
+    pub(crate) fn coverage(&self) -> Coverage {
+        match self.kind {
+            Kind::Chunks => Coverage::Chunks,
+            Kind::Samples => Coverage::Samples,
+            Kind::Verified(_) => Coverage::Links,
+        }
+    }
+
+    /// What a link says, of contents that come in the order of their numbers.
+    pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> Measured {
+        let [a, b] = [link.a, link.b].map(|content| contents[content.0 as usize]);
+        match &self.kind {
+            Kind::Chunks => by_weights(link.shared_bytes, a, b, false),
+            Kind::Samples => by_weights(link.shared_bytes, a, b, true),
+            Kind::Verified(all) => {
+                let place = all.binary_search_by_key(&(link.a, link.b), |one| (one.a, one.b));
+                let verified = &all[place.expect("every link of such a layer was looked at")];
+                verified.measured(a.size_bytes, b.size_bytes)
+            }
+        }
+    }
+
+    /// The resemblance alone, as the engine has it.
+    pub(crate) fn resemblance(&self, contents: &[FrozenContent], link: &Link) -> Resemblance {
+        let Fraction { part, whole } = self.of(contents, link).resemblance;
+        Resemblance { shared: part, union: whole.max(1) }
+    }
+
+    /// The interval that holds the true resemblance in 95 of 100 cases, in ten-thousandths; nothing where none is known.
+    pub(crate) fn interval(&self, measured: &Measured) -> Option<[i64; 2]> {
+        let Fraction { part, whole } = measured.resemblance;
+        if !measured.is_sample || whole == 0 {
+            return None;
+        }
+        let mut known = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(*known.entry((part, whole)).or_insert_with(|| binomial_interval(part, whole).map(rounded)))
+    }
+}
+
+fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, is_sample: bool) -> Measured {
+    let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a.weight, b.weight);
+    let contained = [a, b].map(|content| Fraction { part: shared, whole: content.weight });
+    let shared_bytes = match is_sample {
+        false => [shared; 2],
+        true => [contained[0].of_bytes(a.size_bytes), contained[1].of_bytes(b.size_bytes)],
+    };
+    Measured {
+        shared_bytes,
+        resemblance: Fraction { part, whole },
+        contained: Some(contained),
+        relation: Relation::of(shared, a.weight, b.weight),
+        is_estimated: is_sample,
+        is_sample,
+    }
+}
+
+/// A share of 0 to 1 in ten-thousandths.
+#[expect(clippy::cast_possible_truncation, reason = "a share is 0 to 1")]
+pub(super) fn rounded(share: f64) -> i64 {
+    (share * 10_000.0).round() as i64
+}
+
+/// The thresholds that the engine works by: bytes become features where those are what it weighs. Samples of a fixed size
+/// know of no bytes.
+pub(crate) fn engine_thresholds(method: &Method, thresholds: Thresholds) -> Thresholds {
+    let min_shared_bytes = match u64::from(method.chunk_bytes()) {
+        _ if method.has_chunks() => thresholds.min_shared_bytes,
+        0 => u64::MAX,
+        bytes => thresholds.min_shared_bytes.div_ceil(bytes),
+    };
+    Thresholds { min_shared_bytes, ..thresholds }
+}
