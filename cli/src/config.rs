@@ -17,8 +17,15 @@ pub(crate) struct CoordinatorFile {
     pub(crate) state_dir: PathBuf,
     /// Where workers and operators dial: gRPC over mutual TLS.
     pub(crate) listen: String,
-    /// Where health and metrics are served; not TLS, so on loopback.
+    /// Where the pages, the API, health and metrics are served: plain on loopback, TLS everywhere else.
     pub(crate) http_listen: String,
+    /// Where browsers find the pages, if a proxy stands before them: `https://cognate.example.com`; empty: where they are
+    /// served.
+    pub(crate) http_address: String,
+    /// The certificate that the pages show, PEM, with what signed it; empty: one of the federation's own authority.
+    pub(crate) http_certificate: PathBuf,
+    /// Its key, PEM.
+    pub(crate) http_key: PathBuf,
     /// The names or addresses by which others reach this machine; they stand in its certificate and in invitations.
     pub(crate) names: Vec<String>,
     /// Working memory of an analysis.
@@ -45,6 +52,9 @@ impl Default for CoordinatorFile {
             state_dir: "/var/lib/cognate".into(),
             listen: "0.0.0.0:7443".into(),
             http_listen: "127.0.0.1:7480".into(),
+            http_address: String::new(),
+            http_certificate: PathBuf::new(),
+            http_key: PathBuf::new(),
             names: Vec::new(),
             memory_budget: "1GiB".into(),
             threads: 0,

@@ -4,6 +4,7 @@ pub(crate) mod client;
 mod enroll;
 pub(crate) mod file;
 pub(crate) mod init;
+mod login;
 pub(crate) mod members;
 
 use std::time::Duration;
@@ -13,7 +14,7 @@ use cognate_proto::v1::{MemberKind, Membership, Role};
 
 use self::client::{Operator, OperatorArg, block_on};
 use self::members::TableFormat;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 
 /// Invites people, lists them, shuts them out; and enrols with an invitation.
 #[derive(Args, Debug)]
@@ -21,6 +22,7 @@ use crate::exit::{Exit, usage};
   cognate operator invite anna --role analyst
   cognate operator invite ben --role viewer --site paris
   cognate operator enroll cog1_… -o operator.toml
+  cognate operator login
   cognate operator revoke anna")]
 pub(crate) struct OperatorArgs {
     #[command(subcommand)]
@@ -49,9 +51,11 @@ enum OperatorCommand {
     },
     /// Turn an invitation into the file that --operator takes
     Enroll(enroll::EnrollArgs),
-    /// A one-time address for the browser
-    #[command(after_help = "Example:\n  cognate operator login")]
-    Login,
+    /// Print a one-time address for the browser
+    #[command(after_help = "Examples:
+  cognate operator login                      # open the address that it prints
+  cognate operator login --token --valid 8h   # a credential for programs")]
+    Login(login::LoginArgs),
 }
 
 #[derive(Args, Debug)]
@@ -99,9 +103,10 @@ impl From<RoleArg> for Role {
 pub(crate) fn run(args: &OperatorArgs) -> anyhow::Result<Exit> {
     match &args.command {
         OperatorCommand::Enroll(enroll) => enroll::run(enroll),
-        OperatorCommand::Login => {
-            Err(usage("`cognate operator login` is not yet there in this version: the pages come later"))
-        }
+        OperatorCommand::Login(login) => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            login::run(&operator, login).await
+        }),
         OperatorCommand::Invite(invite) => {
             let membership = Membership {
                 kind: MemberKind::Operator.into(),

@@ -72,10 +72,20 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/ListTemplates", VIEWER),
     ("/cognate.v1.Operator/SuggestTemplates", ANALYST),
     ("/cognate.v1.Operator/ShowCoordinator", VIEWER),
+    ("/cognate.v1.Operator/Login", VIEWER),
+    ("/cognate.v1.Operator/ListEvents", ADMINISTRATOR),
 ];
 
 fn access(path: &str) -> Option<Access> {
     METHODS.iter().find(|(method, _)| *method == path).map(|(_, access)| *access)
+}
+
+/// Whether somebody may make a call, for who makes it without the wire in between.
+///
+/// # Errors
+/// When it may not, or there is no such call.
+pub(crate) fn check(path: &str, identity: &Identity) -> Result<(), Refusal> {
+    access(path).ok_or(Refusal::Method)?.admits(identity)
 }
 
 impl Access {

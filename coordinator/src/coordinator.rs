@@ -18,10 +18,11 @@ pub use self::forget::KeepFor;
 use crate::error::Error;
 use crate::identity::{self, Authority, Members, Refusals};
 use crate::indexes::IndexesConfig;
-use crate::journal::{Event, What};
+use crate::journal::{Acted, Action, Event, What};
 use crate::maintenance;
 use crate::metrics::Metrics;
 use crate::operator::{OperatorService, OperatorSettings};
+use crate::pages::Logins;
 use crate::scan::{ANALYSES_AT_ONCE, AnalysisLimits, Scan, ScanProgress, ScanSpec, Scans, random_number, seconds};
 use crate::schedule;
 use crate::server::{self, Peer};
@@ -54,6 +55,8 @@ pub struct Coordinator {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Who is signed in at the pages.
+    pub(crate) logins: Logins,
     pub(crate) state_dir: PathBuf,
     pub(crate) disk_reserve_bytes: u64,
     /// Seconds since 1970.
@@ -109,6 +112,7 @@ impl Coordinator {
             sessions,
             scans,
             metrics,
+            logins: Logins::new(config.clock),
             state_dir: config.state_dir.clone(),
             disk_reserve_bytes: config.disk_reserve_bytes,
             started: seconds((config.clock)()),
@@ -196,6 +200,11 @@ impl Coordinator {
     pub(crate) fn record(&self, what: What, by: &str) -> Result<(), Error> {
         let time = seconds((self.scans.clock)());
         self.store.record(&Event { time, by: by.to_owned(), what: Some(what) })
+    }
+
+    /// Writes down that somebody did something which changes nothing here.
+    pub(crate) fn note(&self, action: Action, scan: u64, by: &str) -> Result<(), Error> {
+        self.record(What::Acted(Acted { action: action.into(), scan }), by)
     }
 
     /// Serves workers on the streams of `incoming` until `shutdown` resolves.

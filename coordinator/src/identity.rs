@@ -2,6 +2,7 @@
 
 mod authority;
 mod enrolment;
+mod https;
 mod init;
 mod members;
 mod refusal;
@@ -10,8 +11,9 @@ pub use authority::Authority;
 pub use init::init;
 pub use refusal::{Refusal, Refusals};
 
-pub(crate) use authority::{KEY_FILE, signing_request_key};
+pub(crate) use authority::{KEY_FILE, random, signing_request_key};
 pub(crate) use enrolment::EnrolmentService;
+pub(crate) use https::https_files;
 pub(crate) use members::Members;
 
 use std::sync::Arc;

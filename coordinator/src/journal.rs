@@ -31,7 +31,7 @@ pub(crate) struct Event {
     /// Who did it: the name of an operator or site, or nothing where the coordinator did.
     #[prost(string, tag = "2")]
     pub(crate) by: String,
-    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16")]
+    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 40")]
     pub(crate) what: Option<What>,
 }
 
@@ -77,6 +77,38 @@ pub(crate) enum What {
     /// They are not any more.
     #[prost(fixed64, tag = "16")]
     TemplateUnmarked(u64),
+    /// Somebody did something that changes nothing here, and is to be known.
+    #[prost(message, tag = "40")]
+    Acted(Acted),
+}
+
+/// What somebody did.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Acted {
+    #[prost(enumeration = "Action", tag = "1")]
+    pub(crate) action: i32,
+    /// The scan that it was done to; 0: none.
+    #[prost(fixed64, tag = "2")]
+    pub(crate) scan: u64,
+}
+
+/// What can be done that changes nothing that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
+pub(crate) enum Action {
+    Unspecified = 0,
+    /// An address for the browser was asked for.
+    LoginAsked = 1,
+    /// The address was used.
+    SignedIn = 2,
+    SignedOut = 3,
+    /// An address was used that had expired, or was used before.
+    SignInRefused = 4,
+    /// A credential for programs was asked for.
+    TokenAsked = 5,
+    /// A scan was told to stop.
+    Cancelled = 6,
+    /// A whole result was taken away.
+    Fetched = 7,
 }
 
 /// An invitation, as far as the coordinator keeps it: never the secret itself.

@@ -1,6 +1,8 @@
 //! What the people who run a federation ask. Who may ask what stands in `authorize.rs`; here it is seen to that somebody who
 //! is bound to a site or a party hears only of what concerns it.
 
+mod events;
+mod login;
 mod results;
 mod scans;
 mod templates;
@@ -17,6 +19,7 @@ use tonic::{Request, Response, Status};
 use crate::coordinator::{Coordinator, KeepFor};
 use crate::error::Error;
 use crate::identity::Operator;
+use crate::journal::Action;
 use crate::scan::AnalysisLimits;
 use crate::server::operator_of;
 use crate::store::IndexRow;
@@ -28,6 +31,8 @@ pub struct OperatorSettings {
     pub limits: AnalysisLimits,
     /// Where members dial: what stands in invitations.
     pub addresses: Vec<String>,
+    /// Where browsers find the pages: scheme, host and port; empty: there are none.
+    pub pages: String,
     /// For how long results and indexes are kept.
     pub keep: KeepFor,
 }
@@ -152,6 +157,7 @@ impl OperatorMethods for OperatorService {
         let id = ScanId(request.into_inner().scan);
         self.visible_state(&operator, id)?;
         tracing::info!(scan = %id, by = %operator.name, "a scan is cancelled");
+        self.coordinator.note(Action::Cancelled, id.0, operator.name.as_str())?;
         self.coordinator.cancel(id);
         Ok(Response::new(v1::CancelScanResponse {}))
     }
@@ -235,6 +241,18 @@ impl OperatorMethods for OperatorService {
     ) -> Answer<Self::SuggestTemplatesStream> {
         let operator = operator_of(&request)?;
         Ok(Response::new(self.suggest(&operator, request.into_inner())?))
+    }
+
+    async fn login(&self, request: Request<v1::LoginRequest>) -> Answer<v1::LoginResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.log_in(&operator, &request)).await.map(Response::new)
+    }
+
+    async fn list_events(&self, request: Request<v1::ListEventsRequest>) -> Answer<v1::ListEventsResponse> {
+        operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.events(&request)).await.map(Response::new)
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {
@@ -329,7 +347,9 @@ fn parse_site(name: &str) -> Result<SiteName, Error> {
 }
 
 /// Runs what may wait for the disk where that is in nobody's way.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Status> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Status> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(|_| Status::internal("a request crashed: see the log"))??)
 }

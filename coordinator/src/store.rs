@@ -362,6 +362,7 @@ impl Store {
                 self.schedules.remove(name.as_bytes())?;
                 Ok(())
             }
+            What::Acted(_) => Ok(()),
             What::Template(template) => put(&self.templates, &template.id.to_be_bytes(), template),
             What::TemplateUnmarked(id) => {
                 let Some(template) = self.template(*id)? else { return Ok(()) };

@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_coordinator::{
-    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, KeepFor, Listener,
-    OperatorSettings, Tls, addresses,
+    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, HttpSettings, HttpTls,
+    KeepFor, Listener, OperatorSettings, Tls, addresses,
 };
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind};
@@ -52,7 +52,7 @@ pub(super) struct RunArgs {
 struct Settings {
     state_dir: PathBuf,
     listen: String,
-    http_listen: String,
+    http: HttpFile,
     names: Vec<String>,
     limits: AnalysisLimits,
     drain: Duration,
@@ -60,6 +60,15 @@ struct Settings {
     site_quota_bytes: Option<u64>,
     keep: KeepFor,
     log_level: Option<trace::LogLevel>,
+}
+
+/// Where the pages are, and what they show.
+struct HttpFile {
+    listen: String,
+    /// Where browsers find them, if not where they are served.
+    address: Option<String>,
+    /// A certificate and its key, if not the federation's own.
+    certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// Runs the command.
@@ -93,9 +102,10 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     // Before anything is made in a folder that no federation was begun in.
     let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
     let coordinator = Arc::new(Coordinator::open(&config).map_err(refused)?);
-    let tls = Arc::new(Tls::new(authority, &settings.names).map_err(refused)?);
+    let tls = Arc::new(Tls::new(Arc::clone(&authority), &settings.names).map_err(refused)?);
     let listener = Listener::bind(&settings.listen, Arc::clone(&tls), coordinator.refusals()).await.map_err(refused)?;
-    let http = HttpListener::bind(&settings.http_listen).await.map_err(refused)?;
+    let http_tls = http_tls(&settings, authority).await?;
+    let http = HttpListener::bind(&settings.http.listen, http_tls.clone()).await.map_err(refused)?;
     let (listen, http_listen) = (listener.local_addr()?, http.local_addr()?);
     coordinator.carry_on(&settings.limits).map_err(refused)?;
 
@@ -104,8 +114,10 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let operator_settings = OperatorSettings {
         limits: settings.limits,
         addresses: addresses(&settings.names, listen.port()),
+        pages: pages_address(&settings, http_listen, http_tls.is_some()),
         keep: settings.keep,
     };
+    let http_settings = HttpSettings { operator: operator_settings.clone(), address: operator_settings.pages.clone() };
     let mut grpc = {
         let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);
         tokio::spawn(async move {
@@ -113,16 +125,17 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
             coordinator.serve_federation(operator_settings, listener.incoming(), stopped, drain).await
         })
     };
-    let http = tokio::spawn(http.serve(Arc::clone(&coordinator), async { drop(http_stopped.await) }));
+    let http = tokio::spawn(http.serve(Arc::clone(&coordinator), http_settings, async { drop(http_stopped.await) }));
 
-    let serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
+    let https = if http_tls.is_some() { "https = true\n" } else { "" };
+    let serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n{https}");
     let serving_path = settings.state_dir.join("serving.toml");
     write_whole(&serving_path, &serving)?;
     args.ready_file.as_ref().map_or(Ok(()), |path| write_whole(path, &serving))?;
     notify(&[NotifyState::Ready]);
     tracing::info!(%listen, %http_listen, version = env!("CARGO_PKG_VERSION"), "the coordinator serves");
 
-    let mut keeper = Keeper { config: args.config.config.clone(), names: settings.names.clone(), tls };
+    let mut keeper = Keeper { config: args.config.config.clone(), names: settings.names.clone(), tls, http_tls };
     let mut failed = coordinator.failed();
     let ended = tokio::select! {
         () = stop.stopped() => Ok(()),
@@ -157,6 +170,7 @@ struct Keeper {
     config: PathBuf,
     names: Vec<String>,
     tls: Arc<Tls>,
+    http_tls: Option<Arc<HttpTls>>,
 }
 
 impl Keeper {
@@ -171,6 +185,11 @@ impl Keeper {
                 _ = renewal.tick() => {
                     if self.tls.is_due(now()) && let Err(error) = self.tls.renew(&self.names) {
                         tracing::error!(%error, "the certificate cannot be renewed");
+                    }
+                    if let Some(tls) = self.http_tls.as_ref().filter(|tls| tls.is_due(now()))
+                        && let Err(error) = tls.renew(&self.names)
+                    {
+                        tracing::error!(%error, "the certificate of the pages cannot be renewed");
                     }
                 }
                 _ = watchdog_tick.tick() => {
@@ -192,6 +211,7 @@ impl Keeper {
             let loaded = load::<CoordinatorFile>(&self.config)?;
             let settings = Settings::of(&loaded)?;
             self.tls.renew(&settings.names)?;
+            self.http_tls.as_ref().map_or(Ok(()), |tls| tls.renew(&settings.names))?;
             settings.log_level.into_iter().for_each(trace::set_level);
             self.names = settings.names;
             Ok(())
@@ -235,7 +255,7 @@ impl Settings {
         Ok(Settings {
             state_dir: file.state_dir.clone(),
             listen: file.listen.clone(),
-            http_listen: file.http_listen.clone(),
+            http: HttpFile::of(loaded)?,
             names: names(file)?,
             limits: AnalysisLimits { memory_budget_bytes, threads: threads(NonZeroUsize::new(file.threads)) },
             drain: duration("drain", &file.drain)?,
@@ -250,6 +270,53 @@ impl Settings {
             },
             log_level,
         })
+    }
+}
+
+impl HttpFile {
+    fn of(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<HttpFile> {
+        let file = &loaded.values;
+        let wrong = |key: &str, problem: &str| usage(format!("{}, key `{key}`: {problem}", loaded.origin(key)));
+        let given = |path: &PathBuf| Some(path.clone()).filter(|path| !path.as_os_str().is_empty());
+        let certificate = match (given(&file.http_certificate), given(&file.http_key)) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => return Err(wrong("http_key", "`http_certificate` is given without it")),
+            (None, Some(_)) => return Err(wrong("http_certificate", "`http_key` is given without it")),
+        };
+        let address = match file.http_address.trim_end_matches('/') {
+            "" => None,
+            address => {
+                let host = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+                if host.is_none_or(|host| host.is_empty() || host.contains(['/', '?', '#', '@', ' '])) {
+                    return Err(wrong("http_address", "it is not like `https://cognate.example.com`"));
+                }
+                Some(address.to_owned())
+            }
+        };
+        Ok(HttpFile { listen: file.http_listen.clone(), address, certificate })
+    }
+}
+
+/// What the pages show where they speak TLS: everywhere but on loopback, and there too where a certificate is given.
+async fn http_tls(settings: &Settings, authority: Arc<Authority>) -> anyhow::Result<Option<Arc<HttpTls>>> {
+    let tls = match &settings.http.certificate {
+        Some((certificate, key)) => HttpTls::files(certificate, key).map_err(refused)?,
+        None if HttpListener::is_loopback(&settings.http.listen).await.map_err(refused)? => return Ok(None),
+        None => HttpTls::own(authority, &settings.names).map_err(refused)?,
+    };
+    Ok(Some(Arc::new(tls)))
+}
+
+/// Where browsers find the pages.
+fn pages_address(settings: &Settings, bound: std::net::SocketAddr, is_tls: bool) -> String {
+    if let Some(address) = &settings.http.address {
+        return address.clone();
+    }
+    let scheme = if is_tls { "https" } else { "http" };
+    match bound.ip().is_loopback() {
+        true => format!("{scheme}://{bound}"),
+        false => format!("{scheme}://{}", addresses(&settings.names[..1], bound.port()).concat()),
     }
 }
 

@@ -267,6 +267,7 @@ mod tests {
         let settings = OperatorSettings {
             limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
             addresses: vec!["127.0.0.1:1".to_owned()],
+            pages: String::new(),
             keep: KeepFor::default(),
         };
         tokio::spawn(async move {

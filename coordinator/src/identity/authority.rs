@@ -21,6 +21,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer as _;
 
+use super::https::https;
 use crate::error::Error;
 
 /// The CA's key, in the state.
@@ -149,6 +150,25 @@ impl Authority {
     /// # Errors
     /// When a name is none.
     pub fn server_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
+        let (chain, key, renew_at) = self.server_certificate(names)?;
+        let config =
+            self.tls(chain, &key).map_err(|error| Error::Identity(format!("TLS cannot be set up: {error}")))?;
+        Ok((Arc::new(config), renew_at))
+    }
+
+    /// The same for browsers, which show no certificates of their own and speak HTTP/1.1.
+    pub(crate) fn https_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
+        let (chain, key, renew_at) = self.server_certificate(names)?;
+        let key = PrivatePkcs8KeyDer::from(key.pkcs8().to_vec()).into();
+        let config = https(chain, key).map_err(|error| Error::Identity(format!("TLS cannot be set up: {error}")))?;
+        Ok((config, renew_at))
+    }
+
+    /// A certificate of the coordinator with what signed it, its key, and when it should be made anew.
+    fn server_certificate(
+        &self,
+        names: &[String],
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKey, SystemTime), Error> {
         let key = PrivateKey::generate().map_err(|error| Error::Identity(error.to_string()))?;
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = named(&format!("Cognate coordinator {}", self.deployment));
@@ -166,10 +186,8 @@ impl Authority {
         let certificate = self.sign(parameters, SERVER_DAYS, key.pair())?;
         let info = CertificateInfo::read(&certificate).map_err(|error| Error::Identity(error.to_string()))?;
         let chain = vec![certificate.into(), self.certificate.clone()];
-        let config =
-            self.tls(chain, &key).map_err(|error| Error::Identity(format!("TLS cannot be set up: {error}")))?;
         let renew_at = u64::try_from(info.renew_at(0.0)).unwrap_or_default();
-        Ok((Arc::new(config), SystemTime::UNIX_EPOCH + Duration::from_secs(renew_at)))
+        Ok((chain, key, SystemTime::UNIX_EPOCH + Duration::from_secs(renew_at)))
     }
 
     fn tls(
@@ -278,7 +296,7 @@ pub(super) fn unix(time: SystemTime) -> i64 {
 }
 
 /// Random bytes from the operating system.
-pub(super) fn random<const N: usize>() -> [u8; N] {
+pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system has randomness");
     bytes

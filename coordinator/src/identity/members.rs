@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use super::authority::{random, unix};
-use super::{Authority, Identity, PeerInfo, Refusal, Refusals, signing_request_key};
+use super::{Authority, Identity, Operator, PeerInfo, Refusal, Refusals, signing_request_key};
 use crate::error::Error;
 use crate::journal::{Certified, Event, Invited, MemberName, What};
 use crate::store::{MemberRow, Store};
@@ -124,6 +124,30 @@ impl Members {
             return Err(Refusal::NotMember.into());
         }
         Ok(membership_of(&row)?.into())
+    }
+
+    /// A person by name, as long as it is one, with what its membership goes back to: who was shut out and invited again
+    /// is somebody else.
+    ///
+    /// # Errors
+    /// When there is no such person (any more), or the store fails.
+    pub(crate) fn operator(&self, name: &str) -> Result<(Operator, Vec<u8>), Error> {
+        let row = self.store.member(MemberKind::Operator, name)?.ok_or(Refusal::NotMember)?;
+        match (row.status(), &row.certified) {
+            (MemberStatus::Active, Some(certified)) if certified.not_after >= self.now() => {
+                match membership_of(&row)?.into() {
+                    Identity::Operator(operator) => Ok((operator, certified.token_id.clone())),
+                    _ => Err(Refusal::NotMember.into()),
+                }
+            }
+            (MemberStatus::Revoked, _) => Err(Refusal::Revoked.into()),
+            _ => Err(Refusal::NotMember.into()),
+        }
+    }
+
+    /// Which federation it is: a random number in eight hexadecimal digits, or nothing within one process.
+    pub(crate) fn deployment(&self) -> &str {
+        self.authority.as_ref().map_or("", |authority| authority.deployment())
     }
 
     /// Invites somebody, or a member to enrol anew; an invitation before it holds no more. Answers the line to hand over

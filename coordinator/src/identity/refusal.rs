@@ -54,11 +54,19 @@ pub enum Refusal {
     /// Too many wrong secrets.
     #[error("the invitation is locked for 15 minutes after 5 wrong attempts")]
     TokenLocked,
+    /// An address for the browser that does not sign in.
+    #[error(
+        "this address signs nobody in: it was used, has expired or is not known; `cognate operator login` prints a new one"
+    )]
+    SignIn,
+    /// A session or credential that is none (any more).
+    #[error("this needs a credential: `cognate operator login --token` prints one")]
+    Session,
 }
 
 impl Refusal {
     /// Every reason there is.
-    pub const ALL: [Refusal; 15] = [
+    pub const ALL: [Refusal; 17] = [
         Refusal::HandshakeTimeout,
         Refusal::Handshake,
         Refusal::Connections,
@@ -74,6 +82,8 @@ impl Refusal {
         Refusal::TokenUsed,
         Refusal::TokenExpired,
         Refusal::TokenLocked,
+        Refusal::SignIn,
+        Refusal::Session,
     ];
 
     /// The reason as a label of a metric.
@@ -94,6 +104,8 @@ impl Refusal {
             Refusal::TokenUsed => "token_used",
             Refusal::TokenExpired => "token_expired",
             Refusal::TokenLocked => "token_locked",
+            Refusal::SignIn => "sign_in",
+            Refusal::Session => "session",
         }
     }
 

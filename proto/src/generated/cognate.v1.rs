@@ -1830,6 +1830,69 @@ pub mod enrolment_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LoginRequest {
+    /// A credential for programs instead of an address for the browser.
+    #[prost(bool, tag = "1")]
+    pub token: bool,
+    /// How long the credential holds; 0: an hour. An address holds for five minutes whatever is said here.
+    #[prost(uint64, tag = "2")]
+    pub valid_seconds: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LoginResponse {
+    /// The address that signs a browser in, once; or where the API is.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// The credential for programs, where that was asked for.
+    #[prost(string, tag = "2")]
+    pub token: ::prost::alloc::string::String,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "3")]
+    pub expires: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListEventsRequest {
+    /// Only what was written down before this place; 0: from the newest on.
+    #[prost(uint64, tag = "1")]
+    pub before: u64,
+    /// How many at most; 0: 100.
+    #[prost(uint32, tag = "2")]
+    pub count: u32,
+    /// Only what this person or site did; nothing: all.
+    #[prost(string, tag = "3")]
+    pub by: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListEventsResponse {
+    /// Newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub events: ::prost::alloc::vec::Vec<AuditEvent>,
+    /// Where to go on with what is older; 0: there is nothing older.
+    #[prost(uint64, tag = "2")]
+    pub older: u64,
+}
+/// Something that somebody did, for people.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditEvent {
+    /// Its place in the journal.
+    #[prost(uint64, tag = "1")]
+    pub place: u64,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "2")]
+    pub time: i64,
+    /// The person or site; nothing: the coordinator itself.
+    #[prost(string, tag = "3")]
+    pub by: ::prost::alloc::string::String,
+    /// What was done, one of a few words: `invited`, `launched`, …
+    #[prost(string, tag = "4")]
+    pub action: ::prost::alloc::string::String,
+    /// To whom or what.
+    #[prost(string, tag = "5")]
+    pub subject: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub detail: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InviteRequest {
     #[prost(message, optional, tag = "1")]
@@ -3184,6 +3247,53 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "ShowCoordinator"));
             self.inner.unary(req, path, codec).await
         }
+        /// --- The pages
+        /// A one-time address for the browser of who asks, or a credential for its programs.
+        pub async fn login(
+            &mut self,
+            request: impl tonic::IntoRequest<super::LoginRequest>,
+        ) -> std::result::Result<tonic::Response<super::LoginResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/Login",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Login"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What people did, newest first.
+        pub async fn list_events(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEventsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListEvents",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListEvents"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3389,6 +3499,20 @@ pub mod operator_server {
             request: tonic::Request<super::ShowCoordinatorRequest>,
         ) -> std::result::Result<
             tonic::Response<super::CoordinatorState>,
+            tonic::Status,
+        >;
+        /// --- The pages
+        /// A one-time address for the browser of who asks, or a credential for its programs.
+        async fn login(
+            &self,
+            request: tonic::Request<super::LoginRequest>,
+        ) -> std::result::Result<tonic::Response<super::LoginResponse>, tonic::Status>;
+        /// What people did, newest first.
+        async fn list_events(
+            &self,
+            request: tonic::Request<super::ListEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEventsResponse>,
             tonic::Status,
         >;
     }
@@ -4532,6 +4656,94 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ShowCoordinatorSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/Login" => {
+                    #[allow(non_camel_case_types)]
+                    struct LoginSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::LoginRequest>
+                    for LoginSvc<T> {
+                        type Response = super::LoginResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::LoginRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::login(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LoginSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListEvents" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListEventsSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::ListEventsRequest>
+                    for ListEventsSvc<T> {
+                        type Response = super::ListEventsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_events(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListEventsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

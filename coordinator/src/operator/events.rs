@@ -1,0 +1,130 @@
+//! The journal as people read it: who did what, newest first.
+
+use std::collections::VecDeque;
+
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::journal::{self, Action, Event, What};
+use crate::store::ScanStep;
+
+const COUNT: usize = 100;
+const COUNT_MAX: usize = 1000;
+
+impl OperatorService {
+    /// A page of what people did.
+    pub(crate) fn events(&self, request: &v1::ListEventsRequest) -> Result<v1::ListEventsResponse, Error> {
+        let count = match usize::try_from(request.count).unwrap_or(COUNT_MAX) {
+            0 => COUNT,
+            count => count.min(COUNT_MAX),
+        };
+        let before = if request.before == 0 { u64::MAX } else { request.before };
+        let mut last = VecDeque::with_capacity(count + 1);
+        journal::read(&self.coordinator.state_dir.join("journal"), |event, position| {
+            if position.end >= before || !(request.by.is_empty() || event.by == request.by) {
+                return Ok(());
+            }
+            if let Some(told) = told(&event, position.end) {
+                last.push_back(told);
+                // One more than is shown says whether there is more.
+                if last.len() > count + 1 {
+                    last.pop_front();
+                }
+            }
+            Ok(())
+        })?;
+        let is_more = last.len() > count;
+        if is_more {
+            last.pop_front();
+        }
+        let older = if is_more { last.front().map_or(0, |event| event.place) } else { 0 };
+        Ok(v1::ListEventsResponse { events: last.into_iter().rev().collect(), older })
+    }
+}
+
+/// An event in words.
+fn told(event: &Event, place: u64) -> Option<v1::AuditEvent> {
+    let (action, subject, detail) = words(event.what.as_ref()?);
+    Some(v1::AuditEvent {
+        place,
+        time: event.time,
+        by: event.by.clone(),
+        action: action.to_owned(),
+        subject: one_line(&subject),
+        detail: one_line(&detail),
+    })
+}
+
+fn words(what: &What) -> (&'static str, String, String) {
+    let none = String::new;
+    match what {
+        What::Invited(invited) => ("invited", member(&invited.membership), role(&invited.membership)),
+        What::Admitted(membership) => ("admitted", member(membership), role(membership)),
+        What::Certified(certified) => ("enrolled", name(certified.name.kind(), &certified.name.name), none()),
+        What::Renewed(certified) => ("renewed", name(certified.name.kind(), &certified.name.name), none()),
+        What::Revoked(member) => ("revoked", name(member.kind(), &member.name), none()),
+        What::Forgotten(member) => ("forgot", name(member.kind(), &member.name), none()),
+        What::Scan(scan) => {
+            let action = match scan.row.step() {
+                ScanStep::Syncing => "launched",
+                ScanStep::Published => "completed",
+                ScanStep::Failed => "failed",
+                ScanStep::Cancelled => "ended, cancelled",
+                _ => "went on",
+            };
+            (action, scanned(scan.id), scan.row.failure.clone())
+        }
+        What::ScanDeleted(id) => ("deleted", scanned(*id), none()),
+        What::Profile(profile) => ("saved", format!("profile {}", profile.name), none()),
+        What::ProfileRemoved(name) => ("removed", format!("profile {name}"), none()),
+        What::Schedule(schedule) => ("saved", format!("schedule {}", schedule.name), none()),
+        What::ScheduleRemoved(name) => ("removed", format!("schedule {name}"), none()),
+        What::Template(template) => ("marked", format!("template {:016x}", template.id), template.note.clone()),
+        What::TemplateUnmarked(id) => ("took back", format!("template {id:016x}"), none()),
+        What::Acted(acted) => {
+            let action = match acted.action() {
+                Action::Unspecified => "acted",
+                Action::LoginAsked => "asked for an address to sign in",
+                Action::SignedIn => "signed in",
+                Action::SignedOut => "signed out",
+                Action::SignInRefused => "was not signed in",
+                Action::TokenAsked => "asked for a credential for programs",
+                Action::Cancelled => "cancelled",
+                Action::Fetched => "took the result of",
+            };
+            (action, if acted.scan == 0 { none() } else { scanned(acted.scan) }, none())
+        }
+    }
+}
+
+fn scanned(id: u64) -> String {
+    format!("scan {}", ScanId(id))
+}
+
+fn name(kind: v1::MemberKind, name: &str) -> String {
+    let kind = if kind == v1::MemberKind::Operator { "operator" } else { "site" };
+    format!("{kind} {name}")
+}
+
+fn member(membership: &v1::Membership) -> String {
+    name(membership.kind(), &membership.name)
+}
+
+fn role(membership: &v1::Membership) -> String {
+    let mut words = Vec::new();
+    match membership.role() {
+        v1::Role::Unspecified => {}
+        v1::Role::Viewer => words.push("viewer".to_owned()),
+        v1::Role::Analyst => words.push("analyst".to_owned()),
+        v1::Role::Administrator => words.push("administrator".to_owned()),
+    }
+    if !membership.party.is_empty() {
+        words.push(format!("party {}", membership.party));
+    }
+    if !membership.site.is_empty() {
+        words.push(format!("site {}", membership.site));
+    }
+    words.join(", ")
+}
