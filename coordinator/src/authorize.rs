@@ -61,6 +61,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/CancelScan", ANALYST),
     ("/cognate.v1.Operator/DeleteScan", ADMINISTRATOR),
     ("/cognate.v1.Operator/FetchResult", VIEWER),
+    ("/cognate.v1.Operator/Audit", ANALYST),
     ("/cognate.v1.Operator/PutProfile", ANALYST),
     ("/cognate.v1.Operator/ListProfiles", VIEWER),
     ("/cognate.v1.Operator/RemoveProfile", ANALYST),

@@ -6,6 +6,7 @@
 //!
 //! This crate never sees the contents of a file.
 
+mod audit;
 mod authorize;
 mod coordinator;
 mod error;
@@ -35,6 +36,7 @@ mod template;
 mod webhook;
 mod worker_service;
 
+pub use audit::{VerifyError, verify as verify_signed};
 pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig, KeepFor};
 pub use error::{Error, ErrorKind};

@@ -1,6 +1,7 @@
 //! What the people who run a federation ask. Who may ask what stands in `authorize.rs`; here it is seen to that somebody who
 //! is bound to a site or a party hears only of what concerns it.
 
+mod audit;
 mod events;
 mod login;
 mod results;
@@ -51,6 +52,7 @@ impl OperatorMethods for OperatorService {
     type WatchScanStream = ReceiverStream<Result<v1::ScanState, Status>>;
     type ListTemplatesStream = ReceiverStream<Result<v1::Template, Status>>;
     type SuggestTemplatesStream = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
+    type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
@@ -178,6 +180,13 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         let v1::FetchResultRequest { scan, offset } = request.into_inner();
         Ok(Response::new(self.fetch(&operator, ScanId(scan), offset)?))
+    }
+
+    async fn audit(&self, request: Request<v1::AuditRequest>) -> Answer<Self::AuditStream> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        let document = blocking(move || service.audited(&operator, &request)).await?;
+        Ok(Response::new(audit::in_pieces(document)))
     }
 
     async fn put_profile(&self, request: Request<v1::PutProfileRequest>) -> Answer<v1::PutProfileResponse> {

@@ -8,7 +8,7 @@ mod api;
 mod assets;
 mod error;
 mod fields;
-mod filters;
+pub(crate) mod filters;
 mod guard;
 mod logins;
 mod overview;
@@ -16,7 +16,7 @@ mod person;
 mod probes;
 mod scan;
 mod scans;
-mod show;
+pub(crate) mod show;
 mod sign_in;
 mod sites;
 

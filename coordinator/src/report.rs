@@ -16,6 +16,7 @@ use crate::result::{FORMAT, FORMATS_BEFORE, ten_thousandths};
 mod before;
 mod canonical;
 mod documents;
+mod evidence;
 mod members;
 mod places;
 mod refined;
@@ -26,6 +27,7 @@ mod since;
 
 pub use canonical::json_digest;
 pub use documents::DocumentFilter;
+pub use evidence::*;
 pub use rows::*;
 pub use since::{Change, Changes};
 

@@ -14,8 +14,10 @@ use crate::name::{NameError, OperatorName, PartyName, SiteName};
 use crate::v1::{self, MemberKind, Role};
 
 mod credential;
+mod signature;
 
 pub use credential::{Credential, CredentialError, pem, read_private, write_private};
+pub use signature::signer_of;
 
 /// What a certificate stands for, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -175,6 +177,9 @@ pub enum IdentityError {
     /// It is a certificate, but of another system.
     #[error("the certificate names no member of a federation")]
     NoMember,
+    /// A document is not what was signed, or not by this key.
+    #[error("the signature does not hold: the document was changed, or another key signed it")]
+    Signature,
 }
 
 /// A private key (ECDSA P-256). It is wiped from memory when it is dropped, and never shown.

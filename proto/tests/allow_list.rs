@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("AuditEvent.by", "who did it", "64 bytes, letters and digits"),
     ("AuditEvent.detail", "what more is to be known of it, for people", "1 KiB"),
     ("AuditEvent.subject", "to whom or what it was done", "1 KiB"),
+    ("AuditResponse.piece", "a piece of a signed report, coordinator to who may see the whole result", "256 KiB"),
     ("Batch.body", "an encoded BatchBody, kept as it came so that it can be digested", "768 KiB"),
     ("Batch.digest", "BLAKE3 of the body", "16 bytes"),
     ("ChunkTable.tags", "keyed hashes of chunks", "16 bytes each, one batch"),

@@ -119,6 +119,11 @@ impl Authority {
         &self.certificate
     }
 
+    /// Signs a document that is read outside of the federation.
+    pub(crate) fn sign_document(&self, document: &[u8]) -> Result<Vec<u8>, Error> {
+        self.key.sign(document, &self.certificate).map_err(|error| Error::Identity(error.to_string()))
+    }
+
     pub(crate) fn deployment(&self) -> &str {
         &self.deployment
     }

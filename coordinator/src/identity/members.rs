@@ -368,7 +368,11 @@ impl Members {
         Ok(self.store.members(kind)?.into_iter().map(member).collect())
     }
 
-    fn authority(&self) -> Result<&Authority, Error> {
+    /// The CA of the federation.
+    ///
+    /// # Errors
+    /// When it lives within one process.
+    pub(crate) fn authority(&self) -> Result<&Authority, Error> {
         let none = || Error::Refused("this federation lives in one process and has no invitations".to_owned());
         self.authority.as_deref().ok_or_else(none)
     }

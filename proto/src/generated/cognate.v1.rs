@@ -1831,6 +1831,50 @@ pub mod enrolment_server {
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditRequest {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    #[prost(enumeration = "AuditFormat", tag = "2")]
+    pub format: i32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditResponse {
+    /// A piece of the document, at most 256 KiB.
+    #[prost(bytes = "vec", tag = "1")]
+    pub piece: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum AuditFormat {
+    Unspecified = 0,
+    /// One object, in canonical form.
+    Json = 1,
+    /// One page that needs nothing beside it.
+    Html = 2,
+}
+impl AuditFormat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "AUDIT_FORMAT_UNSPECIFIED",
+            Self::Json => "AUDIT_FORMAT_JSON",
+            Self::Html => "AUDIT_FORMAT_HTML",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "AUDIT_FORMAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "AUDIT_FORMAT_JSON" => Some(Self::Json),
+            "AUDIT_FORMAT_HTML" => Some(Self::Html),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LoginRequest {
     /// A credential for programs instead of an address for the browser.
     #[prost(bool, tag = "1")]
@@ -2981,6 +3025,30 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "FetchResult"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// The auditor's report of a result, signed with the key of the federation's authority.
+        pub async fn audit(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::AuditResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/Audit",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Audit"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// --- Profiles and schedules
         pub async fn put_profile(
             &mut self,
@@ -3407,6 +3475,17 @@ pub mod operator_server {
             tonic::Response<Self::FetchResultStream>,
             tonic::Status,
         >;
+        /// Server streaming response type for the Audit method.
+        type AuditStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::AuditResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The auditor's report of a result, signed with the key of the federation's authority.
+        async fn audit(
+            &self,
+            request: tonic::Request<super::AuditRequest>,
+        ) -> std::result::Result<tonic::Response<Self::AuditStream>, tonic::Status>;
         /// --- Profiles and schedules
         async fn put_profile(
             &self,
@@ -4158,6 +4237,52 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = FetchResultSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/Audit" => {
+                    #[allow(non_camel_case_types)]
+                    struct AuditSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::AuditRequest>
+                    for AuditSvc<T> {
+                        type Response = super::AuditResponse;
+                        type ResponseStream = T::AuditStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AuditRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::audit(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AuditSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -1,0 +1,61 @@
+//! Signatures of the federation's authority on documents that are read outside of it.
+
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::{CertificateInfo, IdentityError, KeyHash, PrivateKey};
+
+/// What keeps a signed document apart from certificates, which the same key signs: they begin otherwise.
+const DOMAIN: &[u8] = b"cognate signed document v1\0";
+
+impl PrivateKey {
+    /// Signs a document together with the certificate (DER) that stands beside it: ECDSA P-256 with SHA-256, DER.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn sign(&self, document: &[u8], certificate: &[u8]) -> Result<Vec<u8>, IdentityError> {
+        let signed = rcgen::SigningKey::sign(&self.pair, &message(document, certificate));
+        signed.map_err(|error| IdentityError::Key(error.to_string()))
+    }
+}
+
+/// Whose key signed a document, by its certificate (DER). Whether that key is to be trusted is the caller's to say.
+///
+/// # Errors
+/// When the certificate is none, or its key did not sign these bytes.
+pub fn signer_of(document: &[u8], certificate: &[u8], signature: &[u8]) -> Result<KeyHash, IdentityError> {
+    let key = CertificateInfo::read(certificate)?.key;
+    let (_, parsed) =
+        X509Certificate::from_der(certificate).map_err(|error| IdentityError::Certificate(error.to_string()))?;
+    let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &parsed.public_key().subject_public_key.data);
+    public.verify(&message(document, certificate), signature).map_err(|_| IdentityError::Signature)?;
+    Ok(key)
+}
+
+fn message(document: &[u8], certificate: &[u8]) -> Vec<u8> {
+    // Of fixed length: where the certificate ends and the document begins is not left open.
+    [DOMAIN, blake3::hash(certificate).as_bytes(), document].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_signed_by_one_key_as_it_is_and_no_other_way() {
+        let [key, other] = [(); 2].map(|()| PrivateKey::generate().unwrap());
+        let certificate = |key: &PrivateKey| {
+            let signed = rcgen::CertificateParams::default().self_signed(key.pair()).unwrap();
+            signed.der().to_vec()
+        };
+        let own = certificate(&key);
+        let signature = key.sign(b"nothing in common", &own).unwrap();
+        assert_eq!(signer_of(b"nothing in common", &own, &signature).unwrap(), key.key_hash());
+        assert!(matches!(signer_of(b"nothing in Common", &own, &signature), Err(IdentityError::Signature)));
+        let others = certificate(&other);
+        assert!(matches!(signer_of(b"nothing in common", &others, &signature), Err(IdentityError::Signature)));
+        assert!(signer_of(b"nothing in common", b"no certificate", &signature).is_err());
+        // What the key signs as an authority is no document.
+        assert!(signer_of(&own, &own, &signature).is_err());
+    }
+}
