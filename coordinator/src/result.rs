@@ -500,7 +500,7 @@ fn write_links(
             measured.resemblance.rounded(),
             contained.map(|[a_in_b, _]| a_in_b),
             contained.map(|[_, b_in_a]| b_in_a),
-            measured.is_estimated,
+            measured.estimate.is_some(),
             interval.map(|[low, _]| low),
             interval.map(|[_, high]| high),
         ])?;
@@ -643,7 +643,7 @@ fn chunk_bytes(layer: &Layer) -> Option<u32> {
 
 /// The threshold in bytes, where bytes are known of.
 fn min_shared_bytes(layer: &Layer) -> Option<i64> {
-    let knows_bytes = !layer.method.has_fixed_size() || layer.method.verified_by() == Some("tttd");
+    let knows_bytes = layer.method.check_containment().is_ok() || layer.method.verified_by() == Some("tttd");
     knows_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
 }
 

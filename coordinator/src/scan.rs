@@ -7,6 +7,7 @@
 
 mod analyse;
 mod checkpoint;
+mod clusters;
 mod copies;
 mod coverage;
 mod estimate;
@@ -19,6 +20,7 @@ mod histogram;
 mod manifests;
 pub(crate) mod measure;
 mod part;
+mod propose;
 mod refine;
 mod room;
 mod set_aside;

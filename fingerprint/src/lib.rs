@@ -27,6 +27,7 @@
 
 pub mod tttd;
 
+mod agreement;
 mod chunk;
 mod estimate;
 mod fingerprinter;
@@ -48,6 +49,7 @@ mod terms;
 mod text;
 mod window;
 
+pub use agreement::Agreement;
 pub use chunk::{Chunk, ContentDigest, Tag};
 pub use estimate::{Estimate, Likeness, binomial_interval, hypergeometric_interval, within};
 pub use fingerprinter::{Content, Fingerprinter};

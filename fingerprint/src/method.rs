@@ -249,6 +249,14 @@ impl Method {
         }
     }
 
+    /// Whether a signature is all that the document consists of, and no sample of it.
+    pub fn takes_all(&self) -> bool {
+        match self {
+            Method::Tttd { .. } => true,
+            Method::Other { recipe, .. } => recipe.takes_all(),
+        }
+    }
+
     /// What looks at the pairs that this method only proposes, where it does no more: `tttd`, or the cosine of the angle
     /// between term vectors.
     pub fn verified_by(&self) -> Option<&'static str> {

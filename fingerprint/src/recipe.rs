@@ -116,6 +116,16 @@ impl Recipe {
         }
     }
 
+    /// Whether a signature is all that a document consists of.
+    pub(crate) fn takes_all(&self) -> bool {
+        match self {
+            Recipe::Mod(windowed) => windowed.n == 1,
+            Recipe::Shingle(shingle) => matches!(shingle.sample, Sample::All | Sample::Mod { m: 1 }),
+            Recipe::BswChunk(_) => true,
+            _ => false,
+        }
+    }
+
     /// What two signatures under this recipe say of their documents.
     pub(crate) fn likeness(&self, a: &Signature, b: &Signature) -> Likeness {
         match self {

@@ -51,6 +51,7 @@ mod component;
 mod error;
 mod forest;
 mod gather;
+mod given;
 mod input;
 mod join;
 mod joiner;
@@ -82,6 +83,7 @@ pub use cluster::{
 };
 pub use error::{Error, ErrorKind};
 pub use gather::{GatherOptions, GatherWriter, GatheredShards};
+pub use given::{Clustering, Strength, cluster_links};
 pub use input::{CONTENTS_MAX, Group, Holders, Holding, Input, Level, Options};
 pub use link_file::{LinkFile, LinkReader, LinkWriter};
 pub use links::{LinksOptions, SortedLinks, Visit};

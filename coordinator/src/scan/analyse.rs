@@ -21,6 +21,7 @@ const CHANGED_SHARE: usize = 4;
 pub(super) struct Task<'a> {
     pub(super) subject: &'a Subject<'a>,
     pub(super) scan: &'a Scan,
+    pub(super) layer: usize,
     /// What makes a link.
     pub(super) thresholds: Thresholds,
     pub(super) spill_dir: &'a Path,
@@ -98,7 +99,7 @@ impl Task<'_> {
         Ok(Some(again.analysis))
     }
 
-    fn options(&self) -> Options<'_> {
+    pub(super) fn options(&self) -> Options<'_> {
         let spec = &self.scan.spec;
         Options {
             thresholds: self.thresholds,
@@ -108,7 +109,7 @@ impl Task<'_> {
         }
     }
 
-    fn tell(&self, now: Progress) {
+    pub(super) fn tell(&self, now: Progress) {
         match now.phase {
             Phase::Tags => {
                 crate::failpoint!("scan.in_tags");

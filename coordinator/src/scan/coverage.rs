@@ -66,7 +66,8 @@ impl<'a> Closest<'a> {
     }
 
     /// What labels have in common, where the engine counted this.
-    pub(super) fn covered(&self, counted: &OverlapLevel) -> Covered {
+    pub(super) fn covered(&self, counted: Option<&OverlapLevel>) -> Covered {
+        let Some(counted) = counted else { return self.of_relatives() };
         let count = self.level.label_count;
         let cells = |bytes: &dyn Fn(u16, u16) -> u64| -> Vec<u64> {
             (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).map(|(a, b)| bytes(a, b)).collect()

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use cognate_similarity::{Analysis, Level, Link, LinkFile, Relation};
+use cognate_similarity::{Analysis, Level, Link, Relation};
 
+use super::clusters::Links;
 use super::copies::Copies;
 use super::coverage::Closest;
 use super::folders::{FolderPair, Partners, PartnersSoFar};
@@ -94,7 +95,7 @@ impl Findings {
     pub(super) fn of(
         subject: Subject<'_>,
         analysis: Analysis,
-        links: &LinkFile,
+        links: &Links,
         measures: Measures,
     ) -> Result<Findings, Error> {
         let frozen = subject.frozen;
@@ -281,7 +282,7 @@ fn overlap(
                 _ => roots[root].party.to_string(),
             }
         };
-        let covered = closest[place].covered(&analysis.overlap[place]);
+        let covered = closest[place].covered(analysis.overlap.get(place));
         for a in 0..level.label_count {
             for b in a + 1..level.label_count {
                 let cell = |a: u16, b: u16| usize::from(a) * usize::from(level.label_count) + usize::from(b);

@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 
 use cognate_proto::name::ScanId;
 use cognate_proto::selection::Selection;
-use cognate_similarity::{Analysis, Error as EngineError, LinkFile, RunShards};
+use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
 
 use super::analyse::Task;
 use super::checkpoint::{self, Checkpoint};
+use super::clusters::{self, Links};
 use super::findings::Findings;
 use super::freeze::Frozen;
 use super::measure::{Measures, engine_thresholds};
 use super::spec::{AnalysisPhase, Layer, Scan};
 use super::subject::Subject;
+use super::verify::Verified;
 use super::{Scans, seconds};
 use crate::error::Error;
 use crate::report::Report;
@@ -114,20 +116,60 @@ impl Scans {
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
         tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
         let subject = Subject::of(&frozen, scan.spec.across_only);
-        let kind = checkpoint::kind(row, layer, thresholds, scan.spec.across_only);
+        // What was looked at pair by pair is not gone on with.
+        let kind = match method.has_fixed_size() {
+            false => checkpoint::kind(row, layer, thresholds, scan.spec.across_only),
+            true => Vec::new(),
+        };
         let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
         let before = row.layer(layer);
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
-        let (analysis, links) = match recorded {
-            true => (own.analysis()?, own.links()?),
-            false => self.analyse(scan, (row, layer), &subject, &own, trust)?,
+        let (analysis, links, measures) = if method.has_fixed_size() {
+            let verified = self.look(scan, layer, &subject)?;
+            let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
+            (clusters::of_links(&frozen, &links, &measures, scan.spec.greedy)?, links, measures)
+        } else {
+            let (analysis, links) = match recorded {
+                true => (own.analysis()?, own.links()?),
+                false => self.analyse(scan, (row, layer), &subject, &own, trust)?,
+            };
+            let (links, measures) = (Links::File(links), Measures::of_weights(method));
+            let analysis = match scan.spec.greedy {
+                false => analysis,
+                true => clusters::clustered(analysis, (&frozen, &links, &measures), Clustering::Greedy)?,
+            };
+            (analysis, links, measures)
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
-        let findings = Findings::of(subject, analysis, &links, Measures::of_weights(method))?;
+        let findings = Findings::of(subject, analysis, &links, measures)?;
         // Nobody asks for the postings any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(Layered { frozen, findings })
+    }
+
+    /// Finds the links of a layer whose method needs to look at pairs one by one.
+    fn look(&self, scan: &Scan, layer: usize, subject: &Subject<'_>) -> Result<Vec<Verified>, Error> {
+        let spill_dir = self.folder.join(scan.id.to_string()).join("spill");
+        let told = |done, total| {
+            scan.progress.send_modify(|progress| {
+                progress.analysis = Some((AnalysisPhase::Comparing, done, total));
+            });
+        };
+        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
+        let task = Task {
+            subject,
+            scan,
+            layer,
+            thresholds: *thresholds,
+            spill_dir: &spill_dir,
+            durable: false,
+            progress: &told,
+        };
+        let candidates = task.candidates(method)?;
+        let verified = task.estimated(method, &candidates)?;
+        let _ = std::fs::remove_dir(&spill_dir);
+        Ok(verified)
     }
 
     /// The step from frozen to analysed, for one layer.
@@ -148,7 +190,7 @@ impl Scans {
         };
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let thresholds = engine_thresholds(method, *thresholds);
-        let task = Task { subject, scan, thresholds, spill_dir: &spill_dir, durable, progress: &told };
+        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &told };
         let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;
         let _ = std::fs::remove_dir(&spill_dir);

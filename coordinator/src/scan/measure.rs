@@ -52,10 +52,25 @@ pub(crate) struct Measured {
     pub(crate) contained: Option<[Fraction; 2]>,
     /// How the first lies to the second.
     pub(crate) relation: Relation,
-    /// Whether anything of this is an estimate.
-    pub(crate) is_estimated: bool,
-    /// Whether the resemblance is that of a sample.
-    pub(crate) is_sample: bool,
+    /// What it is an estimate by; nothing where it is none.
+    pub(crate) estimate: Option<Estimate>,
+}
+
+/// What an estimate rests on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Estimate {
+    /// A sample of what the documents consist of.
+    Sample,
+    /// All that they consist of: only their bytes are estimated.
+    Whole,
+    /// Another comparison, of which no error is known.
+    Comparison,
+}
+
+impl Estimate {
+    pub(super) fn of(whole: bool) -> Estimate {
+        if whole { Estimate::Whole } else { Estimate::Sample }
+    }
 }
 
 impl Measured {
@@ -90,8 +105,8 @@ pub(crate) struct Measures {
 enum Kind {
     /// By what the engine weighs: chunks.
     Chunks,
-    /// By what the engine weighs: features of a fair sample.
-    Samples,
+    /// By what the engine weighs: features of a fair sample, which may be all there are.
+    Samples(Estimate),
     /// By what was found of each pair, by (a, b).
     Verified(Vec<Verified>),
 }
@@ -99,12 +114,14 @@ enum Kind {
 impl Measures {
     /// Links of a method that need nothing but what the engine says of them.
     pub(crate) fn of_weights(method: &Method) -> Measures {
-        let kind = if method.has_chunks() { Kind::Chunks } else { Kind::Samples };
+        let kind = match method.has_chunks() {
+            true => Kind::Chunks,
+            false => Kind::Samples(Estimate::of(method.takes_all())),
+        };
         Measures { kind, intervals: Mutex::default() }
     }
 
     /// Links of which each was looked at by itself.
-    #[expect(dead_code, reason = "methods that propose pairs come next")]
     pub(crate) fn of_verified(verified: Vec<Verified>) -> Measures {
         Measures { kind: Kind::Verified(verified), intervals: Mutex::default() }
     }
@@ -113,7 +130,7 @@ impl Measures {
     pub(crate) fn coverage(&self) -> Coverage {
         match self.kind {
             Kind::Chunks => Coverage::Chunks,
-            Kind::Samples => Coverage::Samples,
+            Kind::Samples(_) => Coverage::Samples,
             Kind::Verified(_) => Coverage::Links,
         }
     }
@@ -122,8 +139,8 @@ impl Measures {
     pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> Measured {
         let [a, b] = [link.a, link.b].map(|content| contents[content.0 as usize]);
         match &self.kind {
-            Kind::Chunks => by_weights(link.shared_bytes, a, b, false),
-            Kind::Samples => by_weights(link.shared_bytes, a, b, true),
+            Kind::Chunks => by_weights(link.shared_bytes, a, b, None),
+            Kind::Samples(estimate) => by_weights(link.shared_bytes, a, b, Some(*estimate)),
             Kind::Verified(all) => {
                 let place = all.binary_search_by_key(&(link.a, link.b), |one| (one.a, one.b));
                 let verified = &all[place.expect("every link of such a layer was looked at")];
@@ -141,28 +158,29 @@ impl Measures {
     /// The interval that holds the true resemblance in 95 of 100 cases, in ten-thousandths; nothing where none is known.
     pub(crate) fn interval(&self, measured: &Measured) -> Option<[i64; 2]> {
         let Fraction { part, whole } = measured.resemblance;
-        if !measured.is_sample || whole == 0 {
-            return None;
+        match measured.estimate {
+            Some(Estimate::Sample) if whole > 0 => {}
+            Some(Estimate::Whole) => return Some([measured.resemblance.rounded(); 2]),
+            _ => return None,
         }
         let mut known = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
         Some(*known.entry((part, whole)).or_insert_with(|| binomial_interval(part, whole).map(rounded)))
     }
 }
 
-fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, is_sample: bool) -> Measured {
+fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, estimate: Option<Estimate>) -> Measured {
     let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a.weight, b.weight);
     let contained = [a, b].map(|content| Fraction { part: shared, whole: content.weight });
-    let shared_bytes = match is_sample {
-        false => [shared; 2],
-        true => [contained[0].of_bytes(a.size_bytes), contained[1].of_bytes(b.size_bytes)],
+    let shared_bytes = match estimate {
+        None => [shared; 2],
+        Some(_) => [contained[0].of_bytes(a.size_bytes), contained[1].of_bytes(b.size_bytes)],
     };
     Measured {
         shared_bytes,
         resemblance: Fraction { part, whole },
         contained: Some(contained),
         relation: Relation::of(shared, a.weight, b.weight),
-        is_estimated: is_sample,
-        is_sample,
+        estimate,
     }
 }
 

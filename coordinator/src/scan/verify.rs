@@ -1,10 +1,8 @@
 //! What was found of a pair that the engine only proposed.
 
-#![expect(dead_code, reason = "methods that propose pairs come next")]
+use cognate_similarity::{ContentIndex, Relation, Resemblance, Thresholds};
 
-use cognate_similarity::{ContentIndex, Relation, Resemblance};
-
-use super::measure::{Fraction, Measured};
+use super::measure::{Estimate, Fraction, Measured};
 
 /// A pair that was looked at by itself, and is a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,10 +16,10 @@ pub(crate) struct Verified {
 /// What was found of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// Of a sample of both together, how much is in both.
-    Sample { agreeing: u64, sample: u64 },
+    /// Of a sample of both together, how much is in both; it may be all there is.
+    Sample { agreeing: u64, sample: u64, whole: bool },
     /// Of two samples that can be compared, how many features each has, and how many both have.
-    Sets { common: u64, a: u64, b: u64 },
+    Sets { common: u64, a: u64, b: u64, whole: bool },
     /// The cosine of the angle between the two, in millionths.
     Cosine(u32),
     /// Bytes of chunks: of both, and of each.
@@ -40,26 +38,41 @@ impl Verified {
                     resemblance: of(part, whole),
                     contained: Some([of(shared, a), of(shared, b)]),
                     relation: Relation::of(shared, a, b),
-                    is_estimated: false,
-                    is_sample: false,
+                    estimate: None,
                 }
             }
-            Found::Sets { common, a, b } => Measured {
+            Found::Sets { common, a, b, whole } => Measured {
                 shared_bytes: [of(common, a).of_bytes(a_bytes), of(common, b).of_bytes(b_bytes)],
                 resemblance: of(common, a + b - common),
                 contained: Some([of(common, a), of(common, b)]),
                 relation: Relation::of(common, a, b),
-                is_estimated: true,
-                is_sample: true,
+                estimate: Some(Estimate::of(whole)),
             },
-            Found::Sample { agreeing, sample } => alike(of(agreeing, sample), a_bytes, b_bytes, true),
-            Found::Cosine(millionths) => alike(of(millionths.into(), 1_000_000), a_bytes, b_bytes, false),
+            Found::Sample { agreeing, sample, whole } => {
+                alike(of(agreeing, sample), a_bytes, b_bytes, Estimate::of(whole))
+            }
+            Found::Cosine(millionths) => {
+                alike(of(millionths.into(), 1_000_000), a_bytes, b_bytes, Estimate::Comparison)
+            }
+        }
+    }
+}
+
+/// Whether what was found of a pair makes it a link: by what one has of the other, or where that is not known by how alike
+/// they are.
+pub(super) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
+    let Thresholds { min_shared_bytes, min_containment } = thresholds;
+    match measured.contained {
+        None => min_containment.is_reached_by(measured.resemblance.part, measured.resemblance.whole),
+        Some(both) => {
+            both.iter().any(|of| of.part > 0 && min_containment.is_reached_by(of.part, of.whole))
+                || measured.shared_bytes.iter().any(|shared| *shared > 0 && shared >= min_shared_bytes)
         }
     }
 }
 
 /// Where it is only known how alike two contents are: r (a + b) / (1 + r) bytes are in both.
-fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, is_sample: bool) -> Measured {
+fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, estimate: Estimate) -> Measured {
     let Fraction { part, whole } = resemblance;
     let shared = Fraction { part, whole: whole + part }.of_bytes(a_bytes.saturating_add(b_bytes));
     Measured {
@@ -67,7 +80,6 @@ fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, is_sample: bool) -> 
         resemblance,
         contained: None,
         relation: if resemblance.is_near() { Relation::Near } else { Relation::Shares },
-        is_estimated: true,
-        is_sample,
+        estimate: Some(estimate),
     }
 }
