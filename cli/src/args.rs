@@ -78,6 +78,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   cognate compare old=release-1 new=release-2
   cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
+  cognate compare old=release-1 new=release-2 --format html -o report.html   # or xlsx, csv, loadfile, sqlite
   cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
   cognate compare /home/me/papers            # duplicates within one folder
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
@@ -101,6 +102,9 @@ pub(crate) struct CompareArgs {
     /// Rows of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
+    /// Report only what concerns this site
+    #[arg(long, value_name = "NAME")]
+    pub(crate) site: Option<String>,
 }
 
 /// What a scan is about, and what counts.
@@ -215,6 +219,12 @@ pub(crate) enum ReportFormat {
     Ndjson,
     /// One row a member, for spreadsheets
     Csv,
+    /// A workbook whose clusters and sets fold
+    Xlsx,
+    /// One page that needs nothing else: to mail, to keep, to print
+    Html,
+    /// CSV for review platforms: one row a content, with group, principal, similarity, all sites and paths
+    Loadfile,
     /// The result itself, a database that can be queried
     Sqlite,
 }
@@ -244,6 +254,22 @@ const VIEWS: [&str; 4] = ["raw", "text", "passages", "both"];
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 /// The least working memory.
 const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
+
+impl ReportFormat {
+    /// Whether it is nothing for a terminal.
+    pub(crate) fn needs_file(self) -> bool {
+        matches!(self, ReportFormat::Sqlite | ReportFormat::Xlsx)
+    }
+
+    /// Refuses to write to a terminal what belongs into a file.
+    pub(crate) fn check_output(self, output: Option<&PathBuf>) -> anyhow::Result<()> {
+        if self.needs_file() && output.is_none() {
+            let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            return Err(usage(format!("--format {name} is a file: say where with -o FILE")));
+        }
+        Ok(())
+    }
+}
 
 impl MethodArgs {
     /// The method that was asked for.

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use self::folders::{Folders, SiteFolders};
 use self::link::Links;
 use self::state::State;
-use crate::args::{Clusters, CompareArgs, ReportFormat, threads};
+use crate::args::{Clusters, CompareArgs, threads};
 use crate::exit::{Exit, usage};
 use crate::extraction::{TEXTS_BYTES_MAX, extraction};
 use crate::output;
@@ -68,7 +68,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
 fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
     match end {
         ScanEnd::Published(path) => {
-            let report = Report::open(path)?;
+            let mut report = Report::open(path)?;
+            if let Some(site) = &args.site {
+                report.slice(site)?;
+            }
             output::write(&report, args.format, args.output.as_deref(), args.limit, stop)?;
             exit_of(&report, args.scan.require_complete)
         }
@@ -108,8 +111,11 @@ struct Plan {
 impl Plan {
     fn of(args: &CompareArgs) -> anyhow::Result<Plan> {
         let folders = Folders::parse(&args.folders)?;
-        if args.format == ReportFormat::Sqlite && args.output.is_none() {
-            return Err(usage("--format sqlite is a file: say where with -o FILE"));
+        args.format.check_output(args.output.as_ref())?;
+        if let Some(site) =
+            args.site.as_ref().filter(|site| folders.sites.iter().all(|one| one.site.as_str() != **site))
+        {
+            return Err(usage(format!("--site `{site}`: none of the folders has that name")));
         }
         if args.scan.no_sync && args.state.is_none() {
             return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));

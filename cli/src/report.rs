@@ -2,6 +2,7 @@
 
 mod changes;
 mod documents;
+pub(crate) mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,10 @@ use serde_json::Value;
 
 use crate::args::ReportFormat;
 use crate::exit::{Exit, usage};
-use crate::operator::client::{Operator, OperatorArg, block_on};
+use crate::operator::client::{OperatorArg, block_on};
 use crate::operator::members::print;
 use crate::output;
-use crate::scan::{fetch, find};
+use crate::report::source::Source;
 use crate::stop::Stop;
 
 /// Shows what a scan found; `report verify FILE` checks the digest of a report that was written as JSON.
@@ -23,11 +24,19 @@ use crate::stop::Stop;
 #[command(after_help = "Examples:
   cognate report latest
   cognate report 3f2a --format json -o report.json
+  cognate report latest --format html -o report.html   # or xlsx, csv, loadfile, sqlite
+  cognate report latest --site tokyo --format xlsx -o tokyo.xlsx
   cognate report latest --documents --status unique --in tokyo --against paris
+      what only tokyo has
+  cognate report latest --documents --in paris --against tokyo
+      what of paris is at tokyo, document by document
+  cognate report latest --documents --status unique,changed --in paris --against tokyo --format csv -o copy.csv
+      what tokyo must copy from paris to have it all
   cognate report latest --since 3f2a
+  cognate report result.sqlite --format html -o report.html   # a result that compare wrote
   cognate report verify report.json")]
 pub(crate) struct ReportArgs {
-    /// A scan: its id, the beginning of it, or `latest`; or `verify`
+    /// A scan: its id, the beginning of it, or `latest`; a file that --format sqlite wrote; or `verify`
     scan: String,
     /// With `verify`: the file
     file: Option<PathBuf>,
@@ -43,9 +52,9 @@ pub(crate) struct ReportArgs {
     /// A list of documents instead
     #[arg(long)]
     documents: bool,
-    /// Only documents of this status: identical, near, contains, contained, shares, unique, excluded
-    #[arg(long, value_name = "S", requires = "documents")]
-    status: Option<String>,
+    /// Only documents of these: identical, near, contains, contained, shares, unique, excluded; `changed` is the four between
+    #[arg(long, value_name = "S,…", value_delimiter = ',', requires = "documents")]
+    status: Vec<String>,
     /// Only documents at this site
     #[arg(long = "in", value_name = "SITE", requires = "documents")]
     site: Option<String>,
@@ -55,12 +64,33 @@ pub(crate) struct ReportArgs {
     /// What is new, changed and gone since this scan
     #[arg(long, value_name = "SCAN", conflicts_with = "documents")]
     since: Option<String>,
+    /// Only what concerns this site: its own documents, and the sets, clusters and folders with one of them
+    #[arg(long = "site", value_name = "NAME")]
+    slice: Option<String>,
     #[command(flatten)]
     operator: OperatorArg,
 }
 
 /// The statuses that there are.
 const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+/// The word for those of them which say that something like it is there, and not the same.
+const CHANGED: &str = "changed";
+
+/// The statuses that were asked for.
+fn statuses(asked: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut told: Vec<&str> = Vec::new();
+    for status in asked {
+        match STATUSES.iter().find(|one| *one == status) {
+            Some(status) => told.push(status),
+            None if status == CHANGED => told.extend(&STATUSES[1..5]),
+            None => {
+                let all = STATUSES.join(", ");
+                return Err(usage(format!("there is no status `{status}`; there are {all}, and `{CHANGED}`")));
+            }
+        }
+    }
+    Ok(told.into_iter().map(str::to_owned).collect())
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
@@ -72,31 +102,36 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         }
         (_, None) => {}
     }
-    if args.format == ReportFormat::Sqlite && args.output.is_none() {
-        return Err(usage("--format sqlite is a file: say where with -o FILE"));
-    }
-    if let Some(status) = args.status.as_ref().filter(|status| !STATUSES.contains(&status.as_str())) {
-        return Err(usage(format!("there is no status `{status}`; there are {}", STATUSES.join(", "))));
-    }
+    args.format.check_output(args.output.as_ref())?;
+    statuses(&args.status)?;
     block_on(show(args))
 }
 
 async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let operator = Operator::open(&args.operator).await?;
     let stop = Stop::on_signals()?;
-    let report = fetch(&operator, find(&operator, &args.scan).await?, &stop).await?;
+    let mut source = Source::open(&args.operator, &args.scan, &stop).await?;
+    if let Some(site) = &args.slice {
+        source.report_mut().slice(site)?;
+    }
+    let report = source.report();
     let file = args.output.as_deref();
     if args.documents {
-        let filter =
-            DocumentFilter { status: args.status.clone(), site: args.site.clone(), against: args.against.clone() };
-        output::write_with(file, &stop, |out| documents::write(&report, &filter, args.format, out))?;
+        let filter = DocumentFilter {
+            statuses: statuses(&args.status)?,
+            site: args.site.clone(),
+            against: args.against.clone(),
+        };
+        output::write_with(file, &stop, |out| documents::write(report, &filter, args.format, out))?;
     } else if let Some(since) = &args.since {
-        let earlier = fetch(&operator, find(&operator, since).await?, &stop).await?;
-        let changes = report.since(&earlier)?;
+        let mut earlier = Source::open(&args.operator, since, &stop).await?;
+        if let Some(site) = &args.slice {
+            earlier.report_mut().slice(site)?;
+        }
+        let changes = report.since(earlier.report())?;
         output::write_with(file, &stop, |out| changes::write(&changes, args.format, args.limit, out))?;
     } else {
-        output::write(&report, args.format, file, args.limit, &stop)?;
-        return crate::compare::exit_of(&report, false);
+        output::write(report, args.format, file, args.limit, &stop)?;
+        return crate::compare::exit_of(report, false);
     }
     Ok(stop.signal().map_or(Exit::Complete, Exit::Signal))
 }

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use cognate_proto::v1;
 
 pub(crate) use self::find::find;
-pub(crate) use self::follow::fetch;
+pub(crate) use self::follow::{Fetched, fetch};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{TableFormat, print};

@@ -17,19 +17,25 @@ mod before;
 mod canonical;
 mod documents;
 mod evidence;
+mod load;
 mod members;
+mod pair;
 mod places;
 mod refined;
 mod rows;
 mod sets;
 mod share;
 mod since;
+mod slice;
 
 pub use canonical::json_digest;
 pub use documents::DocumentFilter;
 pub use evidence::*;
+pub use load::{LoadRow, NearGroup};
+pub use pair::{Found, FoundView, Route};
 pub use rows::*;
 pub use since::{Change, Changes};
+pub use slice::ClusterTotals;
 
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";
@@ -47,6 +53,10 @@ pub struct Report {
     path: PathBuf,
     /// The scan's views, `raw` or `text`, by the numbers of their layers.
     views: Vec<String>,
+    /// Whether an earlier version wrote the result.
+    is_of_before: bool,
+    /// The site whose slice is told, if not all is.
+    slice: Option<String>,
 }
 
 impl Report {
@@ -61,6 +71,7 @@ impl Report {
         // Plans are to stay as they are: without this, each cluster's queries were prepared anew for its number.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
+        let is_of_before = format != FORMAT;
         match format.as_str() {
             FORMAT => {}
             before if FORMATS_BEFORE.contains(&before) => before::adapt(&connection, before).map_err(failed)?,
@@ -69,7 +80,7 @@ impl Report {
                 return Err(Error::Corrupt { path: path.to_owned(), detail });
             }
         }
-        let mut report = Report { connection, path: path.to_owned(), views: Vec::new() };
+        let mut report = Report { connection, path: path.to_owned(), views: Vec::new(), is_of_before, slice: None };
         report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
         Ok(report)
     }
@@ -138,6 +149,7 @@ impl Report {
                 refined,
                 refines,
                 run: Some(run),
+                slice: self.slice.clone(),
                 status: row.get("status")?,
                 templates_digest,
                 verified_by: row.get("verified_by")?,
@@ -434,6 +446,10 @@ impl Report {
         self.each_or(
             &sql,
             |row| {
+                let site: String = row.get(3)?;
+                if !self.tells_of(&site) {
+                    return Ok(None);
+                }
                 let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
                 let hex_or_null = |place: usize| -> rusqlite::Result<Option<String>> {
                     Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
@@ -447,7 +463,7 @@ impl Report {
                     path_escaped,
                     payload_bytes: row.get(6)?,
                     repository: row.get(4)?,
-                    site: row.get(3)?,
+                    site,
                     size_bytes: row.get(5)?,
                     status: row.get(2)?,
                     text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),

@@ -120,7 +120,18 @@ pub fn printable(path: &[u8]) -> Cow<'_, str> {
 
 fn is_unprintable(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            character,
+            '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{fffe}'..='\u{ffff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]
@@ -162,6 +173,7 @@ mod tests {
     fn nothing_a_terminal_would_obey_is_printed() {
         assert_eq!(printable(b"a\x1b[31m\nb"), "a\\u{1b}[31m\\nb");
         assert_eq!(printable("x\u{202e}txt".as_bytes()), "x\\u{202e}txt");
+        assert_eq!(printable("\u{61c}a\u{2066}b\u{ffff}".as_bytes()), "\\u{61c}a\\u{2066}b\\u{ffff}");
         assert_eq!(printable(b"plain name"), "plain name");
     }
 }

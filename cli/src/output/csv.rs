@@ -1,113 +1,137 @@
 //! The report as CSV: one row for each member of an identical set or a cluster. The columns are described in
 //! `docs/report.md`.
 
-use std::collections::HashMap;
 use std::io::Write;
 
-use cognate_coordinator::report::{ClusterSection, IdenticalSet, LinkRow, Ratio, Report};
+use anyhow::Error;
+use cognate_coordinator::report::{ClusterSection, IdenticalSet, Ratio, Report};
 
-use super::table::cell;
+use super::beside::{beside_representative, redundant_bytes};
+use super::grid::{Cell, Column, CsvRows, Rows as _, hidden};
 
-const COLUMNS: [&str; 18] = [
-    "kind",
-    "id",
-    "relation",
-    "site",
-    "repository",
-    "path",
-    "path_escaped",
-    "size_bytes",
-    "payload_bytes",
-    "modified",
-    "copies",
-    "identical",
-    "representative",
-    "resemblance",
-    "in_representative",
-    "view",
-    "message_id_hash",
-    "estimated",
+/// New ones come at the end.
+const COLUMNS: [Column; 29] = [
+    hidden("kind"),
+    hidden("id"),
+    hidden("relation"),
+    hidden("site"),
+    hidden("repository"),
+    hidden("path"),
+    hidden("path_escaped"),
+    hidden("size_bytes"),
+    hidden("payload_bytes"),
+    hidden("modified"),
+    hidden("copies"),
+    hidden("identical"),
+    hidden("representative"),
+    hidden("resemblance"),
+    hidden("in_representative"),
+    hidden("view"),
+    hidden("message_id_hash"),
+    hidden("estimated"),
+    hidden("representative_in"),
+    hidden("shared_bytes"),
+    hidden("relation_to_representative"),
+    hidden("sites"),
+    hidden("members"),
+    hidden("links"),
+    hidden("total_bytes"),
+    hidden("redundant_bytes"),
+    hidden("min_resemblance"),
+    hidden("mean_resemblance"),
+    hidden("members_digest"),
 ];
 
 /// Writes the report.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-    rows.write_record(COLUMNS)?;
-    report.identical(|set| write_set(&mut rows, &set))?;
-    report.clusters(|cluster| write_cluster(&mut rows, &cluster))?;
-    Ok(rows.flush()?)
+    let mut rows = CsvRows::new(&COLUMNS, out)?;
+    report.identical::<Error>(|set| write_set(&mut rows, &set))?;
+    report.clusters::<Error>(|cluster| write_cluster(&mut rows, &cluster))?;
+    rows.finish()
 }
 
-fn write_set(rows: &mut csv::Writer<impl Write>, set: &IdenticalSet) -> anyhow::Result<()> {
+fn write_set(rows: &mut CsvRows<impl Write>, set: &IdenticalSet) -> anyhow::Result<()> {
+    let copies = set.documents.len() as u64;
+    let mut sites: Vec<&str> = set.documents.iter().map(|document| document.site.as_str()).collect();
+    sites.dedup();
+    let sites = sites.join(" ");
     for document in &set.documents {
-        let size_bytes = document.size_bytes.or(set.size_bytes).map(|size| size.to_string()).unwrap_or_default();
-        rows.write_record([
-            "identical",
-            &set.id,
-            set.tier,
-            &document.site,
-            &document.repository,
-            &cell(&document.path),
-            flag(document.path_escaped),
-            &size_bytes,
-            "",
-            &document.modified,
-            &set.documents.len().to_string(),
-            &set.id,
-            "",
-            "1",
-            "1",
-            set.view.as_deref().unwrap_or(""),
-            document.message_id_hash.as_deref().unwrap_or(""),
-            "",
+        rows.row(vec![
+            "identical".into(),
+            set.id.as_str().into(),
+            set.tier.into(),
+            document.site.as_str().into(),
+            document.repository.as_str().into(),
+            document.path.as_str().into(),
+            Cell::yes(document.path_escaped.is_some()),
+            document.size_bytes.or(set.size_bytes).into(),
+            Cell::None,
+            document.modified.as_str().into(),
+            copies.into(),
+            set.id.as_str().into(),
+            Cell::None,
+            1.into(),
+            1.into(),
+            set.view.as_deref().into(),
+            document.message_id_hash.as_deref().into(),
+            Cell::None,
+            1.into(),
+            document.size_bytes.or(set.size_bytes).into(),
+            "identical".into(),
+            sites.as_str().into(),
+            copies.into(),
+            Cell::None,
+            set.size_bytes.into(),
+            set.size_bytes.map(|size| size * (copies - 1)).into(),
+            Cell::None,
+            Cell::None,
+            Cell::None,
         ])?;
     }
     Ok(())
 }
 
-fn write_cluster(rows: &mut csv::Writer<impl Write>, cluster: &ClusterSection) -> anyhow::Result<()> {
-    let with_representative: HashMap<usize, &LinkRow> = cluster
-        .links
-        .iter()
-        .filter(|link| link.a == cluster.representative || link.b == cluster.representative)
-        .map(|link| (if link.a == cluster.representative { link.b } else { link.a }, link))
-        .collect();
+fn write_cluster(rows: &mut CsvRows<impl Write>, cluster: &ClusterSection) -> anyhow::Result<()> {
+    let linked = beside_representative(cluster);
     for (place, document) in cluster.documents.iter().enumerate() {
-        let representative = place == cluster.representative;
-        let link = with_representative.get(&place);
-        // What is not linked with the representative has nothing to say there; it is not zero.
-        let resemblance = link.map(|link| shown(link.resemblance));
-        let within = link.map(|link| shown(if link.a == place { link.a_in_b } else { link.b_in_a }));
-        let own = || if representative { "1".to_owned() } else { String::new() };
-        rows.write_record([
-            "cluster",
-            &cluster.id,
-            &cluster.relation,
-            &document.site,
-            &document.repository,
-            &cell(&document.path),
-            flag(document.path_escaped),
-            &document.size_bytes.to_string(),
-            &document.payload_bytes.to_string(),
-            &document.modified,
-            &document.copies.to_string(),
-            document.identical.as_deref().unwrap_or(""),
-            if representative { "yes" } else { "" },
-            &resemblance.unwrap_or_else(own),
-            &within.unwrap_or_else(own),
-            cluster.view.as_deref().unwrap_or(""),
-            document.message_id_hash.as_deref().unwrap_or(""),
-            if link.is_some_and(|link| link.estimated.is_some()) { "yes" } else { "" },
+        let is_representative = place == cluster.representative;
+        let beside = linked.get(&place);
+        // The representative is all of itself; what is not linked with it has nothing to say.
+        let share = |of: Option<Ratio>| match is_representative {
+            true => Cell::from(1),
+            false => of.map_or(Cell::None, Cell::Share),
+        };
+        rows.row(vec![
+            "cluster".into(),
+            cluster.id.as_str().into(),
+            cluster.relation.as_str().into(),
+            document.site.as_str().into(),
+            document.repository.as_str().into(),
+            document.path.as_str().into(),
+            Cell::yes(document.path_escaped.is_some()),
+            document.size_bytes.into(),
+            document.payload_bytes.into(),
+            document.modified.as_str().into(),
+            document.copies.into(),
+            document.identical.as_deref().into(),
+            Cell::yes(is_representative),
+            share(beside.and_then(|beside| beside.resemblance)),
+            share(beside.and_then(|beside| beside.within)),
+            cluster.view.as_deref().into(),
+            document.message_id_hash.as_deref().into(),
+            Cell::yes(beside.is_some_and(|beside| beside.estimated)),
+            share(beside.and_then(|beside| beside.holds)),
+            beside.map(|beside| beside.shared_bytes).into(),
+            beside.map(|beside| beside.relation).into(),
+            document.sites.join(" ").into(),
+            (cluster.documents.len() as u64).into(),
+            cluster.link_count.into(),
+            cluster.total_bytes.into(),
+            redundant_bytes(cluster).into(),
+            Cell::share(cluster.min_resemblance),
+            Cell::share(cluster.mean_resemblance),
+            cluster.members_digest.as_str().into(),
         ])?;
     }
     Ok(())
-}
-
-/// A ratio; nothing where the method cannot tell.
-fn shown(ratio: Option<Ratio>) -> String {
-    ratio.map(|ratio| ratio.to_f64().to_string()).unwrap_or_default()
-}
-
-fn flag(escaped: Option<bool>) -> &'static str {
-    if escaped.is_some() { "yes" } else { "" }
 }

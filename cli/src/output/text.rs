@@ -24,7 +24,10 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> anyh
     let sites = report.sites()?;
     let words = Words::of(report)?;
     write_answer(report, &words, &sites, out)?;
-    if sites.len() == 2 {
+    if let Some(site) = report.sliced() {
+        writeln!(out, "\nWhat follows is of {site} alone: --site.")?;
+    }
+    if sites.len() == 2 && report.sliced().is_none() {
         let places = Places::of(report, [&sites[0], &sites[1]])?;
         write_places(&places, &words, limit, out)?;
         write_moved(report, &words, limit, out)?;

@@ -7,7 +7,12 @@ use cognate_proto::path::printable;
 
 use crate::args::ReportFormat;
 use crate::exit::usage;
+use crate::output::grid::{CsvRows, Rows};
+use crate::output::lists::{CHANGES, change as cells};
 use crate::output::table::{bytes, count, table};
+use crate::output::{html, through_file, xlsx};
+
+const TITLE: &str = "What is new, changed and gone since the earlier scan";
 
 /// Writes what came between two results.
 pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
@@ -16,9 +21,44 @@ pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: 
             serde_json::to_writer_pretty(&mut *out, changes)?;
             Ok(out.write_all(b"\n")?)
         }
+        ReportFormat::Ndjson => lines(changes, out),
         ReportFormat::Text => text(changes, limit, out),
-        _ => Err(usage("what changed is written as text or json")),
+        ReportFormat::Csv => {
+            let mut rows = CsvRows::new(&CHANGES, out)?;
+            fill(changes, &mut rows)?;
+            rows.finish()
+        }
+        ReportFormat::Xlsx => {
+            through_file(out, |file| xlsx::write_list("Changes", TITLE, &CHANGES, |rows| fill(changes, rows), file))
+        }
+        ReportFormat::Html => {
+            let whole = "All of them: the same command with --format xlsx or csv.";
+            html::write_list(TITLE, &CHANGES, whole, |rows| fill(changes, rows), out)
+        }
+        ReportFormat::Loadfile | ReportFormat::Sqlite => {
+            Err(usage("what changed is text, json, ndjson, csv, xlsx or html"))
+        }
     }
+}
+
+/// The three lists in their order.
+fn all(changes: &Changes) -> impl Iterator<Item = (&'static str, &Change)> {
+    let lists = [("new", &changes.new), ("changed", &changes.changed), ("gone", &changes.gone)];
+    lists.into_iter().flat_map(|(what, list)| list.iter().map(move |change| (what, change)))
+}
+
+fn fill(changes: &Changes, rows: &mut dyn Rows) -> anyhow::Result<()> {
+    all(changes).try_for_each(|(what, change)| rows.row(cells(what, change)))
+}
+
+fn lines(changes: &Changes, out: &mut impl Write) -> anyhow::Result<()> {
+    for (what, change) in all(changes) {
+        let mut row = serde_json::to_value(change)?;
+        row["type"] = what.into();
+        serde_json::to_writer(&mut *out, &row)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 fn text(changes: &Changes, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {

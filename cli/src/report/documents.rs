@@ -1,5 +1,6 @@
 //! A list of documents with what became of each.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Error;
@@ -8,7 +9,10 @@ use cognate_proto::path::printable;
 
 use crate::args::ReportFormat;
 use crate::exit::usage;
-use crate::output::table::{bytes, cell, count};
+use crate::output::grid::{CsvRows, Rows};
+use crate::output::lists::{DOCUMENTS, document as cells};
+use crate::output::table::{bytes, count, table};
+use crate::output::{html, through_file, xlsx};
 
 /// Writes the documents that a filter lets through.
 pub(super) fn write(
@@ -17,6 +21,7 @@ pub(super) fn write(
     format: ReportFormat,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let fill = |rows: &mut dyn Rows| report.documents_where::<Error>(filter, |document| rows.row(cells(&document)));
     match format {
         ReportFormat::Text => text(report, filter, out),
         ReportFormat::Json => json(report, filter, out),
@@ -24,18 +29,42 @@ pub(super) fn write(
             serde_json::to_writer(&mut *out, &document)?;
             Ok(out.write_all(b"\n")?)
         }),
-        ReportFormat::Csv => csv(report, filter, out),
-        ReportFormat::Sqlite => {
-            Err(usage("a list of documents is text, json, ndjson or csv; the whole result is sqlite"))
+        ReportFormat::Csv => {
+            let mut rows = CsvRows::new(&DOCUMENTS, out)?;
+            fill(&mut rows)?;
+            rows.finish()
         }
+        ReportFormat::Xlsx => {
+            through_file(out, |file| xlsx::write_list("Documents", &title(filter), &DOCUMENTS, fill, file))
+        }
+        ReportFormat::Html => {
+            let whole = "All of them: the same command with --format xlsx or csv.";
+            html::write_list(&title(filter), &DOCUMENTS, whole, fill, out)
+        }
+        ReportFormat::Loadfile | ReportFormat::Sqlite => Err(usage(
+            "a list of documents is text, json, ndjson, csv, xlsx or html; the whole result is sqlite or loadfile",
+        )),
     }
 }
 
+/// What is listed, in words.
+fn title(filter: &DocumentFilter) -> String {
+    let what = match filter.statuses.as_slice() {
+        [] => "Documents".to_owned(),
+        statuses => format!("Documents that are {}", statuses.join(" or ")),
+    };
+    let site = filter.site.as_ref().map(|site| format!(", at {site}")).unwrap_or_default();
+    let against = filter.against.as_ref().map(|site| format!(", as against {site} alone")).unwrap_or_default();
+    format!("{what}{site}{against}")
+}
+
 fn text(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyhow::Result<()> {
-    let (mut documents, mut all_bytes) = (0, 0);
+    writeln!(out, "{}\n", title(filter))?;
+    let mut sums = BTreeMap::<String, (u64, u64)>::new();
     report.documents_where::<Error>(filter, |document| {
-        documents += 1;
-        all_bytes += document.size_bytes;
+        let (documents, all_bytes) = sums.entry(document.status.clone()).or_default();
+        *documents += 1;
+        *all_bytes += document.size_bytes;
         let partner = document.partner.as_ref().map(|partner| {
             let path = printable(partner.path.as_bytes());
             format!("  ~ {}/{}: {path}", partner.site, partner.repository)
@@ -45,7 +74,12 @@ fn text(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyho
         let partner = partner.unwrap_or_default();
         Ok(writeln!(out, "{status:<10} {:>10}  {site}/{repository}: {path}{partner}", bytes(*size_bytes))?)
     })?;
-    writeln!(out, "\n{} documents, {}", count(documents), bytes(all_bytes))?;
+    let all = sums.values().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    let rows = sums.iter().map(|(status, (documents, size))| vec![status.clone(), count(*documents), bytes(*size)]);
+    if sums.len() > 1 {
+        writeln!(out, "\n{}", table(&["STATUS", " DOCUMENTS", " BYTES"], rows))?;
+    }
+    writeln!(out, "\n{} documents, {}", count(all.0), bytes(all.1))?;
     Ok(())
 }
 
@@ -57,34 +91,4 @@ fn json(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyho
         Ok(serde_json::to_writer(&mut *out, &document)?)
     })?;
     Ok(out.write_all(b"]\n")?)
-}
-
-fn csv(report: &Report, filter: &DocumentFilter, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-    rows.write_record([
-        "status",
-        "site",
-        "repository",
-        "path",
-        "path_escaped",
-        "size_bytes",
-        "modified",
-        "content",
-        "text_bytes",
-        "text_content",
-        "message_id_hash",
-    ])?;
-    report.documents_where::<Error>(filter, |document| {
-        let escaped = if document.path_escaped.is_some() { "yes" } else { "" };
-        let size = document.size_bytes.to_string();
-        let text_size = document.text_bytes.map(|size| size.to_string()).unwrap_or_default();
-        let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (content, text_content) = (or_nothing(&document.content), or_nothing(&document.text_content));
-        let message = or_nothing(&document.message_id_hash);
-        let DocumentSection { status, site, repository, path, modified, .. } = &document;
-        let path = cell(path);
-        let cells = [status, site, repository, &path, escaped, &size, modified, &content, &text_size, &text_content];
-        Ok(rows.write_record(cells.into_iter().chain([message.as_str()]))?)
-    })?;
-    Ok(rows.flush()?)
 }

@@ -149,6 +149,12 @@ impl std::ops::Deref for Fetched {
     }
 }
 
+impl std::ops::DerefMut for Fetched {
+    fn deref_mut(&mut self) -> &mut Report {
+        &mut self.report
+    }
+}
+
 /// Fetches the result of a scan, and goes on where it was cut off.
 ///
 /// # Errors

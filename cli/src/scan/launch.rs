@@ -56,9 +56,7 @@ pub(super) struct LaunchArgs {
 
 /// Runs the command.
 pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<Exit> {
-    if args.format == ReportFormat::Sqlite && args.output.is_none() {
-        return Err(usage("--format sqlite is a file: say where with -o FILE"));
-    }
+    args.format.check_output(args.output.as_ref())?;
     let id = match &args.id {
         Some(text) => find::parse(text)
             .filter(|id| id.0 != 0)

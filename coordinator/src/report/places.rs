@@ -98,7 +98,7 @@ impl Report {
     /// What sites, and parties, have in common.
     pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
         // Sites before parties, as the format says.
-        self.collect("SELECT * FROM overlap ORDER BY layer, level = 'party', a, b", |row| {
+        let mut rows = self.collect("SELECT * FROM overlap ORDER BY layer, level = 'party', a, b", |row| {
             Ok(OverlapSection {
                 a: row.get("a")?,
                 b: row.get("b")?,
@@ -111,6 +111,8 @@ impl Report {
                 template_bytes_b: row.get("template_bytes_b")?,
                 view: self.view(row.get("layer")?),
             })
-        })
+        })?;
+        rows.retain(|row: &OverlapSection| row.level != "site" || self.tells_of(&row.a) || self.tells_of(&row.b));
+        Ok(rows)
     }
 }

@@ -95,6 +95,9 @@ pub struct ScanSection {
     /// What may differ between equal runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSection>,
+    /// The site whose slice this is, where it is not the whole report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
     /// `complete` or `partial`.
     pub status: String,
     /// The digest of the templates that were set aside, where any were marked.

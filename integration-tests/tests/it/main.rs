@@ -7,6 +7,7 @@ mod deploy;
 mod determinism;
 mod documents;
 mod evaluate;
+mod exports;
 mod faults;
 mod federation;
 mod hostile;

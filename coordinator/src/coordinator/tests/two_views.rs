@@ -357,7 +357,7 @@ async fn the_same_message_in_other_bytes_and_other_words_is_a_set_where_that_is_
         let filter = DocumentFilter {
             site: Some(site.to_owned()),
             against: Some(other.to_owned()),
-            status: Some("identical".to_owned()),
+            statuses: vec!["identical".to_owned()],
         };
         let mut paths = Vec::new();
         report

@@ -1,0 +1,70 @@
+//! How the members of a cluster lie to its representative.
+
+use std::collections::HashMap;
+
+use cognate_coordinator::report::{ClusterSection, Ratio};
+
+/// A member beside the representative of its cluster.
+pub(crate) struct Beside<'a> {
+    pub(crate) resemblance: Option<Ratio>,
+    /// How much of the member lies in the representative.
+    pub(crate) within: Option<Ratio>,
+    /// How much of the representative lies in the member.
+    pub(crate) holds: Option<Ratio>,
+    pub(crate) shared_bytes: u64,
+    /// How the member lies to the representative.
+    pub(crate) relation: &'a str,
+    /// Whether the ratios are estimates.
+    pub(crate) estimated: bool,
+}
+
+/// The members that are linked with the representative, by their places. What is not linked with it has nothing to say
+/// here; it is not zero.
+pub(crate) fn beside_representative(cluster: &ClusterSection) -> HashMap<usize, Beside<'_>> {
+    let linked = cluster.links.iter().filter_map(|link| {
+        let (place, within, holds, relation) = match cluster.representative {
+            place if place == link.a => (link.b, link.b_in_a, link.a_in_b, reversed(&link.relation)),
+            place if place == link.b => (link.a, link.a_in_b, link.b_in_a, link.relation.as_str()),
+            _ => return None,
+        };
+        let estimated = link.estimated.is_some();
+        Some((
+            place,
+            Beside {
+                resemblance: link.resemblance,
+                within,
+                holds,
+                shared_bytes: link.shared_bytes,
+                relation,
+                estimated,
+            },
+        ))
+    });
+    linked.collect()
+}
+
+fn reversed(relation: &str) -> &str {
+    match relation {
+        "contains" => "contained",
+        "contained" => "contains",
+        same => same,
+    }
+}
+
+/// Bytes in copies beyond the first, of all contents.
+pub(crate) fn redundant_bytes(cluster: &ClusterSection) -> u64 {
+    cluster.documents.iter().map(|member| (member.copies - 1) * member.size_bytes).sum()
+}
+
+/// The sites that have documents in a cluster.
+pub(crate) fn sites(cluster: &ClusterSection) -> String {
+    let mut sites: Vec<&str> = cluster.documents.iter().flat_map(|member| &member.sites).map(String::as_str).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    sites.join(", ")
+}
+
+/// The last name of a path.
+pub(crate) fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}

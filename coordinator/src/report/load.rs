@@ -1,0 +1,177 @@
+//! The rows of a load file: each content once, with all places where it stands, and the group of near duplicates it is in.
+
+use std::collections::HashMap;
+
+use rusqlite::Row;
+
+use super::{Ratio, Report, hex, path_of, time};
+use crate::error::Error;
+
+/// A content, shown as its first document.
+#[derive(Clone, Debug)]
+pub struct LoadRow {
+    /// The sites that have it, each once, in their order.
+    pub all_sites: Vec<String>,
+    /// All its documents, as `site/repository: path`.
+    pub all_paths: Vec<String>,
+    /// The digest of its bytes; of text where it has those alone; none where it holds nothing itself.
+    pub content: Option<String>,
+    /// The identical set that its documents form.
+    pub exact_group: Option<String>,
+    /// Its group under the scan's first view.
+    pub group: Option<NearGroup>,
+    /// The EDRM Message ID Hash of a message.
+    pub message_id_hash: Option<String>,
+    /// When the first was last modified.
+    pub modified: String,
+    /// The first one's path.
+    pub path: String,
+    /// Whether the path is percent-escaped.
+    pub path_escaped: bool,
+    /// The first one's repository.
+    pub repository: String,
+    /// The first one's site.
+    pub site: String,
+    /// The size of each.
+    pub size_bytes: u64,
+    /// What became of the first.
+    pub status: String,
+    /// Under two views: its group by text.
+    pub text_group: Option<NearGroup>,
+    /// Under two views: the digest of the text.
+    pub text_content: Option<String>,
+}
+
+/// The group of near duplicates that a content is in.
+#[derive(Clone, Debug)]
+pub struct NearGroup {
+    /// The cluster's id.
+    pub id: String,
+    /// Whether it is the one that the others are told against.
+    pub principal: bool,
+    /// How alike it is to that one, where the two are linked.
+    pub similarity: Option<Ratio>,
+}
+
+/// The group of a content: the number of its cluster, and how it lies to the representative.
+struct Near {
+    cluster: i64,
+    principal: bool,
+    similarity: Option<Ratio>,
+}
+
+#[derive(Default)]
+struct Groups {
+    names: HashMap<i64, String>,
+    of: HashMap<i64, Near>,
+}
+
+impl Groups {
+    fn of(report: &Report) -> rusqlite::Result<Groups> {
+        let mut groups = Groups::default();
+        let mut statement = report.connection.prepare("SELECT id, name, representative FROM cluster ORDER BY id")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (cluster, name, representative): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let members = report.members(cluster)?;
+            let links = report.links(cluster, &members)?;
+            let mut similarity: HashMap<i64, Option<Ratio>> = HashMap::new();
+            for link in links {
+                let (a, b) = (members[link.a].content, members[link.b].content);
+                if a == representative || b == representative {
+                    similarity.insert(if a == representative { b } else { a }, link.resemblance.into());
+                }
+            }
+            for member in &members {
+                let content = member.content;
+                let similarity = similarity.remove(&content).flatten();
+                groups.of.insert(content, Near { cluster, principal: content == representative, similarity });
+            }
+            groups.names.insert(cluster, name);
+        }
+        Ok(groups)
+    }
+
+    fn told(&self, content: Option<i64>) -> Option<NearGroup> {
+        let near = self.of.get(&content?)?;
+        let id = self.names.get(&near.cluster)?.clone();
+        Some(NearGroup { id, principal: near.principal, similarity: near.similarity })
+    }
+}
+
+impl Report {
+    /// Every content once; a document that holds nothing itself is a row of its own.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or `each` fails.
+    pub fn load_rows<E: From<Error>>(&self, mut each: impl FnMut(LoadRow) -> Result<(), E>) -> Result<(), E> {
+        let groups = Groups::of(self).map_err(|error| self.failed(error))?;
+        let sql = "SELECT d.content, d.id, d.path, d.modified, d.status, d.size_bytes, r.site, r.repository, c.digest,
+                          c.identical IS NOT NULL, d.message_id_hash, o.content, oc.digest, d.layer
+                   FROM document d JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
+                        LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
+                   WHERE d.listed ORDER BY d.content IS NULL, d.content, d.id";
+        let mut current: Option<(Option<i64>, LoadRow)> = None;
+        self.each_or(
+            sql,
+            |row| {
+                let (content, site): (Option<i64>, String) = (row.get(0)?, row.get(6)?);
+                let (path, path_escaped) = path_of(row.get_ref(2)?.as_blob()?);
+                let place = format!("{site}/{}: {path}", row.get::<_, String>(7)?);
+                match &mut current {
+                    Some((of, open)) if content.is_some() && *of == content => {
+                        open.all_paths.push(place);
+                        if !open.all_sites.contains(&site) {
+                            open.all_sites.push(site);
+                        }
+                        Ok(None)
+                    }
+                    _ => {
+                        let mut next = load_row(row, &groups, path, path_escaped.is_some())?;
+                        next.all_paths.push(place);
+                        next.all_sites.push(site);
+                        Ok(current.replace((content, next)).map(|(_, done)| done))
+                    }
+                }
+            },
+            &mut |row: LoadRow| if self.tells_of_any(&row.all_sites) { each(row) } else { Ok(()) },
+        )?;
+        match current {
+            Some((_, last)) if self.tells_of_any(&last.all_sites) => each(last),
+            _ => Ok(()),
+        }
+    }
+
+    fn tells_of_any(&self, sites: &[String]) -> bool {
+        sites.iter().any(|site| self.tells_of(site))
+    }
+}
+
+fn load_row(row: &Row<'_>, groups: &Groups, path: String, path_escaped: bool) -> rusqlite::Result<LoadRow> {
+    let digest =
+        |place: usize| -> rusqlite::Result<Option<String>> { Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex)) };
+    let content = digest(8)?;
+    // What is inside of others has text alone.
+    let is_text_alone = row.get::<_, i64>(13)? > 0;
+    let (group, text_group, text_content) = match is_text_alone {
+        false => (groups.told(row.get(0)?), groups.told(row.get(11)?), digest(12)?),
+        true => (None, groups.told(row.get(0)?), content.clone()),
+    };
+    Ok(LoadRow {
+        all_sites: Vec::new(),
+        all_paths: Vec::new(),
+        exact_group: content.clone().filter(|_| row.get::<_, bool>(9).unwrap_or_default()),
+        content: content.filter(|_| !is_text_alone),
+        group,
+        message_id_hash: digest(10)?,
+        modified: time(row.get(3)?),
+        path,
+        path_escaped,
+        repository: row.get(7)?,
+        site: row.get(6)?,
+        size_bytes: row.get(5)?,
+        status: row.get(4)?,
+        text_group,
+        text_content,
+    })
+}

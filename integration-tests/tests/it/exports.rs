@@ -1,0 +1,232 @@
+//! What a result is written as: a workbook, a page, a load file, lists of documents, a site's slice.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cognate_integration_tests::Sandbox;
+use serde_json::Value;
+
+/// Names that would be obeyed, if anything obeyed names.
+const HOSTILE: [&str; 6] = [
+    "=HYPERLINK(\"http:evil\")",
+    "<img src=x onerror=alert(1)>",
+    "invoice\u{202e}fdp.exe",
+    "@SUM(1)",
+    "line\nbreak \u{1} _x0041_",
+    "+cmd|' C'!A0",
+];
+
+/// Bytes that no two seeds share.
+fn content(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b'a' + u8::try_from(state % 26).unwrap()
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+struct Made {
+    sandbox: Sandbox,
+    folders: Vec<(&'static str, PathBuf)>,
+}
+
+impl Made {
+    /// At `a` and `b`: hostile names that stand at both, one that changed, one that each has alone. At `c`: of `b` alone.
+    fn new() -> Made {
+        let sandbox = Sandbox::new();
+        let (same, long) = (content(1, 20_000), content(2, 60_000));
+        let mut edited = long.clone();
+        edited[30_000..30_040].copy_from_slice(&content(3, 40));
+        let (only_a, only_b, of_c) = (content(4, 9_000), content(5, 8_000), content(6, 7_000));
+        let mut at_a: Vec<(String, Vec<u8>)> = HOSTILE.iter().map(|name| ((*name).to_owned(), same.clone())).collect();
+        at_a.extend([("report.txt".to_owned(), long), ("only/a.txt".to_owned(), only_a)]);
+        let at_b = [
+            ("copy.txt".to_owned(), same),
+            ("old/report.txt".to_owned(), edited.clone()),
+            ("only/b.txt".to_owned(), only_b),
+            ("shared/c.txt".to_owned(), of_c.clone()),
+        ];
+        let at_c = [("c.txt".to_owned(), of_c), ("report.txt".to_owned(), edited)];
+        let tree = |name: &str, files: &[(String, Vec<u8>)]| {
+            sandbox.tree(name, &files.iter().map(|(path, bytes)| (path.clone(), bytes.clone())).collect())
+        };
+        let folders = vec![("a", tree("a", &at_a)), ("b", tree("b", &at_b)), ("c", tree("c", &at_c))];
+        Made { sandbox, folders }
+    }
+
+    fn folders(&self) -> Vec<(&str, &Path)> {
+        self.folders.iter().map(|(name, path)| (*name, path.as_path())).collect()
+    }
+
+    /// The report in a format, as a file.
+    fn file(&self, name: &str, format: &str, more: &[&str]) -> PathBuf {
+        let path = self.sandbox.path(name);
+        let output = path.to_str().unwrap();
+        let args = [&["--format", format, "-o", output], more].concat();
+        self.sandbox.compare(&self.folders(), &args).expect(0);
+        path
+    }
+
+    /// What `cognate report` says of the result in a file.
+    fn report(&self, result: &Path, more: &[&str]) -> cognate_integration_tests::Run {
+        let result = result.to_str().unwrap();
+        self.sandbox.cognate([&["report", result], more].concat()).expect(0)
+    }
+}
+
+/// A file of a workbook, unpacked by another program; nothing where that is not here.
+fn unpacked(workbook: &Path, member: &str) -> Option<String> {
+    let script = "import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
+    let run = Command::new("python3").args(["-c", script]).arg(workbook).arg(member).output();
+    let Ok(run) = run else {
+        eprintln!("skipped: there is no python3 to unpack a workbook with");
+        return None;
+    };
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    Some(String::from_utf8(run.stdout).unwrap())
+}
+
+#[test]
+fn in_a_workbook_members_fold_below_their_group_and_no_name_is_a_formula() {
+    let made = Made::new();
+    let workbook = made.file("report.xlsx", "xlsx", &[]);
+    let Some(names) = unpacked(&workbook, "xl/workbook.xml") else { return };
+    for sheet in ["Summary", "Clusters", "Identical", "Folders", "Documents", "Unread"] {
+        assert!(names.contains(&format!("name=\"{sheet}\"")), "{sheet}: {names}");
+    }
+    let sheet = |number: u8| unpacked(&workbook, &format!("xl/worksheets/sheet{number}.xml")).unwrap();
+    let (clusters, identical) = (sheet(2), sheet(3));
+    for (rows, what) in [(&clusters, "representative"), (&identical, "HYPERLINK")] {
+        assert!(rows.contains("outlineLevel=\"1\"") && rows.contains("summaryBelow=\"0\""), "{rows}");
+        assert!(rows.contains("<autoFilter ") && rows.contains("state=\"frozen\"") && rows.contains(what), "{rows}");
+    }
+    for number in 1..=6 {
+        let rows = sheet(number);
+        assert!(!rows.contains("<f>") && !rows.contains("<hyperlink"), "a name became a formula or link: {rows}");
+        let hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || c == '\u{202e}';
+        assert!(!rows.contains(hidden), "sheet {number} holds what no one would see: {rows}");
+    }
+    assert!(identical.contains("\\u{202e}") && identical.contains("_x005F_x0041_"), "{identical}");
+    let again = made.file("again.xlsx", "xlsx", &[]);
+    let of = |path: &Path, member| unpacked(path, member).unwrap();
+    assert_eq!(of(&workbook, "xl/worksheets/sheet2.xml"), of(&again, "xl/worksheets/sheet2.xml"));
+}
+
+#[test]
+fn a_page_needs_no_other_host_and_obeys_no_name() {
+    let made = Made::new();
+    let page = std::fs::read_to_string(made.file("report.html", "html", &[])).unwrap();
+    for foreign in ["http:", "https:", "src=\"", "<link", "@import", "url("] {
+        let found = page.replace("http:evil", "").matches(foreign).count();
+        assert_eq!(found, 0, "`{foreign}` in a page that is to need nothing but itself");
+    }
+    assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;") && !page.contains("<img"));
+    assert!(page.contains("\\u{202e}") && !page.contains('\u{202e}'));
+    for said in ["Coverage", "site × site", "redundant bytes", "default-src 'none'", "report.txt"] {
+        assert!(page.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn a_load_file_has_each_content_once_with_all_its_places() {
+    let made = Made::new();
+    let text = std::fs::read_to_string(made.file("load.csv", "loadfile", &[])).unwrap();
+    let script = "import csv, json, sys; print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='')))))";
+    let run = Command::new("python3").args(["-c", script]).arg(made.sandbox.path("load.csv")).output();
+    let Ok(run) = run else {
+        eprintln!("skipped: there is no python3 to read a load file with");
+        return;
+    };
+    let rows: Vec<Value> = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(rows.len(), 6, "each of six contents once: {text}");
+    let of = |path: &str| rows.iter().find(|row| row["Path"] == path).unwrap_or_else(|| panic!("{path}: {rows:?}"));
+    let exact = of("c.txt").clone();
+    // `b` comes before `c`.
+    assert!(exact.is_object() || of("shared/c.txt").is_object());
+    let copies = rows.iter().find(|row| row["ExactDupCount"] == "7").unwrap();
+    assert_eq!((copies["AllSites"].as_str(), copies["NearDupGroup"].as_str()), (Some("a; b"), Some("")));
+    assert!(copies["Path"].as_str().unwrap().starts_with('\''), "{copies}");
+    let (principal, other) = match of("report.txt")["NearDupPrincipal"] == "Y" {
+        true => (of("report.txt"), of("old/report.txt")),
+        false => (of("old/report.txt"), of("report.txt")),
+    };
+    assert_eq!(principal["NearDupGroup"], other["NearDupGroup"]);
+    assert_eq!((&principal["NearDupSimilarity"], &other["NearDupPrincipal"]), (&"100".into(), &"N".into()));
+    let similarity: f64 = other["NearDupSimilarity"].as_str().unwrap().parse().unwrap();
+    assert!((80.0..100.0).contains(&similarity), "{other}");
+}
+
+#[test]
+fn lists_of_documents_answer_what_one_has_of_another_in_every_format() {
+    let made = Made::new();
+    let result = made.file("result.sqlite", "sqlite", &[]);
+    let paths = |more: &[&str]| -> Vec<(String, String, Value)> {
+        let args = [&["--documents", "--format", "json"], more].concat();
+        let rows = made.report(&result, &args).json();
+        let row = |row: &Value| {
+            (
+                row["path"].as_str().unwrap().to_owned(),
+                row["status"].as_str().unwrap().to_owned(),
+                row["partner"].clone(),
+            )
+        };
+        rows.as_array().unwrap().iter().map(row).collect()
+    };
+    let named = |rows: &[(String, String, Value)]| -> Vec<(String, String)> {
+        rows.iter().map(|(path, status, _)| (path.clone(), status.clone())).collect()
+    };
+    let pair = |path: &str, status: &str| (path.to_owned(), status.to_owned());
+    // What only b has, as against a; what it shares with c alone counts as unique then.
+    let only = paths(&["--status", "unique", "--in", "b", "--against", "a"]);
+    assert_eq!(named(&only), [pair("only/b.txt", "unique"), pair("shared/c.txt", "unique")]);
+    // What a must copy from b to have it all; the partner is told of a, though the best there is stands at c.
+    let copy = paths(&["--status", "unique,changed", "--in", "b", "--against", "a"]);
+    let expected = [pair("old/report.txt", "near"), pair("only/b.txt", "unique"), pair("shared/c.txt", "unique")];
+    assert_eq!(named(&copy), expected);
+    assert_eq!((&copy[0].2["site"], &copy[0].2["path"]), (&"a".into(), &"report.txt".into()));
+    let same = paths(&["--status", "identical", "--in", "b", "--against", "c"]);
+    assert_eq!(named(&same), [pair("old/report.txt", "identical"), pair("shared/c.txt", "identical")]);
+    assert_eq!(same[1].2["path"], "c.txt");
+    for format in ["text", "csv", "ndjson", "html"] {
+        let run = made.report(&result, &["--documents", "--status", "unique", "--in", "a", "--format", format]);
+        assert!(run.text().contains("only/a.txt") && !run.text().contains("report.txt"), "{format}: {}", run.text());
+    }
+    let refused =
+        made.sandbox.cognate(["report", result.to_str().unwrap(), "--documents", "--status", "new"]).refusal(2);
+    assert!(refused.contains("changed"), "{refused}");
+    let refused = made.sandbox.cognate(["report", result.to_str().unwrap(), "--format", "xlsx"]).refusal(2);
+    assert!(refused.contains("-o FILE"), "{refused}");
+}
+
+#[test]
+fn a_slice_is_what_concerns_a_site_and_says_so() {
+    let made = Made::new();
+    let result = made.file("result.sqlite", "sqlite", &[]);
+    let slice = made.report(&result, &["--site", "c", "--format", "json"]).json();
+    assert_eq!(slice["scan"]["slice"], "c");
+    let sets = slice["identical"].as_array().unwrap();
+    assert_eq!(sets.len(), 2, "{sets:?}");
+    assert!(sets.iter().all(|set| set["documents"].as_array().unwrap().iter().any(|one| one["site"] == "c")));
+    assert_eq!(slice["clusters"].as_array().unwrap().len(), 1);
+    let whole = made.report(&result, &["--format", "json"]).json();
+    assert_ne!(whole["scan"]["digest"], slice["scan"]["digest"]);
+    let file = made.sandbox.path("slice.json");
+    std::fs::write(&file, slice.to_string()).unwrap();
+    made.sandbox.cognate(["report", "verify", file.to_str().unwrap()]).expect(0);
+    let lines = made.report(&result, &["--site", "c", "--format", "ndjson"]).lines();
+    let documents: Vec<&Value> = lines.iter().filter(|line| line["type"] == "document").collect();
+    assert!(documents.len() == 2 && documents.iter().all(|document| document["site"] == "c"), "{documents:?}");
+    for format in ["text", "csv", "html"] {
+        let run = made.report(&result, &["--site", "c", "--format", format]);
+        assert!(!run.text().contains("HYPERLINK"), "{format} tells what does not concern c: {}", run.text());
+    }
+    let refused = made.sandbox.cognate(["report", result.to_str().unwrap(), "--site", "nowhere"]);
+    assert!(refused.refusal(1).contains("nowhere"));
+    let output = made.sandbox.path("x.sqlite");
+    let args =
+        ["report", result.to_str().unwrap(), "--site", "c", "--format", "sqlite", "-o", output.to_str().unwrap()];
+    made.sandbox.cognate(args).refusal(2);
+}
