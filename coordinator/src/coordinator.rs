@@ -28,6 +28,7 @@ use crate::schedule;
 use crate::server::{self, Peer};
 use crate::session::Sessions;
 use crate::store::{ScanRow, ScanStep, Store};
+use crate::verdict::Browses;
 use crate::worker_service::WorkerService;
 
 /// How long connections may take to end.
@@ -57,6 +58,8 @@ pub struct Coordinator {
     pub(crate) metrics: Arc<Metrics>,
     /// Who is signed in at the pages.
     pub(crate) logins: Logins,
+    /// Results that are open for browsing.
+    pub(crate) browses: Browses,
     pub(crate) state_dir: PathBuf,
     pub(crate) disk_reserve_bytes: u64,
     /// Seconds since 1970.
@@ -113,6 +116,7 @@ impl Coordinator {
             scans,
             metrics,
             logins: Logins::new(config.clock),
+            browses: Browses::default(),
             state_dir: config.state_dir.clone(),
             disk_reserve_bytes: config.disk_reserve_bytes,
             started: seconds((config.clock)()),

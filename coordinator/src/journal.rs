@@ -16,6 +16,7 @@ use prost::Message as _;
 
 use crate::error::Error;
 use crate::store::ScanRow;
+use crate::verdict::{Decision, Undone};
 
 const MAGIC: &[u8] = b"cognate journal 1\n";
 const VERSION: u32 = 1;
@@ -31,7 +32,7 @@ pub(crate) struct Event {
     /// Who did it: the name of an operator or site, or nothing where the coordinator did.
     #[prost(string, tag = "2")]
     pub(crate) by: String,
-    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 40")]
+    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 40")]
     pub(crate) what: Option<What>,
 }
 
@@ -77,6 +78,12 @@ pub(crate) enum What {
     /// They are not any more.
     #[prost(fixed64, tag = "16")]
     TemplateUnmarked(u64),
+    /// Somebody decided about what a result shows.
+    #[prost(message, tag = "30")]
+    Decided(Decision),
+    /// And took that back.
+    #[prost(message, tag = "31")]
+    Undone(Undone),
     /// Somebody did something that changes nothing here, and is to be known.
     #[prost(message, tag = "40")]
     Acted(Acted),

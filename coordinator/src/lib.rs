@@ -8,6 +8,7 @@
 
 mod audit;
 mod authorize;
+pub mod browse;
 mod coordinator;
 mod error;
 mod failpoint;
@@ -33,6 +34,7 @@ mod server;
 mod session;
 mod store;
 mod template;
+mod verdict;
 mod webhook;
 mod worker_service;
 

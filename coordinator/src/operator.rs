@@ -7,6 +7,7 @@ mod login;
 mod results;
 mod scans;
 mod templates;
+mod verdicts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,8 @@ impl OperatorMethods for OperatorService {
     type ListTemplatesStream = ReceiverStream<Result<v1::Template, Status>>;
     type SuggestTemplatesStream = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
     type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
+    type ListVerdictsStream = ReceiverStream<Result<v1::VerdictState, Status>>;
+    type ListVerdictActionsStream = ReceiverStream<Result<v1::VerdictAction, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
@@ -262,6 +265,41 @@ impl OperatorMethods for OperatorService {
         operator_of(&request)?;
         let (service, request) = (self.clone(), request.into_inner());
         blocking(move || service.events(&request)).await.map(Response::new)
+    }
+
+    async fn set_verdicts(&self, request: Request<v1::SetVerdictsRequest>) -> Answer<v1::SetVerdictsResponse> {
+        let operator = operator_of(&request)?;
+        let (service, wish) = (self.clone(), request.into_inner());
+        blocking(move || service.set_verdicts(&operator, wish)).await.map(Response::new)
+    }
+
+    async fn undo_verdicts(&self, request: Request<v1::UndoVerdictsRequest>) -> Answer<v1::UndoVerdictsResponse> {
+        let operator = operator_of(&request)?;
+        let (service, action) = (self.clone(), request.into_inner().action);
+        blocking(move || service.undo_verdicts(&operator, action)).await.map(Response::new)
+    }
+
+    async fn list_verdicts(&self, request: Request<v1::ListVerdictsRequest>) -> Answer<Self::ListVerdictsStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.list_verdicts(&operator, ScanId(request.into_inner().scan))?))
+    }
+
+    async fn list_verdict_actions(
+        &self,
+        request: Request<v1::ListVerdictActionsRequest>,
+    ) -> Answer<Self::ListVerdictActionsStream> {
+        let operator = operator_of(&request)?;
+        let service = self.clone();
+        let actions = blocking(move || service.verdict_history(&operator)).await?;
+        let (told, stream) = tokio::sync::mpsc::channel(64);
+        tokio::spawn(async move {
+            for action in actions {
+                if told.send(Ok(action)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {

@@ -105,6 +105,11 @@ impl Report {
         &self.path
     }
 
+    /// What the rows are read through.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     /// What was done.
     ///
     /// # Errors
@@ -555,7 +560,7 @@ impl Report {
         Ok(())
     }
 
-    fn failed(&self, source: rusqlite::Error) -> Error {
+    pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
         Error::Result { path: self.path.clone(), source }
     }
 }
@@ -584,12 +589,12 @@ fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
     })
 }
 
-fn path_of(bytes: &[u8]) -> (String, Option<bool>) {
+pub(crate) fn path_of(bytes: &[u8]) -> (String, Option<bool>) {
     let (text, escaped) = cognate_proto::path::escaped(bytes);
     (text.into_owned(), escaped.then_some(true))
 }
 
-fn reversed(relation: &str) -> &str {
+pub(crate) fn reversed(relation: &str) -> &str {
     match relation {
         "contains" => "contained",
         "contained" => "contains",
@@ -597,7 +602,7 @@ fn reversed(relation: &str) -> &str {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

@@ -15,17 +15,22 @@
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
 //! | `profile`, `schedule` | name | as on the wire | until it is removed |
 //! | `template` | template id, big-endian | as on the wire | as long as the state: scans refer to those that were taken back |
+//! | `verdict` | kind, view or tier, 16 bytes | [`crate::verdict::VerdictRow`] | until it is taken back |
+//! | `verdict_action` | action (u64), part (u32), big-endian | [`crate::verdict::ActionRow`] | as long as the state |
+//! | `verdict_log` | number, big-endian | key of the action that was done or undone | as long as the state |
 //!
-//! Members, scans, profiles, schedules and templates change only through [`Store::record`], which writes the journal first. What a
+//! Members, scans, profiles, schedules, templates and verdicts change only through [`Store::record`], which writes the journal first. What a
 //! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
 
 mod rows;
+mod verdicts;
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1;
@@ -62,6 +67,11 @@ pub(crate) struct Store {
     profiles: sled::Tree,
     schedules: sled::Tree,
     templates: sled::Tree,
+    verdicts: sled::Tree,
+    verdict_actions: sled::Tree,
+    verdict_log: sled::Tree,
+    /// The last number of the log; 0: it was not asked for yet.
+    verdict_count: AtomicU64,
     slots: sled::Tree,
     indexes: sled::Tree,
     scans: sled::Tree,
@@ -135,6 +145,10 @@ impl Store {
                 profiles: db.open_tree("profile")?,
                 schedules: db.open_tree("schedule")?,
                 templates: db.open_tree("template")?,
+                verdicts: db.open_tree("verdict")?,
+                verdict_actions: db.open_tree("verdict_action")?,
+                verdict_log: db.open_tree("verdict_log")?,
+                verdict_count: AtomicU64::new(0),
                 slots: db.open_tree("slot")?,
                 indexes: db.open_tree("index")?,
                 scans: db.open_tree("scan")?,
@@ -189,6 +203,8 @@ impl Store {
         self.all::<v1::Profile>(&self.profiles)?;
         self.all::<v1::Schedule>(&self.schedules)?;
         self.templates()?;
+        self.verdicts().try_for_each(|row| row.map(drop))?;
+        self.verdict_actions().try_for_each(|row| row.map(drop))?;
         self.slots()?;
         self.indexes()?;
         self.scans()?;
@@ -345,7 +361,7 @@ impl Store {
             What::Forgotten(name) => {
                 self.members.remove(member_key(name.kind(), &name.name))?;
                 self.seen.remove(name.name.as_bytes())?;
-                Ok(())
+                self.forget_verdicts(&name.name)
             }
             What::Scan(ScanEvent { id, row }) => put(&self.scans, &id.to_be_bytes(), row),
             What::ScanDeleted(id) => {
@@ -369,6 +385,8 @@ impl Store {
                 let (unmarked_by, unmarked) = (event.by.clone(), event.time);
                 put(&self.templates, &id.to_be_bytes(), &v1::Template { unmarked_by, unmarked, ..template })
             }
+            What::Decided(decision) => self.apply_decision(decision, &event.by, event.time),
+            What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
         }
     }
 

@@ -109,7 +109,14 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Sealed.root", "the multiset hash of an index", "32 bytes"),
     ("SelectionSpec.exclude", "patterns that narrow a scan, coordinator to worker", "1 KiB each, 256 of them"),
     ("SelectionSpec.include", "patterns that narrow a scan, coordinator to worker", "1 KiB each, 256 of them"),
+    ("SetVerdictsRequest.filter", "which clusters are decided about, operator to coordinator", "4 KiB"),
+    ("SetVerdictsRequest.note", "what people are to know of a verdict", "1 KiB"),
     ("SpaceRow.kind", "what takes the space", "known words only"),
+    ("Subject.id", "the id of a cluster or identical set", "32 hexadecimal digits"),
+    ("Subject.path", "which document is decided about, operator to coordinator and back", "8 KiB"),
+    ("Subject.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("Subject.site", "the name of a site", "64 bytes, letters and digits"),
+    ("Subject.view", "a view's name", "known names only"),
     ("SyncEnded.failure", "why a repository could not be synced, one line for people", "1 KiB"),
     ("Template.cluster", "the id of a cluster", "32 hexadecimal digits"),
     ("Template.marked_by", "the name of a person", "64 bytes, letters and digits"),
@@ -123,6 +130,13 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "three of them, 8 KiB a path",
     ),
     ("TemplateSuggestion.tags", "keyed hashes of chunks, coordinator to operator", "16 bytes each, 16,384 of them"),
+    ("VerdictAction.by", "the name of a person", "64 bytes, letters and digits"),
+    ("VerdictAction.filter", "which clusters were decided about, coordinator to operator", "4 KiB"),
+    ("VerdictAction.note", "what people are to know of a verdict", "1 KiB"),
+    ("VerdictAction.undone_by", "the name of a person", "64 bytes, letters and digits"),
+    ("VerdictState.by", "the name of a person", "64 bytes, letters and digits"),
+    ("VerdictState.changed", "why a verdict does not hold any more, one line for people", "1 KiB"),
+    ("VerdictState.note", "what people are to know of a verdict", "1 KiB"),
     ("Welcome.site", "the name under which the coordinator knows the site", "64 bytes, letters and digits"),
 ];
 
@@ -132,7 +146,12 @@ const DOWN: &[&str] = &["assignment", "cancel", "credit", "drain", "keep_alive",
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let descriptors = protox::compile(
-        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
+        [
+            "cognate/v1/worker.proto",
+            "cognate/v1/enrolment.proto",
+            "cognate/v1/operator.proto",
+            "cognate/v1/triage.proto",
+        ],
         [folder],
     )
     .unwrap();

@@ -11,7 +11,12 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn generated_code_is_what_the_proto_files_say() {
     let descriptors = protox::compile(
-        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
+        [
+            "cognate/v1/worker.proto",
+            "cognate/v1/enrolment.proto",
+            "cognate/v1/operator.proto",
+            "cognate/v1/triage.proto",
+        ],
         [folder("proto")],
     )
     .unwrap();

@@ -51,6 +51,7 @@ impl Coordinator {
             )));
         }
         self.scans.lock().remove(&id);
+        self.browses.close(id);
         self.keeping().delete_scan(id, by, self.now())
     }
 

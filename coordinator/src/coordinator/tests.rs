@@ -9,6 +9,7 @@ use crate::indexes::tests::{method, push, root};
 use crate::report::Report;
 use crate::store::{FrozenRow, SlotKey};
 
+mod triage;
 mod two_views;
 
 const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };

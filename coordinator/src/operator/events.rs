@@ -9,6 +9,7 @@ use super::OperatorService;
 use crate::error::Error;
 use crate::journal::{self, Action, Event, What};
 use crate::store::ScanStep;
+use crate::verdict::word;
 
 const COUNT: usize = 100;
 const COUNT_MAX: usize = 1000;
@@ -83,6 +84,15 @@ fn words(what: &What) -> (&'static str, String, String) {
         What::ScheduleRemoved(name) => ("removed", format!("schedule {name}"), none()),
         What::Template(template) => ("marked", format!("template {:016x}", template.id), template.note.clone()),
         What::TemplateUnmarked(id) => ("took back", format!("template {id:016x}"), none()),
+        What::Decided(decision) => {
+            let about = match decision.decided.len() {
+                1 => "1 subject".to_owned(),
+                count => format!("{count} subjects"),
+            };
+            let detail = [decision.note.as_str(), decision.filter.as_str()].join(" ").trim().to_owned();
+            ("decided", format!("{} about {about} of {}", word(decision.verdict()), scanned(decision.scan)), detail)
+        }
+        What::Undone(undone) => ("took back", format!("verdict {}", undone.action), none()),
         What::Acted(acted) => {
             let action = match acted.action() {
                 Action::Unspecified => "acted",

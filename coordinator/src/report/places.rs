@@ -9,9 +9,32 @@ use crate::scan::HISTOGRAM_BUCKETS as BUCKETS;
 impl Report {
     /// The folder pairs, those with most bytes first.
     pub fn folders<E: From<Error>>(&self, mut each: impl FnMut(FolderSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT f.*, a.site AS site_a, a.repository AS repository_a, b.site AS site_b,
-                          b.repository AS repository_b
-                   FROM folder f JOIN root a ON a.id = f.root_a JOIN root b ON b.id = f.root_b ORDER BY f.id";
+        self.folders_where("", &mut each)
+    }
+
+    /// Some of the folder pairs.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn folder_page(&self, count: usize, offset: usize) -> Result<Vec<FolderSection>, Error> {
+        let mut folders = Vec::new();
+        self.folders_where::<Error>(&format!("LIMIT {count} OFFSET {offset}"), &mut |folder| {
+            folders.push(folder);
+            Ok(())
+        })?;
+        Ok(folders)
+    }
+
+    fn folders_where<E: From<Error>>(
+        &self,
+        which: &str,
+        each: &mut impl FnMut(FolderSection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = format!(
+            "SELECT f.*, a.site AS site_a, a.repository AS repository_a, b.site AS site_b,
+                    b.repository AS repository_b
+             FROM folder f JOIN root a ON a.id = f.root_a JOIN root b ON b.id = f.root_b ORDER BY f.id {which}"
+        );
         let folder = |row: &Row<'_>, side: &str| -> rusqlite::Result<FolderPlace> {
             let bytes: Vec<u8> = row.get(format!("path_{side}").as_str())?;
             let (path, path_escaped) = path_of(&bytes);
@@ -27,7 +50,7 @@ impl Report {
             Ok(if is_told { Some(Ratio::of(row.get(shared)?, row.get(all)?)) } else { None })
         };
         self.each_or(
-            sql,
+            &sql,
             |row| {
                 Ok(Some(FolderSection {
                     a: folder(row, "a")?,
@@ -46,7 +69,7 @@ impl Report {
                     view: self.view(row.get("layer")?),
                 }))
             },
-            &mut each,
+            each,
         )
     }
 

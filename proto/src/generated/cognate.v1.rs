@@ -1937,6 +1937,194 @@ pub struct AuditEvent {
     #[prost(string, tag = "6")]
     pub detail: ::prost::alloc::string::String,
 }
+/// What is decided about.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Subject {
+    #[prost(enumeration = "SubjectKind", tag = "1")]
+    pub kind: i32,
+    /// Of a cluster: raw or text; nothing: whichever view has it.
+    #[prost(string, tag = "2")]
+    pub view: ::prost::alloc::string::String,
+    /// Of a cluster or set: its id, in a request the beginning of it.
+    #[prost(string, tag = "3")]
+    pub id: ::prost::alloc::string::String,
+    /// Of a document: where it is.
+    #[prost(string, tag = "4")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub repository: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "6")]
+    pub path: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetVerdictsRequest {
+    /// The scan in whose result it was seen.
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    #[prost(enumeration = "Verdict", tag = "2")]
+    pub verdict: i32,
+    /// What others are to know of it.
+    #[prost(string, tag = "3")]
+    pub note: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "4")]
+    pub subjects: ::prost::alloc::vec::Vec<Subject>,
+    /// Instead of subjects: all clusters that a filter lets through, as a query. `all`: every cluster.
+    #[prost(string, tag = "5")]
+    pub filter: ::prost::alloc::string::String,
+    /// How many clusters that was when somebody looked; another number is refused. Absent: however many.
+    #[prost(uint64, optional, tag = "6")]
+    pub expected: ::core::option::Option<u64>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetVerdictsResponse {
+    /// By this it is undone.
+    #[prost(uint64, tag = "1")]
+    pub action: u64,
+    /// About how many it was decided.
+    #[prost(uint64, tag = "2")]
+    pub subjects: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UndoVerdictsRequest {
+    /// 0: the last one that was made by who asks and is not undone.
+    #[prost(uint64, tag = "1")]
+    pub action: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UndoVerdictsResponse {
+    #[prost(uint64, tag = "1")]
+    pub action: u64,
+    #[prost(uint64, tag = "2")]
+    pub subjects: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListVerdictsRequest {
+    /// As they stand for the result of this scan.
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+}
+/// What is decided now.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerdictState {
+    #[prost(message, optional, tag = "1")]
+    pub subject: ::core::option::Option<Subject>,
+    #[prost(enumeration = "Verdict", tag = "2")]
+    pub verdict: i32,
+    #[prost(string, tag = "3")]
+    pub note: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub by: ::prost::alloc::string::String,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "5")]
+    pub time: i64,
+    /// The scan in whose result it was seen.
+    #[prost(fixed64, tag = "6")]
+    pub scan: u64,
+    #[prost(uint64, tag = "7")]
+    pub action: u64,
+    /// Why it does not hold any more, where what it is about consists of something else now; nothing: it holds.
+    #[prost(string, tag = "8")]
+    pub changed: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListVerdictActionsRequest {}
+/// One decision about one or many, done or undone.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerdictAction {
+    #[prost(uint64, tag = "1")]
+    pub action: u64,
+    #[prost(fixed64, tag = "2")]
+    pub scan: u64,
+    #[prost(enumeration = "Verdict", tag = "3")]
+    pub verdict: i32,
+    #[prost(string, tag = "4")]
+    pub note: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(sint64, tag = "6")]
+    pub time: i64,
+    #[prost(uint64, tag = "7")]
+    pub subjects: u64,
+    /// The filter that chose them, where one did.
+    #[prost(string, tag = "8")]
+    pub filter: ::prost::alloc::string::String,
+    /// Who took it back, and when; 0: nobody.
+    #[prost(string, tag = "9")]
+    pub undone_by: ::prost::alloc::string::String,
+    #[prost(sint64, tag = "10")]
+    pub undone: i64,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Verdict {
+    Unspecified = 0,
+    Duplicate = 1,
+    NotADuplicate = 2,
+    Intentional = 3,
+    Keep = 4,
+    Done = 5,
+}
+impl Verdict {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VERDICT_UNSPECIFIED",
+            Self::Duplicate => "VERDICT_DUPLICATE",
+            Self::NotADuplicate => "VERDICT_NOT_A_DUPLICATE",
+            Self::Intentional => "VERDICT_INTENTIONAL",
+            Self::Keep => "VERDICT_KEEP",
+            Self::Done => "VERDICT_DONE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VERDICT_UNSPECIFIED" => Some(Self::Unspecified),
+            "VERDICT_DUPLICATE" => Some(Self::Duplicate),
+            "VERDICT_NOT_A_DUPLICATE" => Some(Self::NotADuplicate),
+            "VERDICT_INTENTIONAL" => Some(Self::Intentional),
+            "VERDICT_KEEP" => Some(Self::Keep),
+            "VERDICT_DONE" => Some(Self::Done),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SubjectKind {
+    Unspecified = 0,
+    Cluster = 1,
+    /// An identical set.
+    Identical = 2,
+    Document = 3,
+}
+impl SubjectKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SUBJECT_KIND_UNSPECIFIED",
+            Self::Cluster => "SUBJECT_KIND_CLUSTER",
+            Self::Identical => "SUBJECT_KIND_IDENTICAL",
+            Self::Document => "SUBJECT_KIND_DOCUMENT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SUBJECT_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "SUBJECT_KIND_CLUSTER" => Some(Self::Cluster),
+            "SUBJECT_KIND_IDENTICAL" => Some(Self::Identical),
+            "SUBJECT_KIND_DOCUMENT" => Some(Self::Document),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InviteRequest {
     #[prost(message, optional, tag = "1")]
@@ -3290,6 +3478,104 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "SuggestTemplates"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// --- Verdicts: what people decide about what results show
+        pub async fn set_verdicts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetVerdictsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/SetVerdicts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "SetVerdicts"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn undo_verdicts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UndoVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UndoVerdictsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/UndoVerdicts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "UndoVerdicts"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_verdicts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::VerdictState>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListVerdicts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdicts"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// What was decided and undone, latest first.
+        pub async fn list_verdict_actions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListVerdictActionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::VerdictAction>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListVerdictActions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdictActions"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// --- The coordinator itself
         pub async fn show_coordinator(
             &mut self,
@@ -3570,6 +3856,48 @@ pub mod operator_server {
             request: tonic::Request<super::SuggestTemplatesRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::SuggestTemplatesStream>,
+            tonic::Status,
+        >;
+        /// --- Verdicts: what people decide about what results show
+        async fn set_verdicts(
+            &self,
+            request: tonic::Request<super::SetVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetVerdictsResponse>,
+            tonic::Status,
+        >;
+        async fn undo_verdicts(
+            &self,
+            request: tonic::Request<super::UndoVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UndoVerdictsResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ListVerdicts method.
+        type ListVerdictsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::VerdictState, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        async fn list_verdicts(
+            &self,
+            request: tonic::Request<super::ListVerdictsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ListVerdictsStream>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ListVerdictActions method.
+        type ListVerdictActionsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::VerdictAction, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What was decided and undone, latest first.
+        async fn list_verdict_actions(
+            &self,
+            request: tonic::Request<super::ListVerdictActionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ListVerdictActionsStream>,
             tonic::Status,
         >;
         /// --- The coordinator itself
@@ -4736,6 +5064,189 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SuggestTemplatesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/SetVerdicts" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetVerdictsSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::SetVerdictsRequest>
+                    for SetVerdictsSvc<T> {
+                        type Response = super::SetVerdictsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetVerdictsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::set_verdicts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetVerdictsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/UndoVerdicts" => {
+                    #[allow(non_camel_case_types)]
+                    struct UndoVerdictsSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::UndoVerdictsRequest>
+                    for UndoVerdictsSvc<T> {
+                        type Response = super::UndoVerdictsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UndoVerdictsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::undo_verdicts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UndoVerdictsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListVerdicts" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListVerdictsSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::ListVerdictsRequest>
+                    for ListVerdictsSvc<T> {
+                        type Response = super::VerdictState;
+                        type ResponseStream = T::ListVerdictsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListVerdictsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_verdicts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListVerdictsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListVerdictActions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListVerdictActionsSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<
+                        super::ListVerdictActionsRequest,
+                    > for ListVerdictActionsSvc<T> {
+                        type Response = super::VerdictAction;
+                        type ResponseStream = T::ListVerdictActionsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListVerdictActionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_verdict_actions(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListVerdictActionsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

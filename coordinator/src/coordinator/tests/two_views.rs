@@ -13,13 +13,13 @@ use crate::report::{DocumentFilter, DocumentSection, IdenticalSet, SiteSection};
 
 /// A document of an index: its path, and its chunks of a hundred bytes, or why it has none.
 #[derive(Clone)]
-struct Held {
+pub(super) struct Held {
     path: &'static str,
     what: Result<Vec<u8>, DocumentState>,
     message: Option<u8>,
 }
 
-fn held(path: &'static str, chunks: &[u8]) -> Held {
+pub(super) fn held(path: &'static str, chunks: &[u8]) -> Held {
     Held { path, what: Ok(chunks.to_vec()), message: None }
 }
 
@@ -31,12 +31,12 @@ fn message(path: &'static str, chunks: &[u8], message: u8) -> Held {
     Held { message: Some(message), ..held(path, chunks) }
 }
 
-fn under(view: View) -> Method {
+pub(super) fn under(view: View) -> Method {
     Method::tttd(view, 1000).unwrap()
 }
 
 /// Seals an index of these documents.
-fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents: &[Held]) {
+pub(super) fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents: &[Held]) {
     coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
     let method = under(view);
     let key = SlotKey { method_id: method.id(&Key::none()), ..key(site) };
@@ -75,7 +75,7 @@ fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents
 }
 
 /// Two sites with office documents, an archive, pictures and what cannot be opened, under bytes and under text.
-fn with_texts(folder: &tempfile::TempDir) -> Arc<Coordinator> {
+pub(super) fn with_texts(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let coordinator = open(folder);
     let bytes_of_a = [
         held("locked.docx", &[40, 41]),
@@ -119,16 +119,16 @@ fn text_of_a() -> [Held; 9] {
     ]
 }
 
-fn spec_of(view: View) -> v1::ScanSpec {
+pub(super) fn spec_of(view: View) -> v1::ScanSpec {
     v1::ScanSpec { method: Some((&under(view)).into()), min_shared_bytes: 10_000, ..spec(true) }
 }
 
-fn both() -> v1::ScanSpec {
+pub(super) fn both() -> v1::ScanSpec {
     let text = TextLayer { method: Some((&under(View::Text)).into()), min_shared_bytes: 10_000 };
     v1::ScanSpec { text: Some(text), ..spec_of(View::Raw) }
 }
 
-async fn result(coordinator: &Coordinator, id: u64, spec: v1::ScanSpec) -> Report {
+pub(super) async fn result(coordinator: &Coordinator, id: u64, spec: v1::ScanSpec) -> Report {
     coordinator.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
     let state = wait(coordinator, ScanId(id), ended).await;
     assert_eq!(state.status(), ScanStatus::Complete, "{}", state.failure);

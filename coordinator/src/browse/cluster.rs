@@ -1,0 +1,362 @@
+//! One cluster: its members as they lie to one of them, its links, and what remains of it above a threshold.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::{Browse, ClusterRow, Page, Window};
+use crate::error::Error;
+use crate::report::{Ratio, hex, path_of, reversed, time};
+
+/// So many places of a member's documents are told.
+const PLACES_MAX: i64 = 100;
+/// So many links are handed over, the strongest.
+const LINKS_MAX: usize = 500;
+
+/// A cluster as its page shows it.
+#[derive(Clone, Debug)]
+pub struct ClusterPage {
+    /// What lists say of it.
+    pub cluster: ClusterRow,
+    /// The member with which the others are compared.
+    pub pivot: MemberRow,
+    /// Whether that is the representative.
+    pub pivot_is_representative: bool,
+    /// A page of the members, in the order of their first documents.
+    pub members: Page<MemberRow>,
+    /// The strongest links.
+    pub links: Vec<LinkView>,
+    /// How many links the result lists, and how many of them stand at the threshold.
+    pub links_listed: u64,
+    /// How many of those have at least the resemblance that was asked for.
+    pub links_kept: u64,
+    /// The members of each part into which the cluster falls at the threshold, largest first, by their places. Parts of one
+    /// member are left out.
+    pub parts: Vec<Vec<usize>>,
+    /// How many members stand alone at the threshold.
+    pub alone: usize,
+    /// The members of each family, the representative first.
+    pub families: Vec<FamilyView>,
+}
+
+/// A member of a cluster: a content, shown as its first document.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct MemberRow {
+    /// Its place among the members, from 0.
+    pub place: usize,
+    /// Its number in the result.
+    #[serde(skip)]
+    pub content: i64,
+    /// The digest of its content.
+    pub digest: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// All documents that have it, at most a hundred.
+    pub documents: Vec<Place>,
+    /// How many there are.
+    pub copies: u64,
+    /// The sites of those.
+    pub sites: Vec<String>,
+    /// The family that it belongs to, by number.
+    pub family: Option<usize>,
+    /// How it lies to the pivot; nothing for the pivot itself, and where the two are not linked.
+    pub to_pivot: Option<ToPivot>,
+}
+
+/// Where a document is.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Place {
+    /// Its site.
+    pub site: String,
+    /// Its repository.
+    pub repository: String,
+    /// Its path.
+    pub path: String,
+    /// Whether the path is percent-escaped.
+    pub path_escaped: bool,
+    /// When it was last modified.
+    pub modified: String,
+}
+
+/// How a member lies to the pivot.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ToPivot {
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Shared bytes by bytes of both.
+    pub resemblance: Option<Ratio>,
+    /// How much of the member lies in the pivot.
+    pub in_pivot: Option<Ratio>,
+    /// How much of the pivot lies in the member.
+    pub pivot_in: Option<Ratio>,
+    /// `near`, `contains`, `contained` or `shares`: of the member to the pivot.
+    pub relation: String,
+}
+
+/// A link.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct LinkView {
+    /// The place of the first.
+    pub a: usize,
+    /// The place of the second.
+    pub b: usize,
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Shared bytes by bytes of both.
+    pub resemblance: Option<Ratio>,
+    /// How much of the first lies in the second.
+    pub a_in_b: Option<Ratio>,
+    /// How much of the second lies in the first.
+    pub b_in_a: Option<Ratio>,
+    /// How the first lies to the second.
+    pub relation: String,
+    /// Whether what is said is an estimate.
+    pub estimated: bool,
+    /// The interval that holds the true resemblance in 95 of 100 cases, where it is one of a sample.
+    pub interval: Option<(Ratio, Ratio)>,
+}
+
+/// Members that are close to one of them.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct FamilyView {
+    /// The places of the members.
+    pub members: Vec<usize>,
+    /// The least resemblance between two of them.
+    pub min_resemblance: Ratio,
+}
+
+/// What is asked of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterQuery {
+    /// The digest of the member that the others are compared with; nothing: the representative.
+    pub pivot: Option<String>,
+    /// Only links of this resemblance join, in ten-thousandths.
+    pub threshold: i64,
+    /// Which members.
+    pub window: Window,
+}
+
+/// The contents of a cluster in their order, with what ratios are made of.
+struct Members {
+    contents: Vec<i64>,
+    places: HashMap<i64, usize>,
+    payload_bytes: Vec<u64>,
+    digests: Vec<Vec<u8>>,
+}
+
+impl Browse {
+    /// A cluster by its number; nothing: there is none.
+    ///
+    /// # Errors
+    /// When the result cannot be read.
+    pub fn cluster(&self, number: i64, query: &ClusterQuery) -> Result<Option<ClusterPage>, Error> {
+        let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
+        let members = self.members_in_order(number)?;
+        let representative = self
+            .one("SELECT representative FROM cluster WHERE id = ?", [number], |row| row.get::<_, i64>(0))?
+            .and_then(|content| members.places.get(&content).copied())
+            .unwrap_or(0);
+        let asked = query.pivot.as_deref();
+        let pivot = asked
+            .and_then(|digest| members.digests.iter().position(|known| hex(known) == digest))
+            .unwrap_or(representative);
+        let mut links = self.links_of(number, &members)?;
+        let to_pivot = to_pivot(&links, pivot);
+        let families = self.families_of(number, &members)?;
+        let family_of: HashMap<usize, usize> = families
+            .iter()
+            .enumerate()
+            .flat_map(|(family, view)| view.members.iter().map(move |member| (*member, family)))
+            .collect();
+        let row = |place: usize| -> Result<MemberRow, Error> {
+            let mut row = self.member(&members, place)?;
+            row.family = family_of.get(&place).copied();
+            row.to_pivot = to_pivot.get(&place).cloned();
+            Ok(row)
+        };
+        let offset = usize::try_from(query.window.offset()).unwrap_or(usize::MAX);
+        let count = usize::try_from(query.window.rows()).unwrap_or(usize::MAX);
+        let shown = (0..members.contents.len()).skip(offset).take(count);
+        let rows = shown.map(row).collect::<Result<Vec<_>, _>>()?;
+        let kept = |link: &&LinkView| link.resemblance.is_none_or(|resemblance| resemblance.0 >= query.threshold);
+        let (parts, alone) = parts(members.contents.len(), links.iter().filter(kept));
+        let (links_listed, links_kept) = (links.len() as u64, links.iter().filter(kept).count() as u64);
+        links.sort_by_key(|link| (std::cmp::Reverse((link.resemblance, link.shared_bytes)), link.a, link.b));
+        links.truncate(LINKS_MAX);
+        Ok(Some(ClusterPage {
+            cluster,
+            pivot: row(pivot)?,
+            pivot_is_representative: pivot == representative,
+            members: Page { rows, total: members.contents.len() as u64 },
+            links,
+            links_listed,
+            links_kept,
+            parts,
+            alone,
+            families,
+        }))
+    }
+
+    /// The contents of a cluster, in the order of their first documents.
+    fn members_in_order(&self, number: i64) -> Result<Members, Error> {
+        let sql = "SELECT c.id, c.payload_bytes, c.digest, (SELECT min(d.id) FROM document d WHERE d.content = c.id)
+                   FROM content c WHERE c.cluster = ? ORDER BY 4";
+        let mut members = Members { contents: vec![], places: HashMap::new(), payload_bytes: vec![], digests: vec![] };
+        let rows = self.collect(sql, [number], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Vec<u8>>(2)?))
+        })?;
+        for (place, (content, payload_bytes, digest)) in rows.into_iter().enumerate() {
+            members.places.insert(content, place);
+            members.contents.push(content);
+            members.payload_bytes.push(payload_bytes);
+            members.digests.push(digest);
+        }
+        Ok(members)
+    }
+
+    fn links_of(&self, number: i64, members: &Members) -> Result<Vec<LinkView>, Error> {
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, low, high FROM link
+                   WHERE cluster = ?";
+        let links = self.collect(sql, [number], |row| {
+            let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let (Some(&a), Some(&b)) = (members.places.get(&a), members.places.get(&b)) else { return Ok(None) };
+            let ratio = |column: usize| row.get::<_, Option<i64>>(column).map(|ratio| ratio.map(Ratio));
+            let (relation, a_in_b, b_in_a): (String, _, _) = (row.get(3)?, ratio(5)?, ratio(6)?);
+            let (a, b, a_in_b, b_in_a, relation) = match a < b {
+                true => (a, b, a_in_b, b_in_a, relation),
+                false => (b, a, b_in_a, a_in_b, reversed(&relation).to_owned()),
+            };
+            Ok(Some(LinkView {
+                a,
+                b,
+                shared_bytes: row.get(2)?,
+                resemblance: ratio(4)?,
+                a_in_b,
+                b_in_a,
+                relation,
+                estimated: row.get(7)?,
+                interval: ratio(8)?.zip(ratio(9)?),
+            }))
+        })?;
+        Ok(links.into_iter().flatten().collect())
+    }
+
+    fn families_of(&self, number: i64, members: &Members) -> Result<Vec<FamilyView>, Error> {
+        let sql = "SELECT number, representative, min_resemblance FROM family WHERE cluster = ? ORDER BY number";
+        let families = self
+            .collect(sql, [number], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))?;
+        let mut views = Vec::new();
+        for (family, representative, min_resemblance) in families {
+            let sql = "SELECT content FROM family_member WHERE cluster = ? AND number = ?";
+            let contents = self.collect(sql, params![number, family], |row| row.get::<_, i64>(0))?;
+            let mut places: Vec<usize> =
+                contents.iter().filter_map(|content| members.places.get(content).copied()).collect();
+            let first = members.places.get(&representative).copied();
+            places.sort_by_key(|place| (Some(*place) != first, *place));
+            views.push(FamilyView { members: places, min_resemblance: Ratio(min_resemblance) });
+        }
+        Ok(views)
+    }
+
+    fn member(&self, members: &Members, place: usize) -> Result<MemberRow, Error> {
+        let content = members.contents[place];
+        let sql = "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
+                   WHERE d.content = ? ORDER BY d.id LIMIT ?";
+        let documents = self.collect(sql, params![content, PLACES_MAX], |row| {
+            let (path, escaped) = path_of(row.get_ref(2)?.as_blob()?);
+            Ok(Place {
+                site: row.get(0)?,
+                repository: row.get(1)?,
+                path,
+                path_escaped: escaped.is_some(),
+                modified: time(row.get(3)?),
+            })
+        })?;
+        let sql = "SELECT DISTINCT r.site FROM document d JOIN root r ON r.id = d.root WHERE d.content = ? ORDER BY 1";
+        let sites = self.collect(sql, [content], |row| row.get(0))?;
+        let sql = "SELECT size_bytes, documents FROM content WHERE id = ?";
+        let (size_bytes, copies) = self.one(sql, [content], |row| Ok((row.get(0)?, row.get(1)?)))?.unwrap_or_default();
+        Ok(MemberRow {
+            place,
+            content,
+            digest: hex(&members.digests[place]),
+            size_bytes,
+            payload_bytes: members.payload_bytes[place],
+            documents,
+            copies,
+            sites,
+            family: None,
+            to_pivot: None,
+        })
+    }
+}
+
+fn to_pivot(links: &[LinkView], pivot: usize) -> HashMap<usize, ToPivot> {
+    let mut all = HashMap::new();
+    for link in links {
+        let (member, in_pivot, pivot_in, relation) = if link.a == pivot {
+            (link.b, link.b_in_a, link.a_in_b, reversed(&link.relation).to_owned())
+        } else if link.b == pivot {
+            (link.a, link.a_in_b, link.b_in_a, link.relation.clone())
+        } else {
+            continue;
+        };
+        let LinkView { shared_bytes, resemblance, .. } = *link;
+        all.insert(member, ToPivot { shared_bytes, resemblance, in_pivot, pivot_in, relation });
+    }
+    all
+}
+
+/// The parts that these links join, largest first, and how many members stand alone.
+fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkView>) -> (Vec<Vec<usize>>, usize) {
+    let mut parent: Vec<usize> = (0..members).collect();
+    for link in links {
+        let (a, b) = (root(&mut parent, link.a), root(&mut parent, link.b));
+        parent[a.max(b)] = a.min(b);
+    }
+    let mut all: Vec<Vec<usize>> = vec![Vec::new(); members];
+    for member in 0..members {
+        all[root(&mut parent, member)].push(member);
+    }
+    let alone = all.iter().filter(|part| part.len() == 1).count();
+    all.retain(|part| part.len() > 1);
+    all.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
+    (all, alone)
+}
+
+/// The one that stands for a member's part.
+pub(super) fn root(parent: &mut [usize], mut member: usize) -> usize {
+    while parent[member] != member {
+        parent[member] = parent[parent[member]];
+        member = parent[member];
+    }
+    member
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_falls_apart_where_its_links_are_weak() {
+        let link = |a, b, resemblance| LinkView {
+            a,
+            b,
+            shared_bytes: 1,
+            resemblance: Some(Ratio(resemblance)),
+            a_in_b: None,
+            b_in_a: None,
+            relation: "shares".to_owned(),
+            estimated: false,
+            interval: None,
+        };
+        let links = [link(0, 1, 9000), link(1, 2, 3000), link(2, 3, 9500), link(3, 4, 2000)];
+        let at = |threshold| parts(5, links.iter().filter(move |link| link.resemblance >= Some(Ratio(threshold))));
+        assert_eq!(at(0), (vec![vec![0, 1, 2, 3, 4]], 0));
+        assert_eq!(at(3000), (vec![vec![0, 1, 2, 3]], 1));
+        assert_eq!(at(5000), (vec![vec![0, 1], vec![2, 3]], 1));
+        assert_eq!(at(9600), (vec![], 5));
+    }
+}

@@ -1,0 +1,28 @@
+//! Filters as they stand in an address: `name=value` pairs, so that what somebody looks at can be handed to somebody else.
+
+/// The pairs of a query, decoded.
+pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    let query = query.strip_prefix('?').unwrap_or(query);
+    form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.trim().to_owned()))
+}
+
+/// Puts pairs together.
+pub(super) struct Pairs {
+    out: form_urlencoded::Serializer<'static, String>,
+}
+
+impl Pairs {
+    pub(super) fn new() -> Pairs {
+        Pairs { out: form_urlencoded::Serializer::new(String::new()) }
+    }
+
+    pub(super) fn put(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.out.append_pair(name, &value.to_string());
+        }
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.out.finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! What the first page of a result says.
+
+use std::collections::BTreeMap;
+
+use super::{Browse, ClusterFilter, ClusterRow, Sort, Window};
+use crate::error::Error;
+use crate::report::{
+    FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection, SetAsideRow, SiteSection,
+};
+
+/// So many rows of a list stand on the first page.
+const FIRST_ROWS: usize = 10;
+
+/// What the first page of a result says.
+#[derive(Debug)]
+pub struct Summary {
+    /// What was done.
+    pub scan: ScanSection,
+    /// What was compared, and how completely.
+    pub sites: Vec<SiteSection>,
+    /// Documents by status, over all sites.
+    pub status: BTreeMap<String, u64>,
+    /// All documents.
+    pub documents: u64,
+    /// The identical sets, tier by tier.
+    pub identical: Vec<IdenticalTotals>,
+    /// What the clusters come to.
+    pub clusters: ClusterTotals,
+    /// What sites, and parties, have in common.
+    pub overlap: Vec<OverlapSection>,
+    /// How strong all links are, view by view.
+    pub histograms: Vec<HistogramSection>,
+    /// The pairs of folders that explain most.
+    pub folders: Vec<FolderSection>,
+    /// How many there are.
+    pub folder_count: u64,
+    /// The largest clusters.
+    pub largest: Vec<ClusterRow>,
+    /// Templates that were set aside.
+    pub set_aside: Vec<SetAsideRow>,
+    /// How many tags that are.
+    pub set_aside_count: u64,
+}
+
+/// What the clusters of a result come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClusterTotals {
+    /// How many there are.
+    pub clusters: u64,
+    /// How many of them are pairs.
+    pub pairs: u64,
+    /// Their contents.
+    pub members: u64,
+    /// Their documents, every copy counted.
+    pub documents: u64,
+    /// Their links.
+    pub links: u64,
+    /// What is redundant in them.
+    pub redundant_bytes: u64,
+    /// Ten-thousandths: the mean over the clusters of their mean resemblance.
+    pub mean_resemblance: Option<i64>,
+}
+
+impl Browse {
+    /// What the first page says.
+    ///
+    /// # Errors
+    /// When the files cannot be read.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        let report = &self.report;
+        let sites = report.sites()?;
+        let mut status = BTreeMap::new();
+        for (name, count) in sites.iter().flat_map(|site| &site.status) {
+            *status.entry(name.clone()).or_insert(0) += count;
+        }
+        let totals = "SELECT count(*), coalesce(sum(relation = 'pair'), 0), coalesce(sum(members), 0),
+                             coalesce(sum(documents), 0), coalesce(sum(links), 0), coalesce(sum(redundant_bytes), 0),
+                             CAST(avg(mean_resemblance) AS INTEGER) FROM side.cluster";
+        let clusters = self.one(totals, [], |row| {
+            Ok(ClusterTotals {
+                clusters: row.get(0)?,
+                pairs: row.get(1)?,
+                members: row.get(2)?,
+                documents: row.get(3)?,
+                links: row.get(4)?,
+                redundant_bytes: row.get(5)?,
+                mean_resemblance: row.get(6)?,
+            })
+        })?;
+        let mut set_aside = Vec::new();
+        let mut set_aside_count = 0;
+        report.set_aside::<Error>(|row| {
+            set_aside_count += 1;
+            if set_aside.len() < FIRST_ROWS {
+                set_aside.push(row);
+            }
+            Ok(())
+        })?;
+        let folders = report.folder_page(FIRST_ROWS, 0)?;
+        let first = Window { page: 0, rows: FIRST_ROWS as u64 };
+        Ok(Summary {
+            documents: sites.iter().map(|site| site.documents).sum(),
+            status,
+            identical: report.identical_totals()?,
+            clusters: clusters.unwrap_or_default(),
+            overlap: report.overlap()?,
+            histograms: report.histogram()?.into_iter().chain(report.text_histogram()?).collect(),
+            folder_count: self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0),
+            folders,
+            largest: self.clusters(&ClusterFilter::default(), Sort::default(), first)?.rows,
+            set_aside,
+            set_aside_count,
+            scan: report.scan()?,
+            sites,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Results that are open for browsing, with what was decided about them: opening one and bringing verdicts level takes longer
+//! than most questions.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use cognate_proto::name::ScanId;
+
+use crate::browse::{Browse, ClusterFilter};
+use crate::coordinator::Coordinator;
+use crate::error::Error;
+use crate::store::ScanStep;
+
+/// So many of one scan are kept open, for as many who look at the same time.
+const OF_A_SCAN_MAX: usize = 4;
+/// Of so many scans.
+const SCANS_MAX: usize = 16;
+
+/// The open results that nobody looks at just now.
+#[derive(Default)]
+pub(crate) struct Browses {
+    idle: Mutex<HashMap<ScanId, Vec<Browse>>>,
+}
+
+impl Browses {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ScanId, Vec<Browse>>> {
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Lets go of a scan's result.
+    pub(crate) fn close(&self, scan: ScanId) {
+        self.lock().remove(&scan);
+    }
+
+    fn give_back(&self, scan: ScanId, browse: Browse) {
+        let mut idle = self.lock();
+        if idle.len() >= SCANS_MAX && !idle.contains_key(&scan) {
+            // Whichever it is: it is opened again when somebody asks.
+            if let Some(other) = idle.keys().next().copied() {
+                idle.remove(&other);
+            }
+        }
+        let of_scan = idle.entry(scan).or_default();
+        if of_scan.len() < OF_A_SCAN_MAX {
+            of_scan.push(browse);
+        }
+    }
+}
+
+/// An open result, for one question at a time.
+pub(crate) struct Lent<'a> {
+    browse: Option<Browse>,
+    scan: ScanId,
+    coordinator: &'a Coordinator,
+}
+
+impl Deref for Lent<'_> {
+    type Target = Browse;
+
+    fn deref(&self) -> &Browse {
+        self.browse.as_ref().expect("it is there until it is given back")
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut Browse {
+        self.browse.as_mut().expect("it is there until it is given back")
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // What is deleted meanwhile is not kept open.
+        if let (Some(browse), Ok(Some(_))) = (self.browse.take(), self.coordinator.store.scan(self.scan)) {
+            self.coordinator.browses.give_back(self.scan, browse);
+        }
+    }
+}
+
+impl Coordinator {
+    /// The result of a scan, open for browsing, with the verdicts as they are now.
+    ///
+    /// # Errors
+    /// When the scan is not there, has no result, or that cannot be read.
+    pub(crate) fn browse(&self, scan: ScanId) -> Result<Lent<'_>, Error> {
+        match self.store.scan(scan)? {
+            None => return Err(Error::UnknownScan(scan)),
+            Some(row) if row.step() == ScanStep::Published => {}
+            Some(row) if row.step().is_under_way() => {
+                return Err(Error::Refused(format!("scan {scan} has not ended: it has no result yet")));
+            }
+            Some(_) => return Err(Error::Refused(format!("scan {scan} has no result"))),
+        }
+        let idle = self.browses.lock().get_mut(&scan).and_then(Vec::pop);
+        let browse = match idle {
+            Some(browse) => browse,
+            None => Browse::open(&self.result_path(scan))?,
+        };
+        let mut lent = Lent { browse: Some(browse), scan, coordinator: self };
+        lent.mark(&self.store)?;
+        Ok(lent)
+    }
+
+    /// The same, for a filter that may ask what changed since another scan.
+    ///
+    /// # Errors
+    /// As [`Coordinator::browse`], of either scan.
+    pub(crate) fn browse_for(&self, scan: ScanId, filter: &ClusterFilter) -> Result<Lent<'_>, Error> {
+        let browse = self.browse(scan)?;
+        if let Some(since) = filter.since {
+            let earlier = self.browse(since)?;
+            browse.compare_with(&earlier)?;
+        }
+        Ok(browse)
+    }
+}
