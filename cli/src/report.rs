@@ -1,5 +1,6 @@
 //! `cognate report`: what a scan found, whole, as a list of documents, or what changed since another.
 
+mod audit;
 mod changes;
 mod documents;
 pub(crate) mod source;
@@ -13,13 +14,15 @@ use serde_json::Value;
 
 use crate::args::ReportFormat;
 use crate::exit::{Exit, usage};
-use crate::operator::client::{OperatorArg, block_on};
+use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::print;
 use crate::output;
 use crate::report::source::Source;
+use crate::scan::find;
 use crate::stop::Stop;
 
-/// Shows what a scan found; `report verify FILE` checks the digest of a report that was written as JSON.
+/// Shows what a scan found; `report audit SCAN` writes the signed report for an auditor, `report verify FILE`
+/// checks either.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate report latest
@@ -34,11 +37,12 @@ use crate::stop::Stop;
       what tokyo must copy from paris to have it all
   cognate report latest --since 3f2a
   cognate report result.sqlite --format html -o report.html   # a result that compare wrote
-  cognate report verify report.json")]
+  cognate report audit latest --format html -o audit.html   # signed: what an auditor reads
+  cognate report verify audit.html")]
 pub(crate) struct ReportArgs {
-    /// A scan: its id, the beginning of it, or `latest`; a file that --format sqlite wrote; or `verify`
+    /// A scan: its id, the beginning of it, or `latest`; a file that --format sqlite wrote; or `audit` or `verify`
     scan: String,
-    /// With `verify`: the file
+    /// With `audit` the scan, with `verify` the file
     file: Option<PathBuf>,
     /// How it is written
     #[arg(long, value_enum, default_value = "text")]
@@ -95,7 +99,9 @@ fn statuses(asked: &[String]) -> anyhow::Result<Vec<String>> {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     match (args.scan.as_str(), &args.file) {
-        ("verify", Some(file)) => return verify(file),
+        ("verify", Some(file)) => return verify(file, &args.operator),
+        ("audit", Some(scan)) => return block_on(audited(args, &scan.to_string_lossy())),
+        ("audit", None) => return Err(usage("say of which scan: cognate report audit SCAN --format html -o FILE")),
         ("verify", None) => return Err(usage("say which report: cognate report verify FILE")),
         (_, Some(file)) => {
             return Err(usage(format!("`{}` is one word too many: -o FILE says where to write", file.display())));
@@ -136,11 +142,22 @@ async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(stop.signal().map_or(Exit::Complete, Exit::Signal))
 }
 
-/// Whether a report says of itself what it is.
-fn verify(file: &Path) -> anyhow::Result<Exit> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+/// The auditor's report of a scan.
+async fn audited(args: &ReportArgs, scan: &str) -> anyhow::Result<Exit> {
+    let operator = Operator::open(&args.operator).await?;
+    let stop = Stop::on_signals()?;
+    let scan = find(&operator, scan).await?;
+    audit::write(&operator, scan, args.format, args.output.as_ref(), &stop).await
+}
+
+/// Whether a report is what it says of itself, or what was signed.
+fn verify(file: &Path, operator: &OperatorArg) -> anyhow::Result<Exit> {
+    let bytes = std::fs::read(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+    if let Some(exit) = audit::verify(file, &bytes, operator)? {
+        return Ok(exit);
+    }
     let report: Value =
-        serde_json::from_str(&text).with_context(|| format!("`{}` is no report in JSON", file.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("`{}` is no report in JSON", file.display()))?;
     let claimed = report.pointer("/scan/digest").and_then(Value::as_str);
     let claimed = claimed.ok_or_else(|| anyhow!("`{}` is no report in JSON: it has no digest", file.display()))?;
     let actual = json_digest(&report);

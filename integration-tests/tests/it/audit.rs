@@ -1,0 +1,167 @@
+//! The auditor's report: what is said of related and of unrelated sides, what was planted, and who signed it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cognate_integration_tests::{Federation, Files};
+use serde_json::Value;
+
+/// Two companies: documents of their own, a few in common (one of them twice at the first), and a control at each.
+fn companies(own_seed: u64, related: bool) -> Federation {
+    let mut federation = Federation::new(own_seed);
+    let mut sides = [Files::new(), Files::new()];
+    for number in 0..30 {
+        for (side, files) in sides.iter_mut().enumerate() {
+            files.insert(format!("own{side}/{number}.txt"), federation.dice.bytes(12_000));
+        }
+    }
+    if related {
+        let (same, near) = (federation.dice.bytes(20_000), federation.dice.bytes(40_000));
+        let edit = federation.dice.bytes(900);
+        sides[0].insert("contracts/same.txt".to_owned(), same.clone());
+        sides[0].insert("contracts/copy of same.txt".to_owned(), same.clone());
+        sides[1].insert("papers/same.txt".to_owned(), same);
+        sides[0].insert("contracts/near.txt".to_owned(), near.clone());
+        sides[1].insert("papers/near.txt".to_owned(), [&near[..], &edit].concat());
+    }
+    let sample = federation.dice.bytes(30_000);
+    let edit = federation.dice.bytes(700);
+    sides[0].insert("control/sample.txt".to_owned(), sample.clone());
+    sides[1].insert("control/sample edited.txt".to_owned(), [&edit[..], &sample].concat());
+    let [a, b] = sides;
+    let policy = "[policy]\nunkeyed_across_parties = true\n";
+    federation.add_with("alpha", Some("acquirer"), &a, policy);
+    federation.add_with("beta", Some("target"), &b, policy);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation
+}
+
+fn audit(federation: &Federation, format: &str) -> PathBuf {
+    let file = federation.sandbox.path(format!("audit.{format}"));
+    let path = file.to_str().unwrap();
+    federation.operate(&["report", "audit", "latest", "--format", format, "-o", path]).expect(0);
+    file
+}
+
+fn json(federation: &Federation) -> Value {
+    let text = std::fs::read_to_string(audit(federation, "json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["audit"].take()
+}
+
+fn statement(audit: &Value) -> String {
+    audit["statement"].as_array().unwrap().iter().map(|row| row.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_was_found() {
+    let federation = companies(7001, false);
+    federation.scan(&["--control", "control/*"]).expect(0);
+    let audit = json(&federation);
+    let said = statement(&audit);
+    assert!(said.contains("have nothing in common"), "{said}");
+    assert!(said.contains("Every one of the 2 documents planted as controls"), "{said}");
+    assert!(said.contains("with a probability of 50 %"), "{said}");
+    for direction in audit["overlap"][0]["directions"].as_array().unwrap() {
+        for count in ["documents", "contents", "shared_bytes", "shared_once_bytes", "template_bytes"] {
+            assert_eq!(direction[count], 0, "{direction}");
+        }
+        assert_eq!(direction["documents_total"], 31);
+    }
+    for side in audit["sides"].as_array().unwrap() {
+        assert_eq!((&side["only_here_documents"], &side["controls"]), (&30.into(), &1.into()), "{side}");
+    }
+    for control in audit["controls"].as_array().unwrap() {
+        assert_eq!(control["found"][0]["relation"], "near", "{control}");
+        assert_eq!(control["missed"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn what_two_companies_share_is_told_both_ways_with_and_without_copies() {
+    let federation = companies(7002, true);
+    federation.scan(&["--control", "control/*"]).expect(0);
+    let audit = json(&federation);
+    let [a, b] = [0, 1].map(|side| audit["overlap"][0]["directions"][side].clone());
+    assert_eq!((a["of"].as_str(), a["at"].as_str()), (Some("acquirer"), Some("target")));
+    assert_eq!((&a["documents"], &a["contents"]), (&3.into(), &2.into()), "{a}");
+    assert_eq!((&b["documents"], &b["contents"]), (&2.into(), &2.into()), "{b}");
+    let bytes = |side: &Value, name: &str| side[name].as_u64().unwrap();
+    assert_eq!(bytes(&a, "shared_bytes") - bytes(&a, "shared_once_bytes"), 20_000);
+    assert_eq!(bytes(&b, "shared_bytes"), bytes(&b, "shared_once_bytes"));
+    assert!((50_000..=60_000).contains(&bytes(&b, "shared_bytes")), "{b}");
+    // What only one side has, by folder; controls and what is shared are not of it.
+    let alone: BTreeMap<String, u64> = audit["only_here"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                format!("{}:{}", row["site"].as_str().unwrap(), row["folder"].as_str().unwrap()),
+                row["documents"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(alone, BTreeMap::from([("alpha:own0".to_owned(), 30), ("beta:own1".to_owned(), 30)]));
+    // What was received is what the sites' ledgers say.
+    for row in audit["evidence"].as_array().unwrap() {
+        let site = row["site"].as_str().unwrap();
+        let verified = federation.worker(site, &["ledger", "verify"]).expect(0);
+        let head = &row["head"].as_str().unwrap()[..12];
+        assert!(row["batches"].as_u64().unwrap() > 0 && head.len() == 12, "{}", verified.text());
+    }
+}
+
+#[test]
+fn what_was_planted_at_one_side_alone_is_told_as_missed() {
+    let federation = companies(7003, true);
+    federation.scan(&["--control", "own0/7.txt", "--control", "control/*"]).expect(0);
+    let audit = json(&federation);
+    assert!(statement(&audit).contains("1 of 3 controls were NOT FOUND"), "{}", statement(&audit));
+    let first = &audit["controls"][0];
+    assert_eq!((first["path"].as_str(), first["missed"][0].as_str()), (Some("own0/7.txt"), Some("target")));
+    federation.scan(&["--no-sync"]).expect(0);
+    assert!(statement(&json(&federation)).contains("No document was planted"));
+}
+
+#[test]
+fn a_signed_report_is_verified_without_a_connection_and_a_changed_byte_is_refused() {
+    let mut federation = companies(7004, true);
+    federation.scan(&[]).expect(0);
+    let files = ["json", "html"].map(|format| audit(&federation, format));
+    federation.stop_coordinator();
+    for file in &files {
+        let path = file.to_str().unwrap();
+        let told = federation.operate(&["report", "verify", path]).expect(0);
+        assert!(told.text().contains("the authority of your own federation"), "{}", told.text());
+        let told = federation.sandbox.cognate(["report", "verify", path]).expect(0);
+        assert!(told.text().contains("unchanged, signed with the key"), "{}", told.text());
+        let sealed = std::fs::read(file).unwrap();
+        for place in [sealed.len() / 3, sealed.len() - 40] {
+            let mut changed = sealed.clone();
+            changed[place] ^= 1;
+            std::fs::write(file, &changed).unwrap();
+            let refused = federation.sandbox.cognate(["report", "verify", path]).refusal(1);
+            assert!(refused.contains("is not what was signed"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_beside_it_and_shows_hostile_names_harmlessly() {
+    let mut federation = Federation::new(7006);
+    let shared = federation.dice.bytes(20_000);
+    let mut files = Files::new();
+    files.insert("<img src=x onerror=alert(1)>/a\u{202e}fdp.exe".to_owned(), shared);
+    federation.add("a", &files);
+    federation.add("b", &files);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--control", "*fdp*"]).expect(0);
+    let page = std::fs::read_to_string(audit(&federation, "html")).unwrap();
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') && page.contains("&lt;img"), "{page}");
+    for address in ["http:", "https:", "//cdn", "<script", "@import", "url("] {
+        assert!(!page.contains(address), "{address}");
+    }
+    assert!(page.contains("no document of the one is identical"), "controls count in no overlap");
+}
