@@ -321,9 +321,6 @@ impl ScanArgs {
             let min_shared_bytes = self.min_shared_bytes.unwrap_or_else(|| view.min_shared_bytes_default());
             let thresholds = Thresholds { min_shared_bytes, min_containment: self.min_containment };
             let method = self.method.of(view)?;
-            if method.verified_by().is_some() {
-                return Err(usage(format!("scans with `{}` are not yet there in this version", self.method.method)));
-            }
             Ok(Layer { method, method_id: None, thresholds })
         };
         views.into_iter().map(layer).collect()

@@ -118,6 +118,16 @@ pub(crate) struct PolicyEntry {
     pub(crate) chunk_bytes_min_unkeyed_across: String,
     /// The same for text, which is shorter than the files that it stands in.
     pub(crate) chunk_bytes_min_unkeyed_across_text: String,
+    /// The least window that a feature may be made from, where features are no chunks.
+    pub(crate) window_bytes_min: String,
+    /// The same for scans across parties without a key.
+    pub(crate) window_bytes_min_unkeyed_across: String,
+    /// The most features that a signature of a fixed size may have.
+    pub(crate) signature_features_max: u64,
+    /// Whether plain numbers of documents (`similarity-index`) may leave although there is a key.
+    pub(crate) plain_indexes: bool,
+    /// Whether other parties may have keyed term vectors of documents that `fuzzy` proposes.
+    pub(crate) term_vectors: bool,
     /// Whether scans across parties may be without a key at all.
     pub(crate) unkeyed_across_parties: bool,
     /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
@@ -156,6 +166,11 @@ impl Default for PolicyEntry {
             chunk_bytes_min: "80".into(),
             chunk_bytes_min_unkeyed_across: "500".into(),
             chunk_bytes_min_unkeyed_across_text: "150".into(),
+            window_bytes_min: "20".into(),
+            window_bytes_min_unkeyed_across: "64".into(),
+            signature_features_max: 1000,
+            plain_indexes: false,
+            term_vectors: false,
             unkeyed_across_parties: false,
             refine: true,
             message_id_hashes: false,

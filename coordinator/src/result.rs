@@ -17,6 +17,7 @@ use self::sets::{Sets, is_in_place};
 use self::whole::{What, Whole, WholeRow, status_of};
 use crate::error::Error;
 use crate::scan::measure::{Fraction, Measures};
+use crate::scan::second;
 use crate::scan::{Bucket, Frozen, Histogram, Layer, Layered, Part, Refine, Scan, Status};
 use crate::store::ScanRow;
 
@@ -260,7 +261,9 @@ impl Writer {
             let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
             let sum = |count: fn(&SyncSummary) -> u64| {
                 let of_layers = publication.layers.iter().map(|layer| count(&layer.frozen.roots[number].summary));
-                integer(of_layers.fold(0, u64::saturating_add))
+                let again = second::rows_of(publication.row, root.site.as_str(), root.repository.as_str());
+                let again = again.filter_map(|row| row.summary.as_ref()).map(count);
+                integer(of_layers.chain(again).fold(0, u64::saturating_add))
             };
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(

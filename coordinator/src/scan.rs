@@ -23,6 +23,7 @@ mod part;
 mod propose;
 mod refine;
 mod room;
+pub(crate) mod second;
 mod set_aside;
 mod spec;
 mod state;
@@ -122,6 +123,7 @@ impl Scans {
                     true => self.sync(scan, &choices, row).await?,
                     false => self.take_last(scan, &choices, row)?,
                 };
+                let frozen = self.read_again(scan, frozen).await?;
                 self.check_canaries(&frozen)?;
                 let frozen = self.freeze_templates(frozen)?;
                 self.record(scan.id, &frozen)?;
@@ -148,7 +150,7 @@ impl Scans {
 
     /// The first step: bring every index up to date, and fix what will be analysed.
     async fn sync(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let synced = self.sync_all(scan, choices, row.started).await?;
+        let synced = self.sync_all(scan, &scan.spec, choices, row.started).await?;
         row.keyed = synced.keyed;
         let outcomes = synced.repositories.into_iter().zip(choices);
         for ((site, repository), (outcome, choice)) in scan.spec.repositories.iter().zip(outcomes) {
@@ -166,19 +168,23 @@ impl Scans {
                 }
             }
         }
-        let reasons = || -> Vec<String> {
-            let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
-            row.missing.iter().map(reason).collect()
-        };
-        if row.frozen.is_empty() {
-            return Err(Error::NothingToAnalyse(reasons().join("; ")));
-        }
-        if scan.spec.require_complete && !row.missing.is_empty() {
-            return Err(Error::Incomplete(reasons().join("; ")));
-        }
+        self.check_missing(scan, &row)?;
         tracing::info!(scan = %scan.id, missing = row.missing.len(), "synced");
         row.step = ScanStep::Frozen.into();
         Ok(row)
+    }
+
+    /// Whether there is enough to go on with.
+    fn check_missing(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
+        let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
+        let reasons: Vec<String> = row.missing.iter().map(reason).collect();
+        if row.frozen.is_empty() {
+            return Err(Error::NothingToAnalyse(reasons.join("; ")));
+        }
+        if scan.spec.require_complete && !row.missing.is_empty() {
+            return Err(Error::Incomplete(reasons.join("; ")));
+        }
+        Ok(())
     }
 
     /// The first step without syncing: what the last syncs left is what will be analysed.

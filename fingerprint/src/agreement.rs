@@ -61,7 +61,7 @@ impl Method {
                     sets(&at_level(a, level), &at_level(b, level), level == 0)
                 }
             },
-            Recipe::BswChunk(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) => return None,
+            Recipe::BswChunk(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => return None,
         };
         let is_something = match found {
             Agreement::Sample { sample, .. } => sample > 0,

@@ -169,15 +169,16 @@ impl Fingerprinter {
     }
 }
 
-/// The features of a signature in the form of chunks.
+/// The features of a signature in the form of chunks. An index, which is none, goes as the tag of one.
 fn features(signature: &Signature) -> impl Iterator<Item = Chunk> {
-    let chunk =
-        |feature: &Feature| Chunk { offset: 0, length_bytes: feature.weight, tag: feature.tag, repeated_byte: false };
-    signature.features.iter().map(chunk)
+    let chunk = |tag, length_bytes| Chunk { offset: 0, length_bytes, tag, repeated_byte: false };
+    let index = signature.index.map(|index| chunk(Tag(index.to_be_bytes()), 1));
+    signature.features.iter().map(move |feature: &Feature| chunk(feature.tag, feature.weight)).chain(index)
 }
 
 fn content(signature: &Signature) -> Content {
-    Content { size_bytes: signature.size_bytes, chunk_count: signature.features.len() as u64, digest: signature.digest }
+    let chunk_count = signature.features.len() + usize::from(signature.index.is_some());
+    Content { size_bytes: signature.size_bytes, chunk_count: chunk_count as u64, digest: signature.digest }
 }
 
 /// Reads until the buffer is full, or says that the document has ended.

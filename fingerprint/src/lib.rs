@@ -57,6 +57,7 @@ pub use key::{Key, KeyError, KeyFingerprint};
 pub use method::fuzzy::Fuzzy;
 pub use method::shingle::{Sample, Shingle, TokenKind};
 pub use method::similarity_index::{SimilarityIndex, Stream, Variation, Way, is_hit};
+pub use method::term_vector::cosine_of_features;
 pub use method::{Method, MethodError, MethodId, View};
 pub use param::ParamError;
 pub use recipe::{Recipe, Windowed};

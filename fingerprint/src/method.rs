@@ -9,6 +9,7 @@ pub(crate) mod mod_n;
 pub(crate) mod shingle;
 pub(crate) mod similarity_index;
 pub(crate) mod sketch;
+pub(crate) mod term_vector;
 
 use std::fmt;
 
@@ -158,6 +159,9 @@ impl Method {
     pub const NAMES: [&str; 9] =
         ["tttd", "mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
 
+    /// A method that only verifies what another one proposes. People do not type it.
+    pub const TERMS: &str = "terms";
+
     /// The method of a name, with a mean of `chunk_bytes` and the parameters `param`, `k=v,k=v`; what is not given is as
     /// usual. Methods with signatures of a fixed size take no heed of the mean ([`Method::has_fixed_size`]).
     ///
@@ -264,6 +268,31 @@ impl Method {
             Method::Other { recipe: Recipe::SimilarityIndex(_), .. } => Some("tttd"),
             Method::Other { recipe: Recipe::Fuzzy(_), .. } => Some("cosine"),
             _ => None,
+        }
+    }
+
+    /// Under which method the documents of candidates are read again, where the method only proposes pairs.
+    pub fn verifier(&self) -> Option<Method> {
+        let view = self.view();
+        match self.verified_by()? {
+            "tttd" => Method::tttd(view, view.chunk_bytes_default()).ok(),
+            _ => Some(Method::Other { view, recipe: Recipe::Terms }),
+        }
+    }
+
+    /// How many bytes of a document a feature is made from: of a chunk and of what is no run of bytes nothing is told.
+    pub fn window_bytes(&self) -> Option<u32> {
+        match self {
+            Method::Tttd { .. } => None,
+            Method::Other { recipe, .. } => recipe.window_bytes(),
+        }
+    }
+
+    /// How many features a signature of a fixed size has at most.
+    pub fn signature_features_max(&self) -> Option<u32> {
+        match self {
+            Method::Tttd { .. } => None,
+            Method::Other { recipe, .. } => recipe.signature_features_max(),
         }
     }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use crate::estimate::{self, Likeness};
 use crate::fingerprinter::Fingerprinter;
 use crate::key::Key;
-use crate::method::MethodError;
 use crate::method::bsw::Bsw;
 use crate::method::bsw_chunk::{self, BswChunk};
 use crate::method::fuzzy::{Fuzzy, WORDS_LEAST};
@@ -14,6 +13,8 @@ use crate::method::mod_n::ModN;
 use crate::method::shingle::{Sample, Shingle, TokenKind};
 use crate::method::similarity_index::{SimilarityIndex, Stream, Variation, Way};
 use crate::method::sketch::Sketch;
+use crate::method::term_vector::TermsMaker;
+use crate::method::{Method, MethodError};
 use crate::mix::Mix;
 use crate::param::{ParamError, Params};
 use crate::rabin::{Polynomial, Rabin, Rolling};
@@ -53,11 +54,13 @@ pub enum Recipe {
     Fuzzy(Fuzzy),
     /// One number.
     SimilarityIndex(SimilarityIndex),
+    /// Words and how often each occurs: for verifying alone.
+    Terms,
 }
 
 impl Recipe {
     pub(crate) fn parse(name: &str, view_bytes: u32, asked: Option<u64>, param: &str) -> Result<Recipe, MethodError> {
-        let names = ["mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"];
+        let names = ["mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index", Method::TERMS];
         let unknown = || MethodError::UnknownMethod { method: name.to_owned() };
         let name = names.into_iter().find(|known| *known == name).ok_or_else(unknown)?;
         let asked = asked.map(|bytes| checked(name, bytes)).transpose()?;
@@ -70,6 +73,7 @@ impl Recipe {
             "sketch" => Recipe::Sketch(Windowed { w: width(&mut params)?, n: params.number("n", 1..=4_096, 100)? }),
             "shingle" => Recipe::Shingle(shingle(&mut params, asked, view_bytes)?),
             "fuzzy" => Recipe::Fuzzy(fuzzy(&mut params)?),
+            Method::TERMS => Recipe::Terms,
             _ => Recipe::SimilarityIndex(similarity_index(&mut params)?),
         };
         params.finish()?;
@@ -86,6 +90,7 @@ impl Recipe {
             Recipe::Shingle(_) => "shingle",
             Recipe::Fuzzy(_) => "fuzzy",
             Recipe::SimilarityIndex(_) => "similarity-index",
+            Recipe::Terms => Method::TERMS,
         }
     }
 
@@ -101,7 +106,31 @@ impl Recipe {
                     Sample::Min { .. } | Sample::MinOfMod { .. } | Sample::Levels { .. } => None,
                 }
             }
-            Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) => None,
+            Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => None,
+        }
+    }
+
+    /// How many bytes a feature is made from.
+    pub(crate) fn window_bytes(&self) -> Option<u32> {
+        match self {
+            Recipe::Mod(windowed) | Recipe::Min(windowed) | Recipe::Sketch(windowed) | Recipe::Bsw(windowed) => {
+                Some(windowed.w)
+            }
+            Recipe::Shingle(shingle) => u32::try_from(u64::from(shingle.w) * shingle.tokens.mean_bytes()).ok(),
+            Recipe::BswChunk(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => None,
+        }
+    }
+
+    /// How many features a signature has at most, where that does not grow with the document.
+    pub(crate) fn signature_features_max(&self) -> Option<u32> {
+        match self {
+            Recipe::Min(windowed) | Recipe::Sketch(windowed) => Some(windowed.n),
+            Recipe::Shingle(shingle) => match shingle.sample {
+                Sample::Min { s } | Sample::MinOfMod { s, .. } => Some(s),
+                Sample::Levels { s } => Some(2 * s),
+                Sample::All | Sample::Mod { .. } => None,
+            },
+            _ => None,
         }
     }
 
@@ -112,7 +141,7 @@ impl Recipe {
             Recipe::Shingle(shingle) => {
                 matches!(shingle.sample, Sample::All | Sample::Mod { .. } | Sample::Levels { .. })
             }
-            Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) => false,
+            Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => false,
         }
     }
 
@@ -135,7 +164,7 @@ impl Recipe {
             Recipe::Sketch(windowed) => estimate::by_places(&a.features, &b.features, windowed.n.into()),
             Recipe::BswChunk(_) => estimate::by_weights(a, b),
             Recipe::Shingle(shingle) => shingle.likeness(a, b),
-            Recipe::Fuzzy(_) => estimate::by_collision(&a.features, &b.features),
+            Recipe::Fuzzy(_) | Recipe::Terms => estimate::by_collision(&a.features, &b.features),
             Recipe::SimilarityIndex(_) => estimate::by_range(a, b),
         }
     }
@@ -180,6 +209,7 @@ impl Recipe {
             }
             Recipe::Fuzzy(fuzzy) => Box::new(fuzzy.maker(tagger.clone())),
             Recipe::SimilarityIndex(index) => Box::new(index.maker()),
+            Recipe::Terms => Box::new(TermsMaker::new(tagger.clone())),
         }
     }
 }
@@ -295,6 +325,7 @@ impl fmt::Display for Recipe {
                 let own = format!("way={way}\nk={k}\nw={w}\nsample={sample}\nwords={words}\nseed={seed}\nhash={hash}");
                 write!(f, "{Unicode}\n{own}")
             }
+            Recipe::Terms => write!(f, "{Unicode}"),
         }
     }
 }

@@ -99,7 +99,7 @@ fn of_recipe(recipe: &Recipe) -> Option<Runs> {
             Sample::All => sampled(1, u64::from(*w) - 1, tokens.mean_bytes()),
             Sample::Min { .. } | Sample::MinOfMod { .. } | Sample::Levels { .. } => None,
         },
-        Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) => None,
+        Recipe::Min(_) | Recipe::Sketch(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => None,
     }
 }
 

@@ -27,6 +27,16 @@ pub struct Policy {
     pub chunk_bytes_min_unkeyed_across: u64,
     /// The same for text, which is shorter than the files that it stands in.
     pub chunk_bytes_min_unkeyed_across_text: u64,
+    /// The least window that a feature may be made from, in bytes: who can guess one can test the guess.
+    pub window_bytes_min: u64,
+    /// The same for scans across parties without a key, where anybody can.
+    pub window_bytes_min_unkeyed_across: u64,
+    /// The most features that a signature of a fixed size may have.
+    pub signature_features_max: u64,
+    /// Whether plain numbers of documents may leave although there is a key, which does not protect them.
+    pub plain_indexes: bool,
+    /// Whether other parties may have the term vectors of documents that were proposed as alike.
+    pub term_vectors: bool,
     /// Whether scans across parties may be without a key at all.
     pub unkeyed_across_parties: bool,
     /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
@@ -79,6 +89,11 @@ impl Policy {
             chunk_bytes_min: 0,
             chunk_bytes_min_unkeyed_across: 0,
             chunk_bytes_min_unkeyed_across_text: 0,
+            window_bytes_min: 0,
+            window_bytes_min_unkeyed_across: 0,
+            signature_features_max: u64::MAX,
+            plain_indexes: true,
+            term_vectors: true,
             unkeyed_across_parties: true,
             refine: true,
             message_id_hashes: true,
@@ -104,8 +119,10 @@ impl Policy {
         let refused = |key: &str, value: &dyn fmt::Display, asked: &dyn fmt::Display| {
             Err(format!("policy.{key} is {value}, the scan asks for {asked}"))
         };
-        if !self.methods.iter().any(|allowed| allowed == name) {
-            return refused("methods", &self.methods.join(", "), &name);
+        // Term vectors are for what `fuzzy` proposes.
+        let asked_for = if name == Method::TERMS { "fuzzy" } else { name };
+        if !self.methods.iter().any(|allowed| allowed == asked_for) {
+            return refused("methods", &self.methods.join(", "), &asked_for);
         }
         if let Some(views) = self.repository_views.get(repository).filter(|views| !views.contains(&view)) {
             return Err(format!("repository.views of {repository} is {}, the scan asks for {view}", views.join(", ")));
@@ -113,8 +130,22 @@ impl Policy {
         if !self.repository_views.contains_key(repository) && !self.views.contains(&view) {
             return refused("views", &self.views.join(", "), &view);
         }
-        if chunk_bytes < self.chunk_bytes_min {
+        let (sampled, window) = (!method.has_fixed_size(), method.window_bytes().map(u64::from));
+        if sampled && chunk_bytes < self.chunk_bytes_min {
             return refused("chunk_bytes_min", &self.chunk_bytes_min, &chunk_bytes);
+        }
+        if let Some(window) = window.filter(|window| *window < self.window_bytes_min) {
+            return refused("window_bytes_min", &self.window_bytes_min, &window);
+        }
+        let features = method.signature_features_max().map(u64::from);
+        if let Some(features) = features.filter(|features| *features > self.signature_features_max) {
+            return refused("signature_features_max", &self.signature_features_max, &features);
+        }
+        if name == "similarity-index" && keyed && !self.plain_indexes {
+            return refused("plain_indexes", &false, &"similarity-index, which no key protects");
+        }
+        if name == Method::TERMS && across_parties && !self.term_vectors {
+            return refused("term_vectors", &false, &"term vectors across parties");
         }
         if !across_parties || keyed {
             return Ok(());
@@ -126,10 +157,13 @@ impl Policy {
             false => ("chunk_bytes_min_unkeyed_across", self.chunk_bytes_min_unkeyed_across),
             true => ("chunk_bytes_min_unkeyed_across_text", self.chunk_bytes_min_unkeyed_across_text),
         };
-        if chunk_bytes < least {
+        if sampled && chunk_bytes < least {
             return refused(key, &least, &chunk_bytes);
         }
-        Ok(())
+        match window.filter(|window| *window < self.window_bytes_min_unkeyed_across) {
+            Some(window) => refused("window_bytes_min_unkeyed_across", &self.window_bytes_min_unkeyed_across, &window),
+            None => Ok(()),
+        }
     }
 
     /// Whether a scan may be a refinement of an earlier one.
@@ -256,6 +290,48 @@ mod tests {
         let method = Method::tttd(View::Text, 149).unwrap();
         let refusal = text.check(&RepositoryName::main(), &method, false, true).unwrap_err();
         assert_eq!(refusal, "policy.chunk_bytes_min_unkeyed_across_text is 150, the scan asks for 149");
+    }
+
+    #[test]
+    fn methods_without_chunks_have_measures_of_their_own() {
+        let site = Policy {
+            chunk_bytes_min: 80,
+            chunk_bytes_min_unkeyed_across: 500,
+            window_bytes_min: 20,
+            window_bytes_min_unkeyed_across: 64,
+            signature_features_max: 1000,
+            plain_indexes: false,
+            term_vectors: false,
+            ..Policy::everything()
+        };
+        let check = |name: &str, param: &str, (keyed, across): (bool, bool), refusal: &str| {
+            let method = Method::parse(name, View::Raw, None, param).unwrap();
+            let answer = site.check(&RepositoryName::main(), &method, keyed, across).err().unwrap_or_default();
+            assert_eq!(answer, refusal, "{name} {param} {keyed} {across}");
+        };
+        let (own, keyed, open) = ((false, false), (true, true), (false, true));
+        check("mod", "n=100", own, "");
+        check("mod", "n=79", own, "policy.chunk_bytes_min is 80, the scan asks for 79");
+        check("bsw", "w=19,n=100", keyed, "policy.window_bytes_min is 20, the scan asks for 19");
+        check("mod", "n=1000", open, "policy.window_bytes_min_unkeyed_across is 64, the scan asks for 20");
+        check("mod", "w=64,n=499", open, "policy.chunk_bytes_min_unkeyed_across is 500, the scan asks for 499");
+        check("mod", "w=64,n=1000", open, "");
+        check("min", "n=1000", keyed, "");
+        check("min", "n=1001", keyed, "policy.signature_features_max is 1000, the scan asks for 1001");
+        check("sketch", "n=100", open, "policy.window_bytes_min_unkeyed_across is 64, the scan asks for 20");
+        check("shingle", "w=3,sample=min", own, "policy.window_bytes_min is 20, the scan asks for 18");
+        check("shingle", "w=11,sample=levels", open, "");
+        check("bsw-chunk", "n=500", open, "");
+        check("fuzzy", "", open, "");
+        check("terms", "", own, "");
+        check("terms", "", keyed, "policy.term_vectors is false, the scan asks for term vectors across parties");
+        check("similarity-index", "", own, "");
+        let plain = "policy.plain_indexes is false, the scan asks for similarity-index, which no key protects";
+        check("similarity-index", "", keyed, plain);
+        let alone = Policy { methods: vec!["tttd".into()], ..Policy::everything() };
+        let terms = Method::parse("terms", View::Raw, None, "").unwrap();
+        let refusal = alone.check(&RepositoryName::main(), &terms, true, false).unwrap_err();
+        assert_eq!(refusal, "policy.methods is tttd, the scan asks for fuzzy");
     }
 
     #[test]

@@ -120,6 +120,12 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .map_err(at("chunk_bytes_min_unkeyed_across"))?,
         chunk_bytes_min_unkeyed_across_text: size(&entry.chunk_bytes_min_unkeyed_across_text)
             .map_err(at("chunk_bytes_min_unkeyed_across_text"))?,
+        window_bytes_min: size(&entry.window_bytes_min).map_err(at("window_bytes_min"))?,
+        window_bytes_min_unkeyed_across: size(&entry.window_bytes_min_unkeyed_across)
+            .map_err(at("window_bytes_min_unkeyed_across"))?,
+        signature_features_max: entry.signature_features_max,
+        plain_indexes: entry.plain_indexes,
+        term_vectors: entry.term_vectors,
         message_id_hashes: entry.message_id_hashes,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,

@@ -126,7 +126,7 @@ impl Scans {
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
         let (analysis, links, measures) = if method.has_fixed_size() {
-            let verified = self.look(scan, layer, &subject)?;
+            let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
             (clusters::of_links(&frozen, &links, &measures, scan.spec.greedy)?, links, measures)
         } else {
@@ -149,27 +149,49 @@ impl Scans {
     }
 
     /// Finds the links of a layer whose method needs to look at pairs one by one.
-    fn look(&self, scan: &Scan, layer: usize, subject: &Subject<'_>) -> Result<Vec<Verified>, Error> {
+    fn look(
+        &self,
+        scan: &Scan,
+        (row, layer): (&ScanRow, usize),
+        subject: &Subject<'_>,
+    ) -> Result<Vec<Verified>, Error> {
+        let method = &scan.spec.layers[layer].method;
+        if method.verified_by().is_none() {
+            return self.task(scan, layer, subject, |task| task.estimated(method, &task.candidates(method)?));
+        }
+        // Where nothing was proposed, nothing was read again.
+        let Some(second) = self.second(scan, (row, layer), subject.frozen)? else { return Ok(Vec::new()) };
+        let of_second = Subject::of(&second.frozen, scan.spec.across_only);
+        self.task(scan, layer, subject, |task| {
+            self.task(scan, layer, &of_second, |again| task.verified(again, &second.numbers))
+        })
+    }
+
+    /// Does a part of the analysis of a layer.
+    pub(super) fn task<T>(
+        &self,
+        scan: &Scan,
+        layer: usize,
+        subject: &Subject<'_>,
+        work: impl FnOnce(&Task<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let spill_dir = self.folder.join(scan.id.to_string()).join("spill");
-        let told = |done, total| {
-            scan.progress.send_modify(|progress| {
-                progress.analysis = Some((AnalysisPhase::Comparing, done, total));
-            });
+        let progress = |done, total| {
+            let now = Some((AnalysisPhase::Comparing, done, total));
+            scan.progress.send_modify(|progress| progress.analysis = now);
         };
-        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
-        let task = Task {
+        let thresholds = scan.spec.layers[layer].thresholds;
+        let done = work(&Task {
             subject,
             scan,
             layer,
-            thresholds: *thresholds,
+            thresholds,
             spill_dir: &spill_dir,
             durable: false,
-            progress: &told,
-        };
-        let candidates = task.candidates(method)?;
-        let verified = task.estimated(method, &candidates)?;
+            progress: &progress,
+        });
         let _ = std::fs::remove_dir(&spill_dir);
-        Ok(verified)
+        done
     }
 
     /// The step from frozen to analysed, for one layer.

@@ -7,12 +7,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use cognate_fingerprint::{Agreement, Feature, Method};
+use cognate_fingerprint::{Agreement, Feature, Method, cosine_of_features};
 use cognate_similarity::{
     ContentIndex, Error as EngineError, Input, Link, Options, RunShards, Shards as _, Thresholds, Watch, find_links,
 };
 
 use super::analyse::Task;
+use super::second::{indexes_of, is_near};
 use super::subject::Subject;
 use super::verify::{Found, Verified, is_link};
 use crate::error::Error;
@@ -33,19 +34,8 @@ fn least(method: &Method, thresholds: Thresholds) -> Thresholds {
 impl Task<'_> {
     /// The pairs that the method proposes, by (a, b).
     pub(super) fn candidates(&self, method: &Method) -> Result<Vec<(u32, u32)>, Error> {
-        let found: Mutex<Vec<(u32, u32)>> = Mutex::default();
-        let keep = |links: &[Link]| {
-            let mut found = found.lock().expect("nothing panics while it is held");
-            found.extend(links.iter().map(|link| (link.a.0, link.b.0)));
-            Ok(())
-        };
-        let told = |now| self.tell(now);
-        let watch = Watch { progress: &told, cancelled: &self.scan.cancelled };
-        let options = Options { thresholds: least(method, self.thresholds), ..self.options() };
-        let input = Input { levels: &[], ..self.subject.input() };
-        find_links(&self.subject.frozen.shards, &input, &options, &watch, &keep)?;
-        let mut found = found.into_inner().expect("nothing panicked while it was held");
-        found.sort_unstable();
+        let found = self.links(least(method, self.thresholds))?;
+        let found: Vec<(u32, u32)> = found.into_iter().map(|link| (link.a.0, link.b.0)).collect();
         tracing::info!(candidates = found.len(), "proposed");
         Ok(found)
     }
@@ -62,6 +52,64 @@ impl Task<'_> {
             found.retain(|verified| is_link(&self.measured(verified), &thresholds));
             found
         })
+    }
+
+    /// The links among what the method proposes, by what was read again: `numbers` has its contents as they are numbered
+    /// here.
+    pub(super) fn verified(&self, again: &Task<'_>, numbers: &[Option<u32>]) -> Result<Vec<Verified>, Error> {
+        let layer = &self.scan.spec.layers[self.layer];
+        let number = |content: ContentIndex| numbers[content.0 as usize];
+        let mut found = match layer.method.verified_by() {
+            Some("tttd") => {
+                let indexes = indexes_of(&self.subject.frozen.shards, self.subject.frozen.contents.len())?;
+                let index = |content: u32| indexes[content as usize];
+                let weight = |content: ContentIndex| again.subject.frozen.contents[content.0 as usize].weight;
+                let links = again.links(layer.thresholds)?.into_iter();
+                let verified = links.filter_map(|Link { a, b, shared_bytes: shared }| {
+                    let (here_a, here_b) = (number(a)?, number(b)?);
+                    let found = Found::Chunks { shared, a: weight(a), b: weight(b) };
+                    is_near(index(here_a)?, index(here_b)?).then(|| Verified::of(here_a, here_b, found))
+                });
+                verified.collect::<Vec<_>>()
+            }
+            _ => {
+                let mut there = vec![None; self.subject.frozen.contents.len()];
+                for (content, here) in (0..).zip(numbers).filter_map(|(content, here)| Some((content, (*here)?))) {
+                    there[here as usize] = Some(content);
+                }
+                let candidates = self.candidates(&layer.method)?.into_iter();
+                let mut candidates: Vec<(u32, u32)> = candidates
+                    .filter_map(|(a, b)| {
+                        let (a, b): (u32, u32) = (there[a as usize]?, there[b as usize]?);
+                        Some((a.min(b), a.max(b)))
+                    })
+                    .collect();
+                candidates.sort_unstable();
+                let found = again.looked_at(&candidates, &|a, b| cosine_of_features(a, b).map(millionths))?;
+                let here = |one: Verified| Some(Verified::of(number(one.a)?, number(one.b)?, one.found));
+                found.into_iter().filter_map(here).collect()
+            }
+        };
+        found.retain(|verified| is_link(&self.measured(verified), &layer.thresholds));
+        found.sort_unstable_by_key(|verified| (verified.a, verified.b));
+        Ok(found)
+    }
+
+    /// All links by what the engine weighs.
+    fn links(&self, thresholds: Thresholds) -> Result<Vec<Link>, Error> {
+        let found: Mutex<Vec<Link>> = Mutex::default();
+        let keep = |links: &[Link]| {
+            found.lock().expect("nothing panics while it is held").extend_from_slice(links);
+            Ok(())
+        };
+        let told = |now| self.tell(now);
+        let watch = Watch { progress: &told, cancelled: &self.scan.cancelled };
+        let options = Options { thresholds, ..self.options() };
+        let input = Input { levels: &[], ..self.subject.input() };
+        find_links(&self.subject.frozen.shards, &input, &options, &watch, &keep)?;
+        let mut found = found.into_inner().expect("nothing panicked while it was held");
+        found.sort_unstable();
+        Ok(found)
     }
 
     fn measured(&self, verified: &Verified) -> super::measure::Measured {
@@ -123,6 +171,12 @@ impl Task<'_> {
         });
         if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(found) }
     }
+}
+
+/// A cosine as it is kept.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
+fn millionths(cosine: f64) -> Found {
+    Found::Cosine((cosine * 1e6).round() as u32)
 }
 
 /// The contents of candidates, in blocks of which two fit the memory.

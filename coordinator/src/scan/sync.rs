@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::refine::Choices;
-use super::{RepositoryProgress, Scan, Scans, random_number};
+use super::{RepositoryProgress, Scan, ScanSpec, Scans, random_number};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
 
@@ -50,6 +50,8 @@ enum State {
 struct Syncing<'a> {
     scans: &'a Scans,
     scan: &'a Scan,
+    /// What is synced of it: all of it, or what is read again.
+    spec: &'a ScanSpec,
     choices: &'a Choices,
     targets: Vec<Target>,
     across_parties: bool,
@@ -60,9 +62,15 @@ struct Syncing<'a> {
 
 impl Scans {
     /// Syncs every repository of a scan, until the deadline at most.
-    pub(super) async fn sync_all(&self, scan: &Scan, choices: &Choices, started: i64) -> Result<Synced, Error> {
+    pub(super) async fn sync_all(
+        &self,
+        scan: &Scan,
+        spec: &ScanSpec,
+        choices: &Choices,
+        started: i64,
+    ) -> Result<Synced, Error> {
         let (events, mut heard) = mpsc::unbounded_channel();
-        let mut syncing = Syncing::new(self, scan, choices, events)?;
+        let mut syncing = Syncing::new(self, (scan, spec), choices, events)?;
         let deadline = self.deadline(scan, started);
         let mut changes = self.sessions.changes();
         loop {
@@ -102,11 +110,10 @@ async fn until(deadline: Option<Instant>) {
 impl<'a> Syncing<'a> {
     fn new(
         scans: &'a Scans,
-        scan: &'a Scan,
+        (scan, spec): (&'a Scan, &'a ScanSpec),
         choices: &'a Choices,
         events: mpsc::UnboundedSender<Event>,
     ) -> Result<Syncing<'a>, Error> {
-        let spec = &scan.spec;
         let target = |(place, layer): (usize, usize)| Target {
             site: spec.repositories[place].0.clone(),
             repository: spec.repositories[place].1.clone(),
@@ -122,7 +129,7 @@ impl<'a> Syncing<'a> {
         });
         let across_parties = scans.crosses_parties(&spec.repositories)?;
         let agreements = spec.layers.iter().map(|_| Agreement::default()).collect();
-        Ok(Syncing { scans, scan, choices, targets, across_parties, agreements, events })
+        Ok(Syncing { scans, scan, spec, choices, targets, across_parties, agreements, events })
     }
 
     fn is_over(&self) -> bool {
@@ -149,8 +156,8 @@ impl<'a> Syncing<'a> {
         let keys = self.targets.iter().filter_map(|target| Some((&target.site, target.key?)));
         self.scans.check_keys(keys)?;
         let unkeyed = self.targets.iter().any(|target| target.key == Some(Key::none().fingerprint()));
-        if unkeyed && self.across_parties && !self.scan.spec.in_process {
-            self.scans.check_unkeyed_policies(&self.scan.spec.repositories)?;
+        if unkeyed && self.across_parties && !self.spec.in_process {
+            self.scans.check_unkeyed_policies(&self.spec.repositories)?;
         }
         come.into_iter().for_each(|number| self.assign(number));
         Ok(())
@@ -165,7 +172,7 @@ impl<'a> Syncing<'a> {
     }
 
     fn assign(&mut self, place: usize) {
-        let spec = &self.scan.spec;
+        let spec = self.spec;
         let target = &mut self.targets[place];
         let layer = &spec.layers[target.layer];
         let mut method = v1::MethodSpec::from(&layer.method);
@@ -219,9 +226,9 @@ impl<'a> Syncing<'a> {
     fn end(&mut self, number: usize, ended: Result<(SealedIndex, SyncSummary), String>) {
         let target = &self.targets[number];
         let first = number - target.layer;
-        let of_repository = first..first + self.scan.spec.layers.len();
+        let of_repository = first..first + self.spec.layers.len();
         if let (Err(reason), true) = (&ended, of_repository.len() > 1) {
-            let reason = format!("view {}: {reason}", self.scan.spec.layers[target.layer].method.view());
+            let reason = format!("view {}: {reason}", self.spec.layers[target.layer].method.view());
             for other in of_repository {
                 self.targets[other].progress.ended = Some(Err(reason.clone()));
                 self.targets[other].state = State::Ended(Err(reason.clone()));
@@ -247,7 +254,7 @@ impl<'a> Syncing<'a> {
     fn show_repository(&self, number: usize) {
         let target = &self.targets[number];
         let first = number - target.layer;
-        let layers = &self.targets[first..first + self.scan.spec.layers.len()];
+        let layers = &self.targets[first..first + self.spec.layers.len()];
         let sum = |count: fn(&RepositoryProgress) -> u64| layers.iter().map(|layer| count(&layer.progress)).sum();
         let ended = layers.iter().map(|layer| layer.progress.ended.clone()).collect::<Option<Result<(), String>>>();
         self.scan.progress.send_modify(|all| {
@@ -264,7 +271,7 @@ impl<'a> Syncing<'a> {
     /// What there is now. Who is not done is missing.
     fn finish(mut self) -> Synced {
         let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
-        let mut repositories: Vec<_> = self.scan.spec.repositories.iter().map(|_| Ok(Vec::new())).collect();
+        let mut repositories: Vec<_> = self.spec.repositories.iter().map(|_| Ok(Vec::new())).collect();
         for target in &mut self.targets {
             let ended = match std::mem::replace(&mut target.state, State::Waiting) {
                 State::Ended(ended) => ended,
@@ -301,7 +308,7 @@ impl Scans {
     ///
     /// # Errors
     /// When the sites that are there now say so.
-    pub(crate) fn check_launch(&self, spec: &super::ScanSpec) -> Result<(), Error> {
+    pub(crate) fn check_launch(&self, spec: &ScanSpec) -> Result<(), Error> {
         let mut keys = Vec::new();
         for (site, repository) in &spec.repositories {
             let Some(attached) = self.sessions.attached(site) else { continue };

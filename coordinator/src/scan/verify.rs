@@ -27,6 +27,17 @@ pub(crate) enum Found {
 }
 
 impl Verified {
+    /// What was found of two contents in any order.
+    pub(super) fn of(a: u32, b: u32, found: Found) -> Verified {
+        let turned = match found {
+            Found::Chunks { shared, a, b } => Found::Chunks { shared, a: b, b: a },
+            Found::Sets { common, a, b, whole } => Found::Sets { common, a: b, b: a, whole },
+            same => same,
+        };
+        let (a, b, found) = if a < b { (a, b, found) } else { (b, a, turned) };
+        Verified { a: ContentIndex(a), b: ContentIndex(b), found }
+    }
+
     /// What it says of contents of these sizes.
     pub(super) fn measured(&self, a_bytes: u64, b_bytes: u64) -> Measured {
         let of = |part, whole| Fraction { part, whole };

@@ -64,6 +64,9 @@ impl ScanSpec {
         if spec.refine.is_some() && layers.len() > 1 {
             return Err(refused("refine", &"a refinement is of one view: say --view raw or --view text"));
         }
+        if spec.refine.is_some() && layers[0].method.verified_by().is_some() {
+            return Err(refused("refine", &"what the method proposes would have to be refined once more: use another"));
+        }
         if spec.match_message_ids && layers.iter().all(|layer| !layer.method.view().is_text()) {
             return Err(refused(
                 "match_message_ids",
