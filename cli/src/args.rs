@@ -16,6 +16,7 @@ use cognate_proto::selection::{Selection, SelectionRule};
 use crate::coordinator::CoordinatorArgs;
 use crate::evaluate::EvaluateArgs;
 use crate::exit::usage;
+use crate::find::FindArgs;
 use crate::operator::OperatorArgs;
 use crate::repo::RepoArgs;
 use crate::report::ReportArgs;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Scan(ScanCommandArgs),
     /// What a scan found
     Report(ReportArgs),
+    /// Where copies, versions and parts of files are
+    Find(FindArgs),
     /// Boilerplate that later scans set aside
     Template(TemplateArgs),
     /// Show what a reader sees of files, and of the documents inside of them

@@ -11,8 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, Feature, Fingerprinter, Method, Signature, Signer, Unfit};
+use cognate_fingerprint::{
+    Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer, Unfit, View,
+};
 use cognate_proto::path::{escaped, printable};
+use cognate_view::Pool;
 use serde::Serialize;
 
 use crate::args::{FingerprintArgs, FingerprintFormat, threads};
@@ -20,16 +23,23 @@ use crate::exit::Exit;
 use crate::extraction;
 
 /// What became of a file, or of what is inside of it: its path, and what it came to.
-type Found = (Vec<u8>, io::Result<Fingerprinted>);
+pub(crate) type Found = (Vec<u8>, io::Result<Fingerprinted>);
 
 /// What became of one document, and how long that took.
-struct Fingerprinted {
-    became: Became,
+pub(crate) struct Fingerprinted {
+    pub(crate) became: Became,
     took: Duration,
 }
 
+/// The method that files are fingerprinted under, and its id with the key.
+#[derive(Clone, Copy)]
+struct Under<'a> {
+    method: &'a Method,
+    id: MethodId,
+}
+
 /// What a file becomes under a method that cuts, or under any other.
-enum Became {
+pub(crate) enum Became {
     Chunks(Vec<Chunk>, Content),
     Signature(Signature),
 }
@@ -38,6 +48,26 @@ enum Became {
 enum Machine {
     Chunks(Box<Fingerprinter>),
     Signature(Signer),
+}
+
+/// Fingerprints what is in a file, and under a text view in the documents inside of it, one after the other.
+pub(crate) struct Reader {
+    machine: Machine,
+    view: View,
+    pool: Option<Pool>,
+}
+
+impl Reader {
+    /// What reads files under a method.
+    pub(crate) fn new(method: &Method, key: &Key) -> anyhow::Result<Reader> {
+        let pool = method.view().is_text().then(|| extraction::pool(NonZeroUsize::MIN)).transpose()?;
+        Ok(Reader { machine: Machine::new(method, key), view: method.view(), pool })
+    }
+
+    /// What became of a file.
+    pub(crate) fn read(&mut self, path: &Path) -> Vec<Found> {
+        self.machine.documents(self.pool.as_ref(), self.view, path, true)
+    }
 }
 
 /// Runs the command. Files are read side by side and told in the order in which they were named.
@@ -56,16 +86,10 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         let (results_to, results) = sync_channel(2 * count);
         for _ in 0..count {
             let (results_to, next, pool) = (results_to.clone(), &next, pool.as_ref());
-            let mut machine = match method.has_chunks() {
-                true => Machine::Chunks(Box::new(method.fingerprinter(&key))),
-                false => Machine::Signature(method.signer(&key)),
-            };
+            let mut machine = Machine::new(&method, &key);
             scope.spawn(move || {
                 while let Some((place, path)) = take(next, &args.files) {
-                    let found = match pool {
-                        None => vec![(bytes_of(path), fingerprint(&mut machine, path, keep_chunks))],
-                        Some(pool) => inside::fingerprint(pool, &mut machine, method.view(), path, keep_chunks),
-                    };
+                    let found = machine.documents(pool, method.view(), path, keep_chunks);
                     if results_to.send((place, found)).is_err() {
                         return;
                     }
@@ -74,7 +98,8 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         }
         drop(results_to);
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let failed = in_order(&results, |found| write_all(&mut out, args.format, &method, found));
+        let under = Under { method: &method, id: method.id(&key) };
+        let failed = in_order(&results, |found| write_all(&mut out, args.format, under, found));
         // Whoever waits to hand over a result must not wait for ever.
         drop(results);
         failed.and_then(|failed| out.flush().map(|()| failed))
@@ -85,6 +110,23 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         Ok(_) => Ok(Exit::Incomplete),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Complete),
         Err(error) => Err(error.into()),
+    }
+}
+
+impl Machine {
+    fn new(method: &Method, key: &Key) -> Machine {
+        match method.has_chunks() {
+            true => Machine::Chunks(Box::new(method.fingerprinter(key))),
+            false => Machine::Signature(method.signer(key)),
+        }
+    }
+
+    /// What becomes of a file, or of what is inside of it.
+    fn documents(&mut self, pool: Option<&Pool>, view: View, path: &Path, keep_chunks: bool) -> Vec<Found> {
+        match pool {
+            None => vec![(bytes_of(path), fingerprint(self, path, keep_chunks))],
+            Some(pool) => inside::fingerprint(pool, self, view, path, keep_chunks),
+        }
     }
 }
 
@@ -148,6 +190,12 @@ struct FileLine<'a> {
     path_escaped: Option<bool>,
     size_bytes: u64,
     method: &'a str,
+    view: String,
+    chunk_bytes: u32,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    param: String,
+    /// With the key in it: what may be compared with what.
+    method_id: String,
     content: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     windows: Option<u64>,
@@ -155,6 +203,9 @@ struct FileLine<'a> {
     chunks: Option<Vec<(u64, u32, String)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<Vec<(String, u32)>>,
+    /// Which chunks are one byte over and over, counted from 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repeated: Vec<usize>,
     /// For the method that makes numbers: the number, or `null` where a document is too short for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Option<i128>>,
@@ -163,10 +214,10 @@ struct FileLine<'a> {
 }
 
 /// Writes what became of a file and of what is inside of it; `false` when any of it could not be read.
-fn write_all(out: &mut impl Write, format: FingerprintFormat, method: &Method, found: Vec<Found>) -> io::Result<bool> {
+fn write_all(out: &mut impl Write, format: FingerprintFormat, under: Under<'_>, found: Vec<Found>) -> io::Result<bool> {
     let mut all_read = true;
     for (path, result) in found {
-        all_read &= write_one(out, format, method, &path, result)?;
+        all_read &= write_one(out, format, under, &path, result)?;
     }
     Ok(all_read)
 }
@@ -175,10 +226,11 @@ fn write_all(out: &mut impl Write, format: FingerprintFormat, method: &Method, f
 fn write_one(
     out: &mut impl Write,
     format: FingerprintFormat,
-    method: &Method,
+    under: Under<'_>,
     bytes: &[u8],
     result: io::Result<Fingerprinted>,
 ) -> io::Result<bool> {
+    let method = under.method;
     let file = match result {
         Ok(file) => file,
         Err(error) => {
@@ -191,7 +243,7 @@ fn write_one(
     match format {
         FingerprintFormat::Ndjson => {
             let (text, is_escaped) = escaped(bytes);
-            let line = FileLine { path_escaped: is_escaped.then_some(true), ..line(&text, method, &file.became) };
+            let line = FileLine { path_escaped: is_escaped.then_some(true), ..line(&text, under, &file.became) };
             serde_json::to_writer(&mut *out, &line)?;
             writeln!(out)?;
         }
@@ -204,12 +256,24 @@ fn write_one(
     Ok(true)
 }
 
-fn line<'a>(path: &'a str, method: &'a Method, became: &Became) -> FileLine<'a> {
+fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
+    let method = under.method;
     let tag_and_length = |chunk: &Chunk| (chunk.tag.to_string(), chunk.length_bytes);
     let place = |chunk: &Chunk| (chunk.offset, chunk.length_bytes, chunk.tag.to_string());
     let feature = |feature: &Feature| (feature.tag.to_string(), feature.weight);
     let (size_bytes, digest) = became.identity();
-    let line = FileLine { path, size_bytes, method: method.name(), content: digest.to_string(), ..FileLine::default() };
+    let line = FileLine {
+        path,
+        size_bytes,
+        method: method.name(),
+        view: method.view().to_string(),
+        chunk_bytes: method.chunk_bytes(),
+        param: method.param(),
+        method_id: under.id.to_string(),
+        content: digest.to_string(),
+        repeated: became.repeated(),
+        ..FileLine::default()
+    };
     match became {
         Became::Chunks(chunks, _) if method.name() == "tttd" => {
             FileLine { chunks: Some(chunks.iter().map(place).collect()), ..line }
@@ -233,6 +297,15 @@ fn line<'a>(path: &'a str, method: &'a Method, became: &Became) -> FileLine<'a> 
 }
 
 impl Became {
+    /// Which chunks are one byte over and over.
+    pub(crate) fn repeated(&self) -> Vec<usize> {
+        let chunks = match self {
+            Became::Chunks(chunks, _) => chunks.as_slice(),
+            Became::Signature(_) => &[],
+        };
+        chunks.iter().enumerate().filter(|(_, chunk)| chunk.repeated_byte).map(|(number, _)| number).collect()
+    }
+
     fn identity(&self) -> (u64, ContentDigest) {
         match self {
             Became::Chunks(_, content) => (content.size_bytes, content.digest),

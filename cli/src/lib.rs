@@ -9,6 +9,7 @@ mod coordinator;
 mod evaluate;
 mod exit;
 mod extraction;
+mod find;
 mod fingerprint;
 mod operator;
 mod output;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Repo(args) => repo::run(&args),
         Command::Scan(args) => scan::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Find(args) => find::run(&args),
         Command::Template(args) => template::run(&args),
         Command::Text(args) => text::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

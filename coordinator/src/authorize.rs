@@ -76,6 +76,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/UndoVerdicts", ANALYST),
     ("/cognate.v1.Operator/ListVerdicts", VIEWER),
     ("/cognate.v1.Operator/ListVerdictActions", VIEWER),
+    ("/cognate.v1.Operator/Find", ANALYST),
     ("/cognate.v1.Operator/ShowCoordinator", VIEWER),
     ("/cognate.v1.Operator/Login", VIEWER),
     ("/cognate.v1.Operator/ListEvents", ADMINISTRATOR),

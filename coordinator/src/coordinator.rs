@@ -31,6 +31,8 @@ use crate::store::{ScanRow, ScanStep, Store};
 use crate::verdict::Browses;
 use crate::worker_service::WorkerService;
 
+/// Finds that run side by side: each may have a few hundred megabytes in memory.
+const FINDS_AT_ONCE: usize = 2;
 /// How long connections may take to end.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -68,6 +70,8 @@ pub struct Coordinator {
     pub(crate) draining: watch::Sender<bool>,
     /// Wakes who looks after the schedules.
     pub(crate) schedules_changed: Notify,
+    /// How many finds are under way at a time.
+    pub(crate) finds: Semaphore,
     /// One launch at a time, so that an id is looked for and taken in one step.
     launching: Mutex<()>,
 }
@@ -122,6 +126,7 @@ impl Coordinator {
             started: seconds((config.clock)()),
             draining: watch::Sender::new(false),
             schedules_changed: Notify::new(),
+            finds: Semaphore::new(FINDS_AT_ONCE),
             launching: Mutex::default(),
         })
     }

@@ -158,6 +158,11 @@ impl Indexes {
         Ok(self.row(id)?.seal.map(|seal| seal.canary).unwrap_or_default())
     }
 
+    /// When an index was last sealed; seconds since 1970, 0: never.
+    pub(crate) fn sealed_at(&self, id: IndexId) -> Result<i64, Error> {
+        Ok(self.row(id)?.seal.map_or(0, |seal| seal.time))
+    }
+
     /// How an index of a repository is made, where there is one.
     pub(crate) fn method_of(&self, key: &SlotKey) -> Result<Option<Method>, Error> {
         let slot = self.store.slot(key)?;

@@ -2,7 +2,8 @@
 //!
 //! Segments are the record, sled is the small transactional view of them, runs and results are derived. The way of the
 //! data: `session` (who is attached) → `ingest` (batches in, acknowledgements out) → `indexes` → `scan` (freeze, analyse)
-//! → `result` (one `SQLite` file per scan) → [`report`] (what is read from it).
+//! → `result` (one `SQLite` file per scan) → [`report`] (what is read from it). [`find`] searches
+//! the indexes for documents that somebody has.
 //!
 //! This crate never sees the contents of a file.
 
@@ -12,6 +13,7 @@ pub mod browse;
 mod coordinator;
 mod error;
 mod failpoint;
+pub mod find;
 #[cfg(test)]
 mod harness;
 mod http;

@@ -3,6 +3,7 @@
 
 mod audit;
 mod events;
+mod find;
 mod login;
 mod results;
 mod scans;
@@ -56,6 +57,7 @@ impl OperatorMethods for OperatorService {
     type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
     type ListVerdictsStream = ReceiverStream<Result<v1::VerdictState, Status>>;
     type ListVerdictActionsStream = ReceiverStream<Result<v1::VerdictAction, Status>>;
+    type FindStream = ReceiverStream<Result<v1::FindResponse, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
@@ -300,6 +302,11 @@ impl OperatorMethods for OperatorService {
             }
         });
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
+        let operator = operator_of(&request)?;
+        self.search(operator, request.into_inner()).await.map(Response::new)
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {

@@ -51,3 +51,17 @@ pub const SCOPE_PIECE_CONTENTS: usize = 1 << 14;
 const _: () = assert!(SCOPE_PIECE_CONTENTS * 16 * 2 < MESSAGE_BYTES_MAX);
 const _: () = assert!(SCOPE_CONTENTS_MAX.is_multiple_of(SCOPE_PIECE_CONTENTS));
 const _: () = assert!(SCOPE_CONTENTS_MAX * 16 <= 32 << 20);
+
+/// How many documents one find may be about, and how many features they may have together: 80 MB at the coordinator.
+pub const FIND_DOCUMENTS_MAX: usize = 256;
+/// See [`FIND_DOCUMENTS_MAX`].
+pub const FIND_FEATURES_MAX: usize = 1 << 22;
+/// How many features go in one message of a find.
+pub const FIND_PIECE_FEATURES: usize = 1 << 14;
+const _: () = assert!(FIND_PIECE_FEATURES * 24 * 2 < MESSAGE_BYTES_MAX);
+/// How many matches are told for a document of a find where nothing else is asked for, and at most.
+pub const FIND_MATCHES_DEFAULT: usize = 100;
+/// See [`FIND_MATCHES_DEFAULT`].
+pub const FIND_MATCHES_MAX: usize = 10_000;
+/// How many documents are named for a match of a find.
+pub const FIND_HOLDERS_MAX: usize = 1_000;

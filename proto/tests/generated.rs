@@ -11,12 +11,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn generated_code_is_what_the_proto_files_say() {
     let descriptors = protox::compile(
-        [
-            "cognate/v1/worker.proto",
-            "cognate/v1/enrolment.proto",
-            "cognate/v1/operator.proto",
-            "cognate/v1/triage.proto",
-        ],
+        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
         [folder("proto")],
     )
     .unwrap();

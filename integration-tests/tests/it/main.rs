@@ -11,6 +11,7 @@ mod evaluate;
 mod exports;
 mod faults;
 mod federation;
+mod find;
 mod hostile;
 mod identity;
 mod ledger;

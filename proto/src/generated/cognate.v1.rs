@@ -2125,6 +2125,248 @@ impl SubjectKind {
         }
     }
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindRequest {
+    #[prost(oneof = "find_request::Message", tags = "1, 2")]
+    pub message: ::core::option::Option<find_request::Message>,
+}
+/// Nested message and enum types in `FindRequest`.
+pub mod find_request {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Message {
+        /// The first message.
+        #[prost(message, tag = "1")]
+        Open(super::FindOpen),
+        #[prost(message, tag = "2")]
+        Piece(super::FindPiece),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindOpen {
+    /// With its method_id: the indexes under this id are searched.
+    #[prost(message, optional, tag = "1")]
+    pub method: ::core::option::Option<MethodSpec>,
+    /// Only these; one without a repository means all of its site; none: all that the person may see.
+    #[prost(message, repeated, tag = "2")]
+    pub repositories: ::prost::alloc::vec::Vec<RepositoryPlace>,
+    /// What a match needs at least: this much in common, or this share of either document, as typed; nothing: any chunk.
+    #[prost(uint64, tag = "3")]
+    pub min_shared_bytes: u64,
+    #[prost(string, tag = "4")]
+    pub min_containment: ::prost::alloc::string::String,
+    /// How many matches are told for each document, the strongest first; 0: 100.
+    #[prost(uint32, tag = "5")]
+    pub matches_max: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RepositoryPlace {
+    #[prost(string, tag = "1")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub repository: ::prost::alloc::string::String,
+}
+/// The next features of a document, in the order of the document where they are chunks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindPiece {
+    #[prost(message, optional, tag = "1")]
+    pub features: ::core::option::Option<ChunkTable>,
+    /// It was the document's last piece.
+    #[prost(message, optional, tag = "2")]
+    pub end: ::core::option::Option<FindEnd>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindEnd {
+    /// 16 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint64, tag = "2")]
+    pub size_bytes: u64,
+    /// Of how many windows the features are a sample; 0: it is not known.
+    #[prost(uint64, tag = "3")]
+    pub windows: u64,
+    /// The number that a document becomes under `similarity-index`, in decimal; nothing: none.
+    #[prost(string, tag = "4")]
+    pub index: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindResponse {
+    #[prost(oneof = "find_response::Message", tags = "1, 2, 3, 4, 5")]
+    pub message: ::core::option::Option<find_response::Message>,
+}
+/// Nested message and enum types in `FindResponse`.
+pub mod find_response {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Message {
+        /// One for each repository, before all else; then the method's own run lengths.
+        #[prost(message, tag = "1")]
+        Coverage(super::FindCoverage),
+        #[prost(message, tag = "2")]
+        RunLengths(super::RunLengths),
+        /// For each document: first this, then its matches, each followed by its holders.
+        #[prost(message, tag = "3")]
+        Document(super::FindDocument),
+        #[prost(message, tag = "4")]
+        Match(super::FindMatch),
+        #[prost(message, tag = "5")]
+        Holders(super::FindHolders),
+    }
+}
+/// Whether a repository was searched.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindCoverage {
+    #[prost(string, tag = "1")]
+    pub party: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub repository: ::prost::alloc::string::String,
+    #[prost(bool, tag = "4")]
+    pub covered: bool,
+    /// Where it was not: whether it is indexed under the same method, but with another key or none.
+    #[prost(bool, tag = "5")]
+    pub other_key: bool,
+    /// What was searched, when it was last sealed, and how many documents could not be read there.
+    #[prost(uint64, tag = "6")]
+    pub documents: u64,
+    #[prost(sint64, tag = "7")]
+    pub sealed: i64,
+    #[prost(uint64, tag = "8")]
+    pub unread: u64,
+}
+/// How long a shared run must be to be found with 50, 95 and 99 %; absent: no run is certain enough.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunLengths {
+    #[prost(uint64, optional, tag = "1")]
+    pub p50: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub p95: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "3")]
+    pub p99: ::core::option::Option<u64>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindDocument {
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    #[prost(uint64, tag = "2")]
+    pub size_bytes: u64,
+    /// Of it, bytes of templates: they count for nothing.
+    #[prost(uint64, tag = "3")]
+    pub template_bytes: u64,
+    /// Of runs of this document.
+    #[prost(message, optional, tag = "4")]
+    pub run_lengths: ::core::option::Option<RunLengths>,
+    /// Matches, and documents that have them; of them those that are not told.
+    #[prost(uint64, tag = "5")]
+    pub matches: u64,
+    #[prost(uint64, tag = "6")]
+    pub documents: u64,
+    #[prost(uint64, tag = "7")]
+    pub documents_omitted: u64,
+}
+/// A content that has something in common with a document.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindMatch {
+    #[prost(uint32, tag = "1")]
+    pub document: u32,
+    /// 16 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    pub size_bytes: u64,
+    #[prost(enumeration = "FindRelation", tag = "4")]
+    pub relation: i32,
+    /// Absent where the method cannot tell.
+    #[prost(uint64, optional, tag = "5")]
+    pub shared_bytes: ::core::option::Option<u64>,
+    #[prost(message, optional, tag = "6")]
+    pub resemblance: ::core::option::Option<FindRatio>,
+    /// What of the document that was sought is in what was found, and the other way round.
+    #[prost(message, optional, tag = "7")]
+    pub sought_in_found: ::core::option::Option<FindRatio>,
+    #[prost(message, optional, tag = "8")]
+    pub found_in_sought: ::core::option::Option<FindRatio>,
+    /// It was estimated from samples.
+    #[prost(bool, tag = "9")]
+    pub estimated: bool,
+    /// How many documents have it; the first of them follow.
+    #[prost(uint64, tag = "10")]
+    pub documents: u64,
+}
+/// In ten-thousandths, with the interval that holds it in 95 of 100 cases where it is an estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindRatio {
+    #[prost(uint32, tag = "1")]
+    pub ratio: u32,
+    #[prost(uint32, optional, tag = "2")]
+    pub low: ::core::option::Option<u32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub high: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindHolders {
+    #[prost(message, repeated, tag = "1")]
+    pub holders: ::prost::alloc::vec::Vec<FindHolder>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindHolder {
+    #[prost(string, tag = "1")]
+    pub party: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub repository: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub path: ::prost::alloc::vec::Vec<u8>,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "5")]
+    pub modified: i64,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum FindRelation {
+    Unspecified = 0,
+    /// The same content.
+    Identical = 1,
+    /// Either holds at least 80 % of the other.
+    Near = 2,
+    /// What was found holds at least 80 % of what was sought.
+    Contains = 3,
+    /// What was sought holds at least 80 % of what was found.
+    Contained = 4,
+    Shares = 5,
+    /// The method only proposes it.
+    Candidate = 6,
+}
+impl FindRelation {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "FIND_RELATION_UNSPECIFIED",
+            Self::Identical => "FIND_RELATION_IDENTICAL",
+            Self::Near => "FIND_RELATION_NEAR",
+            Self::Contains => "FIND_RELATION_CONTAINS",
+            Self::Contained => "FIND_RELATION_CONTAINED",
+            Self::Shares => "FIND_RELATION_SHARES",
+            Self::Candidate => "FIND_RELATION_CANDIDATE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FIND_RELATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "FIND_RELATION_IDENTICAL" => Some(Self::Identical),
+            "FIND_RELATION_NEAR" => Some(Self::Near),
+            "FIND_RELATION_CONTAINS" => Some(Self::Contains),
+            "FIND_RELATION_CONTAINED" => Some(Self::Contained),
+            "FIND_RELATION_SHARES" => Some(Self::Shares),
+            "FIND_RELATION_CANDIDATE" => Some(Self::Candidate),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InviteRequest {
     #[prost(message, optional, tag = "1")]
@@ -3576,6 +3818,29 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdictActions"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// --- Find
+        /// Where copies, versions and parts of documents are: their fingerprints up, coverage and matches down.
+        pub async fn find(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::FindRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::FindResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Operator/Find");
+            let mut req = request.into_streaming_request();
+            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Find"));
+            self.inner.streaming(req, path, codec).await
+        }
         /// --- The coordinator itself
         pub async fn show_coordinator(
             &mut self,
@@ -3900,6 +4165,18 @@ pub mod operator_server {
             tonic::Response<Self::ListVerdictActionsStream>,
             tonic::Status,
         >;
+        /// Server streaming response type for the Find method.
+        type FindStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::FindResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// --- Find
+        /// Where copies, versions and parts of documents are: their fingerprints up, coverage and matches down.
+        async fn find(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::FindRequest>>,
+        ) -> std::result::Result<tonic::Response<Self::FindStream>, tonic::Status>;
         /// --- The coordinator itself
         async fn show_coordinator(
             &self,
@@ -5258,6 +5535,50 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/Find" => {
+                    #[allow(non_camel_case_types)]
+                    struct FindSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::StreamingService<super::FindRequest>
+                    for FindSvc<T> {
+                        type Response = super::FindResponse;
+                        type ResponseStream = T::FindStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<tonic::Streaming<super::FindRequest>>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::find(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FindSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -1,0 +1,222 @@
+//! `cognate find`: where copies, versions and parts of files are.
+//!
+//! The files are fingerprinted here, as a worker would do it; the key, the files and their names stay here.
+
+mod ask;
+mod choose;
+mod output;
+mod text;
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use cognate_coordinator::Containment;
+use cognate_coordinator::find::record::{Under, relation};
+use cognate_coordinator::find::{Answer, Fingerprints, Sought};
+use cognate_fingerprint::{Feature, Key, Method, Unfit};
+use cognate_proto::path::{escaped, printable};
+use cognate_proto::v1;
+
+use crate::args::{KeyArgs, size};
+use crate::exit::{Exit, coded, usage};
+use crate::fingerprint::{Became, Found, Reader};
+use crate::operator::client::{Operator, OperatorArg, block_on};
+use crate::stop::Stop;
+
+/// Finds every copy, version and part of files among what sites hold.
+///
+/// The files are fingerprinted on this machine: only keyed fingerprints go to the coordinator, which holds them against
+/// the indexes that scans have left. Where it has none under the method, the answer says which scan to launch.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate find contract.docx
+  cognate find --key federation.key --view text *.docx --format json -o found.json
+  cognate find draft.txt --site paris --site tokyo/kb --min-containment 0.5
+  cognate fingerprint --format ndjson -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
+pub(crate) struct FindArgs {
+    /// Files
+    #[arg(value_name = "FILE", required_unless_present = "fingerprints", conflicts_with = "fingerprints")]
+    files: Vec<PathBuf>,
+    /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
+    #[arg(long, value_name = "FILE")]
+    fingerprints: Option<PathBuf>,
+    #[command(flatten)]
+    how: HowArgs,
+    /// Show at most so many matches of each file, the strongest first
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u32,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: FindFormat,
+    /// Write it here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+/// Under which method, where, and what counts.
+#[derive(Args, Debug)]
+pub(crate) struct HowArgs {
+    #[command(flatten)]
+    key: KeyArgs,
+    /// The recipe [default: that of the finest index at hand]
+    #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), help_heading = "Method")]
+    method: Option<String>,
+    /// What of a file is sought: its bytes, the text that a reader sees, each paragraph of that [default: its bytes]
+    #[arg(long, value_parser = PossibleValuesParser::new(["raw", "text", "passages"]), help_heading = "Method")]
+    view: Option<String>,
+    /// The mean length of a chunk [default: that of the finest index at hand]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
+    chunk_bytes: Option<u64>,
+    /// Further parameters of the method: `w=20,n=100`
+    #[arg(long, value_name = "K=V,…", help_heading = "Method")]
+    param: Option<String>,
+    /// Look only here; may be given several times [default: everywhere]
+    #[arg(long = "site", visible_alias = "repository", value_name = "SITE[/REPOSITORY]", help_heading = "What counts")]
+    sites: Vec<String>,
+    /// A match needs this many bytes in common, or --min-containment [default: any chunk]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
+    min_shared_bytes: Option<u64>,
+    /// A match needs this share of either document in common, 0 to 1, or --min-shared-bytes
+    #[arg(long, value_name = "X", help_heading = "What counts")]
+    min_containment: Option<Containment>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum FindFormat {
+    /// Tables for people
+    Text,
+    /// One object, schema cognate.find/1
+    Json,
+    /// One object a line
+    Ndjson,
+    /// One row for each document that was found
+    Csv,
+}
+
+/// What is sought, under which method.
+pub(crate) struct Query {
+    pub(crate) under: Under,
+    pub(crate) spec: v1::MethodSpec,
+    pub(crate) names: Vec<String>,
+    pub(crate) documents: Vec<Sought>,
+    /// Whether all files could be read.
+    pub(crate) whole: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &FindArgs) -> anyhow::Result<Exit> {
+    block_on(async {
+        let stop = Stop::on_signals()?;
+        let operator = Operator::open(&args.operator).await?;
+        let query = prepare(&operator, &args.how, &args.files, args.fingerprints.as_deref()).await?;
+        let answer = ask::ask(&operator, &query, &args.how, args.limit).await?;
+        output::write(&query, &answer, args.format, args.output.as_deref(), &stop)?;
+        ended(&query, &answer)
+    })
+}
+
+/// Fingerprints what is sought, under the method that is asked for or at hand.
+pub(crate) async fn prepare(
+    operator: &Operator,
+    how: &HowArgs,
+    files: &[PathBuf],
+    fingerprints: Option<&Path>,
+) -> anyhow::Result<Query> {
+    if let Some(path) = fingerprints {
+        return from_fingerprints(how, path);
+    }
+    let key = how.key.key()?;
+    let method = choose::choose(operator, how, &key).await?;
+    read(&method, &key, files)
+}
+
+fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
+    if how.method.is_some() || how.view.is_some() || how.chunk_bytes.is_some() || how.key.key.is_some() {
+        return Err(usage("--fingerprints say their method, view and key themselves: leave these options out"));
+    }
+    let file = std::fs::File::open(path).with_context(|| format!("`{}` cannot be read", path.display()))?;
+    let refused = |error: String| usage(format!("`{}`: {error}", path.display()));
+    let Fingerprints { method: spec, documents } = Fingerprints::read(BufReader::new(file)).map_err(refused)?;
+    let method = Method::try_from(&spec).map_err(|error| refused(error.to_string()))?;
+    let id = cognate_proto::spec::method_id(&spec.method_id).map_err(|error| refused(error.to_string()))?;
+    let (names, documents) = documents.into_iter().unzip();
+    Ok(Query { under: Under { method, id }, spec, names, documents, whole: true })
+}
+
+fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> {
+    let id = method.id(key);
+    let spec = v1::MethodSpec { method_id: id.0.to_vec(), ..v1::MethodSpec::from(method) };
+    let under = Under { method: *method, id };
+    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), whole: true };
+    let mut reader = Reader::new(method, key)?;
+    for found in files.iter().flat_map(|file| reader.read(file)) {
+        let (path, found): Found = found;
+        match found {
+            Ok(found) => {
+                query.names.push(escaped(&path).0.into_owned());
+                query.documents.push(sought(found.became));
+            }
+            Err(error) => {
+                let is_unfit = error.get_ref().is_some_and(|source| source.is::<Unfit>());
+                let cannot =
+                    if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+                eprintln!("cognate: `{}` {cannot}: {error}", printable(&path));
+                query.whole = false;
+            }
+        }
+    }
+    match query.documents.is_empty() {
+        true => Err(coded(Exit::Failed, "nothing could be read of what is sought")),
+        false => Ok(query),
+    }
+}
+
+fn sought(became: Became) -> Sought {
+    let repeated = became.repeated().into_iter().filter_map(|place| u32::try_from(place).ok()).collect();
+    match became {
+        Became::Chunks(chunks, content) => Sought {
+            size_bytes: content.size_bytes,
+            digest: content.digest,
+            windows: content.chunk_count,
+            index: None,
+            features: chunks.iter().map(|chunk| Feature { tag: chunk.tag, weight: chunk.length_bytes }).collect(),
+            repeated,
+        },
+        Became::Signature(signature) => Sought {
+            size_bytes: signature.size_bytes,
+            digest: signature.digest,
+            windows: signature.windows,
+            index: signature.index,
+            features: signature.features,
+            repeated,
+        },
+    }
+}
+
+/// How a find has ended: with everything searched, with some, or with nothing at all.
+pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
+    let covered = answer.coverage.iter().filter(|row| row.searched.is_some()).count();
+    if covered == 0 {
+        let other_key = answer.coverage.iter().any(|row| row.other_key);
+        let (exit, why) = match other_key {
+            true => (Exit::KeyMismatch, "the indexes were made with another key, or with none: give theirs with --key"),
+            false => {
+                (Exit::Failed, "no repository has an index under this method: launch the scan that is named above")
+            }
+        };
+        return Err(coded(exit, format!("nothing was searched: {why}")));
+    }
+    let unread = answer.coverage.iter().filter_map(|row| row.searched).any(|searched| searched.unread > 0);
+    let is_whole = query.whole && covered == answer.coverage.len() && !unread;
+    Ok(if is_whole { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// The word for how a match lies to what was sought.
+fn word(found: &cognate_coordinator::find::Match) -> &'static str {
+    relation(found.measure.relation)
+}

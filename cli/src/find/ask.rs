@@ -1,0 +1,98 @@
+//! What is sought goes up in pieces, as many documents at once as one find may be about; the answers are put together.
+
+use cognate_coordinator::find::{Answer, Sought};
+use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
+use cognate_proto::v1::find_request::Message as Up;
+use cognate_proto::v1::{ChunkTable, FindEnd, FindOpen, FindPiece, FindRequest, RepositoryPlace};
+
+use super::{HowArgs, Query};
+use crate::exit::{Exit, coded, usage};
+use crate::operator::client::{Operator, refusal};
+
+/// How many features go at once, where several documents do.
+const FEATURES_AT_ONCE: usize = 1 << 20;
+
+/// Asks, and waits for the whole answer.
+pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<Answer> {
+    let open = opening(query, how, limit)?;
+    let mut whole = Answer::default();
+    let mut rest = query.documents.as_slice();
+    while !rest.is_empty() {
+        let (lot, after) = rest.split_at(lot(rest));
+        rest = after;
+        let requests: Vec<FindRequest> =
+            std::iter::once(Up::Open(open.clone())).chain(lot.iter().flat_map(pieces)).map(request).collect();
+        let mut answers = operator
+            .call(|mut client| {
+                let requests = requests.clone();
+                async move { client.find(tokio_stream::iter(requests)).await }
+            })
+            .await?;
+        let mut answer = Answer::default();
+        while let Some(message) = answers.message().await.map_err(|status| refusal(&status))? {
+            let message = message.message.into_iter();
+            message.into_iter().try_for_each(|message| answer.take(message))?;
+        }
+        if answer.documents.len() != lot.len() {
+            return Err(coded(Exit::Protocol, "the coordinator answered about other documents than were sought"));
+        }
+        whole.documents.append(&mut answer.documents);
+        (whole.coverage, whole.run_lengths) = (answer.coverage, answer.run_lengths);
+    }
+    Ok(whole)
+}
+
+/// What a find is opened with.
+pub(crate) fn opening(query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<FindOpen> {
+    let place = |text: &String| -> anyhow::Result<RepositoryPlace> {
+        let (site, repository) = text.split_once('/').unwrap_or((text, ""));
+        if site.is_empty() {
+            return Err(usage(format!("--site: `{text}` is not SITE or SITE/REPOSITORY")));
+        }
+        Ok(RepositoryPlace { site: site.to_owned(), repository: repository.to_owned() })
+    };
+    Ok(FindOpen {
+        method: Some(query.spec.clone()),
+        repositories: how.sites.iter().map(place).collect::<anyhow::Result<_>>()?,
+        min_shared_bytes: how.min_shared_bytes.unwrap_or(0),
+        min_containment: how.min_containment.map(|share| share.to_string()).unwrap_or_default(),
+        matches_max: limit,
+    })
+}
+
+fn request(message: Up) -> FindRequest {
+    FindRequest { message: Some(message) }
+}
+
+/// How many of the documents go together.
+fn lot(documents: &[Sought]) -> usize {
+    let mut features = 0;
+    let fits = |document: &&Sought| {
+        features += document.features.len();
+        features <= FEATURES_AT_ONCE.min(FIND_FEATURES_MAX)
+    };
+    documents.iter().take(FIND_DOCUMENTS_MAX).take_while(fits).count().max(1)
+}
+
+/// A document in pieces.
+pub(crate) fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
+    let tables = document.features.chunks(FIND_PIECE_FEATURES).zip(0_u32..).map(|(features, piece)| {
+        let first = piece * u32::try_from(FIND_PIECE_FEATURES).unwrap_or(0);
+        let last = first + u32::try_from(features.len()).unwrap_or(0);
+        let from = document.repeated.partition_point(|place| *place < first);
+        let repeated = document.repeated[from..].iter().take_while(|place| **place < last);
+        ChunkTable {
+            tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
+            length_bytes: features.iter().map(|feature| feature.weight).collect(),
+            repeated_byte: repeated.map(|place| place - first).collect(),
+        }
+    });
+    let end = FindEnd {
+        digest: document.digest.0.to_vec(),
+        size_bytes: document.size_bytes,
+        windows: document.windows,
+        index: document.index.map(|index| index.to_string()).unwrap_or_default(),
+    };
+    let tables = tables.map(|table| Up::Piece(FindPiece { features: Some(table), end: None }));
+    tables.chain(std::iter::once(Up::Piece(FindPiece { features: None, end: Some(end) })))
+}

@@ -1,0 +1,91 @@
+//! Under which method something is sought, where that is not said: the one that most repositories are indexed under, and of
+//! these the finest.
+
+use std::collections::BTreeMap;
+
+use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::v1;
+
+use super::HowArgs;
+use crate::exit::{Exit, coded, usage};
+use crate::operator::client::Operator;
+
+/// An index that could be searched: its method, and whether it was made with the key that is at hand.
+#[derive(Clone, Copy)]
+struct Candidate {
+    method: Method,
+    is_own_key: bool,
+}
+
+/// The method, as it is asked for as far as it is.
+pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Method> {
+    let listed = operator
+        .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
+        .await?
+        .repositories;
+    let wanted = |repository: &&v1::Repository| {
+        let whole = format!("{}/{}", repository.site, repository.repository);
+        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == whole)
+    };
+    let candidates: Vec<Candidate> = listed
+        .iter()
+        .filter(wanted)
+        .flat_map(|repository| &repository.indexes)
+        .filter(|index| index.sealed != 0 && index.scope.is_empty())
+        .filter_map(|index| candidate(index.method.as_ref()?, key))
+        .filter(|candidate| is_asked_for(how, &candidate.method))
+        .collect();
+    if let Some(method) = finest(how, candidates.iter().filter(|one| one.is_own_key).map(|one| one.method)) {
+        return Ok(method);
+    }
+    if !candidates.is_empty() {
+        let (is, give) = match key.fingerprint() == Key::none().fingerprint() {
+            true => ("with a key", "give it with --key FILE"),
+            false => ("with another key, or with none", "give the one that the sites have, with --key FILE"),
+        };
+        return Err(coded(Exit::KeyMismatch, format!("the indexes at hand were made {is}: {give}")));
+    }
+    if how.method.is_none() && how.view.is_none() && how.chunk_bytes.is_none() && how.param.is_none() {
+        return Err(coded(
+            Exit::Failed,
+            "there is nothing to search yet: `cognate scan launch --repositories SITE/REPOSITORY,…` makes an index",
+        ));
+    }
+    // Nothing is indexed so: the answer says which scan to launch.
+    let view = how.view.as_deref().unwrap_or("raw").parse::<View>().map_err(|error| usage(error.to_string()))?;
+    let name = how.method.as_deref().unwrap_or("tttd");
+    Method::parse(name, view, how.chunk_bytes, how.param.as_deref().unwrap_or_default())
+        .map_err(|error| usage(error.to_string()))
+}
+
+fn candidate(spec: &v1::MethodSpec, key: &Key) -> Option<Candidate> {
+    // A method of another version is none that can be sought under.
+    let method = Method::try_from(spec).ok()?;
+    Some(Candidate { method, is_own_key: method.id(key).0.as_slice() == spec.method_id })
+}
+
+fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
+    let param = how.param.as_ref().is_none_or(|param| {
+        // As it would be written in full.
+        let view = method.view();
+        Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|asked| asked == *method)
+    });
+    param
+        && how.method.as_ref().is_none_or(|name| name == method.name())
+        && how.view.as_ref().is_none_or(|view| *view == method.view().to_string())
+        && how.chunk_bytes.is_none_or(|bytes| bytes == u64::from(method.chunk_bytes()))
+}
+
+/// Of what is left open: bytes before text, `tttd` before others, then what is searched most widely, then the finest.
+fn finest(how: &HowArgs, methods: impl Iterator<Item = Method>) -> Option<Method> {
+    let mut counts: BTreeMap<String, (usize, Method)> = BTreeMap::new();
+    for method in methods {
+        counts.entry(method.to_string()).or_insert((0, method)).0 += 1;
+    }
+    let rank = |(count, method): &(usize, Method)| {
+        let is_open = how.view.is_none() && method.view() != View::Raw;
+        let is_other = method.name() != "tttd";
+        (is_other, is_open, std::cmp::Reverse(*count), method.chunk_bytes())
+    };
+    counts.into_values().min_by_key(rank).map(|(_, method)| method)
+}

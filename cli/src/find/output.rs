@@ -1,0 +1,119 @@
+//! What was found, in the format that was asked for.
+
+use std::io::Write;
+use std::path::Path;
+
+use cognate_coordinator::find::record;
+use cognate_coordinator::find::{Answer, Found, Match, Share};
+use cognate_proto::path::escaped;
+use serde_json::{Value, json};
+
+use super::{FindFormat, Query, text, word};
+use crate::operator::members::time;
+use crate::output::table::cell;
+use crate::output::write_with;
+use crate::stop::Stop;
+
+const COLUMNS: [&str; 17] = [
+    "sought",
+    "relation",
+    "sought_in_found",
+    "found_in_sought",
+    "resemblance",
+    "shared_bytes",
+    "estimated",
+    "party",
+    "site",
+    "repository",
+    "path",
+    "path_escaped",
+    "size_bytes",
+    "modified",
+    "content",
+    "low",
+    "high",
+];
+
+/// Writes it.
+pub(super) fn write(
+    query: &Query,
+    answer: &Answer,
+    format: FindFormat,
+    file: Option<&Path>,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    write_with(file, stop, |out| match format {
+        FindFormat::Text => text::write(query, answer, out),
+        FindFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, &record::object(&query.under, answer, &query.names))?;
+            Ok(writeln!(out)?)
+        }
+        FindFormat::Ndjson => lines(query, answer, out),
+        FindFormat::Csv => csv(query, answer, out),
+    })
+}
+
+fn lines(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut line = |kind: &str, mut value: Value| -> anyhow::Result<()> {
+        if let Value::Object(fields) = &mut value {
+            fields.insert("type".into(), kind.into());
+        }
+        serde_json::to_writer(&mut *out, &value)?;
+        Ok(writeln!(out)?)
+    };
+    line("find", record::head(&query.under, answer).into())?;
+    answer.coverage.iter().try_for_each(|row| line("coverage", record::coverage(&query.under, row)))?;
+    for (name, found) in query.names.iter().zip(&answer.documents) {
+        line("document", record::document_head(name, found))?;
+        for one in &found.matches {
+            let mut value = record::one(one);
+            if let Value::Object(fields) = &mut value {
+                fields.insert("sought".into(), json!(name));
+            }
+            line("match", value)?;
+        }
+    }
+    Ok(())
+}
+
+fn csv(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut rows = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
+    rows.write_record(COLUMNS)?;
+    for (name, Found { matches, .. }) in query.names.iter().zip(&answer.documents) {
+        for one in matches {
+            for row in rows_of(name, one) {
+                rows.write_record(row)?;
+            }
+        }
+    }
+    Ok(rows.flush()?)
+}
+
+fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 17]> + 'a {
+    let measure = &one.measure;
+    let ratio = |share: Option<Share>| share.map(|share| share.ratio.to_f64().to_string()).unwrap_or_default();
+    let interval = measure.sought_in_found.or(measure.resemblance).and_then(|share| share.interval);
+    let bound = move |end: usize| interval.map(|interval| interval[end].to_f64().to_string()).unwrap_or_default();
+    one.holders.iter().map(move |holder| {
+        let (path, is_escaped) = escaped(holder.path.as_bytes());
+        [
+            cell(name),
+            word(one).to_owned(),
+            ratio(measure.sought_in_found),
+            ratio(measure.found_in_sought),
+            ratio(measure.resemblance),
+            measure.shared_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+            if measure.estimated { "yes" } else { "" }.to_owned(),
+            holder.party.clone(),
+            holder.site.to_string(),
+            holder.repository.to_string(),
+            cell(&path),
+            if is_escaped { "yes" } else { "" }.to_owned(),
+            one.size_bytes.to_string(),
+            time(holder.modified),
+            one.digest.to_string(),
+            bound(0),
+            bound(1),
+        ]
+    })
+}

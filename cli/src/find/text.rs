@@ -1,0 +1,133 @@
+//! What was found, for people.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use cognate_coordinator::find::record::{Under, reason};
+use cognate_coordinator::find::{Answer, Coverage, Found, Match, Share};
+use cognate_fingerprint::RunLengths;
+use cognate_proto::path::printable;
+
+use super::{Query, word};
+use crate::operator::members::time;
+use crate::output::table::{bytes, count, table};
+
+/// Writes it.
+pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
+    for (name, found) in query.names.iter().zip(&answer.documents) {
+        document(name, found, out)?;
+        writeln!(out)?;
+    }
+    coverage(&query.under, &answer.coverage, out)?;
+    if let Some(lengths) = answer.run_lengths {
+        writeln!(out, "A passage in common is found {}.", found_from(lengths))?;
+    }
+    if answer.documents.iter().flat_map(|found| &found.matches).any(|one| one.measure.estimated) {
+        writeln!(out, "Shares are estimates from samples; in brackets what holds the true one in 95 of 100 cases.")?;
+    }
+    if answer.documents.iter().flat_map(|found| &found.matches).any(|one| word(one) == "candidate") {
+        writeln!(out, "Candidates are only proposed by this method: look at them under another one, such as tttd.")?;
+    }
+    Ok(())
+}
+
+fn document(name: &str, found: &Found, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "{}  {}", printable(name.as_bytes()), bytes(found.size_bytes))?;
+    if found.size_bytes == 0 {
+        return Ok(writeln!(out, "  empty: there is nothing to find")?);
+    }
+    if found.template_bytes > 0 {
+        writeln!(
+            out,
+            "  {} of it are templates or one byte over and over, and count for nothing",
+            bytes(found.template_bytes)
+        )?;
+    }
+    if found.matches.is_empty() {
+        writeln!(out, "  nothing was found")?;
+    } else {
+        let headings = ["FOUND AS", "OF YOURS", "OF THEIRS", " SHARED", "WHERE", " SIZE", "MODIFIED"];
+        writeln!(out, "{}", table(&headings, found.matches.iter().flat_map(rows)))?;
+        writeln!(out, "  by site: {}", by_site(found))?;
+    }
+    if found.documents_omitted > 0 {
+        writeln!(out, "  … and {} documents more: --limit shows more matches", count(found.documents_omitted))?;
+    }
+    match found.run_lengths {
+        Some(lengths) if found.size_bytes > 0 => {
+            Ok(writeln!(out, "  a passage of it is found elsewhere {}", found_from(lengths))?)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rows(one: &Match) -> impl Iterator<Item = Vec<String>> + '_ {
+    let measure = &one.measure;
+    let alike = |share: Option<Share>| share.or(measure.resemblance);
+    one.holders.iter().map(move |holder| {
+        vec![
+            word(one).to_owned(),
+            percent(alike(measure.sought_in_found)),
+            percent(alike(measure.found_in_sought)),
+            measure.shared_bytes.map_or_else(|| "–".to_owned(), bytes),
+            format!("{}/{}/{}", holder.site, holder.repository, printable(holder.path.as_bytes())),
+            bytes(one.size_bytes),
+            time(holder.modified),
+        ]
+    })
+}
+
+/// `93.1 %`, and the interval of an estimate.
+fn percent(share: Option<Share>) -> String {
+    let shown = |ratio: i64| format!("{}.{} %", ratio / 100, ratio % 100 / 10);
+    match share {
+        None => "–".to_owned(),
+        Some(Share { ratio, interval: None }) => shown(ratio.0),
+        Some(Share { ratio, interval: Some([low, high]) }) => {
+            format!("{} [{}–{}]", shown(ratio.0), low.0 / 100, (high.0 + 99) / 100)
+        }
+    }
+}
+
+fn by_site(found: &Found) -> String {
+    let mut sites: BTreeMap<&str, u64> = BTreeMap::new();
+    for holder in found.matches.iter().flat_map(|one| &one.holders) {
+        *sites.entry(holder.site.as_str()).or_default() += 1;
+    }
+    sites.iter().map(|(site, documents)| format!("{site} {}", count(*documents))).collect::<Vec<_>>().join(", ")
+}
+
+fn coverage(under: &Under, rows: &[Coverage], out: &mut impl Write) -> anyhow::Result<()> {
+    let method = &under.method;
+    writeln!(out, "Searched under {} {} {}:", method.name(), method.view(), method.chunk_bytes())?;
+    for row in rows {
+        let place = format!("{}/{}", row.site, row.repository);
+        match row.searched {
+            Some(searched) => {
+                let unread = match searched.unread {
+                    0 => String::new(),
+                    unread => format!(", {} that could not be read were not searched", count(unread)),
+                };
+                writeln!(
+                    out,
+                    "  {place}: {} documents as of {}{unread}",
+                    count(searched.documents),
+                    time(searched.sealed)
+                )?;
+            }
+            None => writeln!(out, "  {place}: NOT SEARCHED, {}", reason(row))?,
+        }
+    }
+    let mut missing = rows.iter().filter(|row| row.searched.is_none() && !row.other_key).peekable();
+    if missing.peek().is_some() {
+        writeln!(out, "To search the rest: {}", under.launch(missing))?;
+    }
+    Ok(())
+}
+
+fn found_from(RunLengths { p50, p95, p99 }: RunLengths) -> String {
+    let from = |length: Option<u64>, how: &str| length.map(|length| format!("{how} from {} on", bytes(length)));
+    let all = [from(p50, "every second time"), from(p95, "19 times in 20"), from(p99, "99 times in 100")];
+    let known: Vec<String> = all.into_iter().flatten().collect();
+    if known.is_empty() { "only with the whole document".to_owned() } else { known.join(", ") }
+}

@@ -1,0 +1,310 @@
+//! The search through one index after the other.
+//!
+//! Of an index, what is in common with each document is added up from its postings, tag by tag; the strongest matches are
+//! kept, so that memory is bounded by them and by the contents of one index.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, Method, Runs, Signature, Tag};
+use cognate_proto::limits::FIND_HOLDERS_MAX;
+use cognate_proto::v1::DocumentState;
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+
+use super::{FindQuery, Found, Holder, Match, Measure, Searched, Sought};
+use crate::coordinator::Coordinator;
+use crate::error::Error;
+use crate::index::{Index, IndexedContent};
+use crate::indexes::{Manifest, Sealed};
+use crate::store::SlotKey;
+use crate::template;
+
+/// A search under way.
+pub(super) struct Search<'a> {
+    coordinator: &'a Coordinator,
+    query: &'a FindQuery,
+    /// The tags of templates, ascending.
+    templates: Vec<Tag>,
+    documents: Vec<Progress>,
+}
+
+/// What was found of one document so far.
+struct Progress {
+    /// Each tag that counts once, with how often it occurs and how long it is.
+    tags: HashMap<Tag, (u64, u32)>,
+    /// The same tags, ascending.
+    sorted: Vec<Tag>,
+    payload_bytes: u64,
+    matches: BTreeMap<ContentDigest, Match>,
+    documents: u64,
+}
+
+/// An index that is open, and what its ordinals mean.
+struct Open<'a> {
+    key: &'a SlotKey,
+    party: &'a str,
+    sealed: Sealed,
+    index: Arc<Index>,
+    shards: RunShards,
+    /// The contents that a document has, by their ordinals.
+    contents: HashMap<u32, (ContentDigest, IndexedContent)>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(coordinator: &'a Coordinator, query: &'a FindQuery) -> Result<Search<'a>, Error> {
+        let (_, templates) = template::in_force(&coordinator.store, query.method_id)?;
+        let documents = query.documents.iter().map(|sought| Progress::new(sought, &templates)).collect();
+        Ok(Search { coordinator, query, templates, documents })
+    }
+
+    /// Searches the index of a key, if there is one.
+    pub(super) fn index(&mut self, key: &SlotKey, party: &str) -> Result<Option<Searched>, Error> {
+        let indexes = &self.coordinator.scans.indexes;
+        let Some(sealed) = indexes.sealed(key)? else { return Ok(None) };
+        let open = self.open(key, party, sealed)?;
+        for number in 0..self.documents.len() {
+            let mut found = self.candidates(&open, number)?;
+            let sought = &self.query.documents[number];
+            if let Some(content) = open.index.contents.get(&sought.digest)
+                && open.contents.contains_key(&content.ordinal)
+                && sought.size_bytes > 0
+            {
+                found.retain(|one| one.0 != sought.digest);
+                found.push((sought.digest, content.size_bytes, Measure::identical(sought.size_bytes)));
+            }
+            self.take(&open, number, found);
+        }
+        let read = open.index.documents.values().filter(|document| document.content.is_some()).count();
+        let bare = |state| matches!(state, DocumentState::NoText | DocumentState::Container);
+        let without = open.index.documents.values().filter(|document| document.content.is_none());
+        Ok(Some(Searched {
+            documents: read as u64,
+            unread: without.filter(|document| !bare(document.state)).count() as u64,
+            sealed: indexes.sealed_at(open.sealed.id)?,
+        }))
+    }
+
+    fn open<'k>(&self, key: &'k SlotKey, party: &'k str, sealed: Sealed) -> Result<Open<'k>, Error> {
+        let indexes = &self.coordinator.scans.indexes;
+        let index = indexes.load(sealed.id, sealed.sequence)?;
+        let (runs, ordinals) = indexes.runs(sealed.id, sealed.sequence)?;
+        let live = index.live();
+        let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
+        let mut contents = HashMap::new();
+        for (digest, content) in index.contents.iter().filter(|(digest, _)| live.contains(digest)) {
+            map[content.ordinal as usize] = Some(ContentIndex(content.ordinal));
+            contents.insert(content.ordinal, (*digest, *content));
+        }
+        let map: ContentMap = map.into_iter().collect();
+        let inputs = runs.into_iter().map(|run| RunInput { run, contents: map.clone() });
+        Ok(Open { key, party, sealed, index, shards: RunShards::new(inputs.collect()), contents })
+    }
+
+    /// The contents of an index that have something in common with a document, and what.
+    fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+        let (sought, progress) = (&self.query.documents[number], &self.documents[number]);
+        let method = &self.query.method;
+        if method.name() == "similarity-index" {
+            return Ok(Vec::new());
+        }
+        let mut shared: HashMap<u32, u64> = HashMap::new();
+        open.shards.visit_tags(&progress.sorted, &mut |tag, postings| {
+            let (count, length_bytes) = progress.tags.get(&tag).copied().unwrap_or_default();
+            let mut ordinals: Vec<u32> = postings.iter().map(|posting| posting.content.0).collect();
+            ordinals.sort_unstable();
+            for same in ordinals.chunk_by(|a, b| a == b) {
+                let common = count.min(same.len() as u64) * u64::from(length_bytes);
+                *shared.entry(same[0]).or_default() += common;
+            }
+            Ok(())
+        })?;
+        if !method.has_chunks() {
+            return self.estimated(open, sought, shared.into_keys());
+        }
+        let aside = self.set_aside(open, &shared)?;
+        let measured = shared.into_iter().filter_map(|(ordinal, shared)| {
+            let (digest, content) = open.contents.get(&ordinal)?;
+            let aside = aside.get(&ordinal).copied().unwrap_or(0);
+            let payload = (content.weight - content.repeated_bytes).saturating_sub(aside);
+            let measure = Measure::exact(shared, progress.payload_bytes, payload);
+            let enough = measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
+            enough.then_some((*digest, content.size_bytes, measure))
+        });
+        Ok(measured.collect())
+    }
+
+    /// How many bytes of templates these contents have.
+    fn set_aside(&self, open: &Open<'_>, contents: &HashMap<u32, u64>) -> Result<HashMap<u32, u64>, Error> {
+        let mut aside: HashMap<u32, u64> = HashMap::new();
+        if contents.is_empty() {
+            return Ok(aside);
+        }
+        open.shards.visit_tags(&self.templates, &mut |_, postings| {
+            // A chunk of one repeated byte is out of the payload already.
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                if contents.contains_key(&posting.content.0) {
+                    *aside.entry(posting.content.0).or_default() += u64::from(posting.length_bytes);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(aside)
+    }
+
+    /// The same for methods whose signatures are held against each other: they are read back.
+    fn estimated(
+        &self,
+        open: &Open<'_>,
+        sought: &Sought,
+        ordinals: impl Iterator<Item = u32>,
+    ) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+        let wanted: HashSet<ContentDigest> =
+            ordinals.filter_map(|ordinal| open.contents.get(&ordinal)).map(|(digest, _)| *digest).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.signature(sought.clone());
+        let mut found = Vec::new();
+        self.coordinator.scans.indexes.manifests(&open.sealed, &wanted, &mut |manifest| {
+            let other = self.signature(sought_of(&manifest));
+            let likeness = self.query.method.likeness(&own, &other);
+            if !likeness.is_candidate {
+                return Ok(());
+            }
+            let sizes = [sought.size_bytes, other.size_bytes];
+            let measure = Measure::estimated(&self.query.method, &likeness, sizes[0], sizes[1]);
+            if measure.reaches(&self.query.least, sizes) {
+                found.push((other.digest, other.size_bytes, measure));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// A signature without what is set aside, in the order that estimators rely on.
+    fn signature(&self, sought: Sought) -> Signature {
+        let Sought { size_bytes, digest, windows, index, mut features, .. } = sought;
+        features.retain(|feature| self.templates.binary_search(&feature.tag).is_err());
+        features.sort_unstable();
+        features.dedup();
+        let windows = if windows > 0 { windows } else { windows_of(&self.query.method, size_bytes) };
+        Signature { size_bytes, digest, windows, features, index, shortage: None }
+    }
+
+    /// Takes what was found in an index for a document, with who has it.
+    fn take(&mut self, open: &Open<'_>, number: usize, found: Vec<(ContentDigest, u64, Measure)>) {
+        let mut holders: HashMap<ContentDigest, Vec<Holder>> =
+            found.iter().map(|(digest, ..)| (*digest, Vec::new())).collect();
+        let mut counts: HashMap<ContentDigest, u64> = HashMap::new();
+        if !found.is_empty() {
+            for (path, document) in &open.index.documents {
+                let Some((digest, holders)) =
+                    document.content.and_then(|digest| holders.get_mut(&digest).map(|holders| (digest, holders)))
+                else {
+                    continue;
+                };
+                *counts.entry(digest).or_default() += 1;
+                if holders.len() < FIND_HOLDERS_MAX {
+                    holders.push(Holder {
+                        site: open.key.site.clone(),
+                        repository: open.key.repository.clone(),
+                        path: path.clone(),
+                        modified: document.modified,
+                        party: open.party.to_owned(),
+                    });
+                }
+            }
+        }
+        let progress = &mut self.documents[number];
+        for (digest, size_bytes, measure) in found {
+            let count = counts.get(&digest).copied().unwrap_or(0);
+            let own = holders.remove(&digest).unwrap_or_default();
+            progress.documents += count;
+            let known = progress.matches.entry(digest).or_insert_with(|| Match {
+                digest,
+                size_bytes,
+                measure,
+                documents: 0,
+                holders: Vec::new(),
+            });
+            known.documents += count;
+            let room = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
+            known.holders.extend(own.into_iter().take(room));
+        }
+        progress.keep(self.query.matches_max);
+    }
+
+    /// What was found, in order.
+    pub(super) fn finish(self, runs: Option<&Runs>) -> Vec<Found> {
+        let Search { query, documents, .. } = self;
+        let found = |(progress, sought): (Progress, &Sought)| {
+            let mut matches: Vec<Match> = progress.matches.into_values().collect();
+            sort(&mut matches);
+            let told: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
+            let has_chunks = query.method.has_chunks();
+            let lengths: Vec<u32> = sought.features.iter().map(|feature| feature.weight).collect();
+            Found {
+                size_bytes: sought.size_bytes,
+                template_bytes: if has_chunks { sought.size_bytes - progress.payload_bytes } else { 0 },
+                run_lengths: runs.filter(|_| has_chunks).map(|runs| runs.observed(std::iter::once(lengths.as_slice()))),
+                documents: progress.documents,
+                documents_omitted: progress.documents - told,
+                matches,
+            }
+        };
+        documents.into_iter().zip(&query.documents).map(found).collect()
+    }
+}
+
+impl Progress {
+    fn new(sought: &Sought, templates: &[Tag]) -> Progress {
+        let mut tags: HashMap<Tag, (u64, u32)> = HashMap::new();
+        let (mut payload_bytes, mut repeated) = (0, sought.repeated.iter().peekable());
+        for (place, feature) in sought.features.iter().enumerate() {
+            let is_repeated = repeated.next_if(|next| **next as usize == place).is_some();
+            if is_repeated || templates.binary_search(&feature.tag).is_ok() {
+                continue;
+            }
+            payload_bytes += u64::from(feature.weight);
+            tags.entry(feature.tag).or_insert((0, feature.weight)).0 += 1;
+        }
+        let mut sorted: Vec<Tag> = tags.keys().copied().collect();
+        sorted.sort_unstable();
+        Progress { tags, sorted, payload_bytes, matches: BTreeMap::new(), documents: 0 }
+    }
+
+    /// Keeps the strongest matches. Those after them only become weaker as more are found, so that none is lost that would
+    /// be told in the end.
+    fn keep(&mut self, matches_max: usize) {
+        if self.matches.len() <= matches_max {
+            return;
+        }
+        let mut all: Vec<Match> = std::mem::take(&mut self.matches).into_values().collect();
+        sort(&mut all);
+        all.truncate(matches_max);
+        self.matches = all.into_iter().map(|one| (one.digest, one)).collect();
+    }
+}
+
+fn sort(matches: &mut [Match]) {
+    matches.sort_unstable_by(|a, b| b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest)));
+}
+
+/// A manifest as if it were sought itself.
+fn sought_of(manifest: &Manifest) -> Sought {
+    let features = manifest.chunks.iter().map(|(tag, weight, _)| cognate_fingerprint::Feature { tag, weight });
+    Sought {
+        size_bytes: manifest.content.size_bytes,
+        digest: manifest.content.digest,
+        windows: 0,
+        index: None,
+        features: features.collect(),
+        repeated: Vec::new(),
+    }
+}
+
+/// About how many windows a document of this size has: what is not sent along.
+fn windows_of(method: &Method, size_bytes: u64) -> u64 {
+    // Shingles of words are about one in six bytes; more windows than there are only widen an interval.
+    if method.name() == "shingle" { size_bytes.div_ceil(6) } else { size_bytes }
+}

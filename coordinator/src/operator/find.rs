@@ -1,0 +1,67 @@
+//! Finds as somebody may make them: within the sites that it may see, and a few at a time.
+
+use std::time::Duration;
+
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::find_request::Message as Up;
+use cognate_proto::v1::{self, FindResponse};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::{OperatorService, blocking};
+use crate::error::Error;
+use crate::find::Arriving;
+use crate::identity::Operator;
+
+/// How long may pass between two pieces of a find.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+impl OperatorService {
+    /// Takes in what is sought, searches, and tells what was found.
+    pub(super) async fn search(
+        &self,
+        operator: Operator,
+        mut pieces: Streaming<v1::FindRequest>,
+    ) -> Result<ReceiverStream<Result<FindResponse, Status>>, Status> {
+        // What arrives is bounded, and so is how much of it is in memory at a time.
+        let turn = self.coordinator.finds.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        let Some(Up::Open(open)) = next(&mut pieces).await? else {
+            return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
+        };
+        let mut arriving = Arriving::open(&open)?;
+        while let Some(message) = next(&mut pieces).await? {
+            match message {
+                Up::Piece(piece) => arriving.take(&piece)?,
+                Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and pieces".to_owned()).into()),
+            }
+        }
+        let query = arriving.finish()?;
+        tracing::info!(by = %operator.name, documents = query.documents.len(), method = query.method.name(), "a find");
+        let service = self.clone();
+        let answer = blocking(move || {
+            let sees = |site: &SiteName| service.is_own(&operator, site.as_str());
+            service.coordinator.find(&query, &sees)
+        });
+        let answer = answer.await?;
+        drop(turn);
+        let (told, stream) = mpsc::channel(4);
+        tokio::spawn(async move {
+            for message in answer.into_wire() {
+                if told.send(Ok(FindResponse { message: Some(message) })).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(ReceiverStream::new(stream))
+    }
+}
+
+/// What comes next. Who says nothing for long makes room for others.
+async fn next(pieces: &mut Streaming<v1::FindRequest>) -> Result<Option<Up>, Status> {
+    let came = tokio::time::timeout(SILENCE_MAX, pieces.message()).await;
+    let came = came.map_err(|_| Status::deadline_exceeded("a find must not pause while others wait: send it again"))?;
+    let Some(message) = came? else { return Ok(None) };
+    let empty = || Status::from(Error::Invalid("a message of a find is empty".to_owned()));
+    message.message.map(Some).ok_or_else(empty)
+}

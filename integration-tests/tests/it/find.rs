@@ -1,0 +1,337 @@
+//! `cognate find` in a federation: what it finds is what brute force finds, and what it did not look at it says.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cognate_integration_tests::sandbox::contents;
+use cognate_integration_tests::{Federation, Files};
+use serde_json::{Value, json};
+
+/// A file as `cognate fingerprint` tells it: each tag with its length, but for those of one repeated byte.
+struct Cut {
+    content: String,
+    size: u64,
+    chunks: Vec<(String, u64)>,
+}
+
+fn chunks(federation: &Federation, files: &[PathBuf], more: &[&str]) -> Vec<Cut> {
+    let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let args = ["fingerprint", "--format", "ndjson"].iter().chain(more).copied().chain(["--"]).chain(files);
+    let lines = federation.sandbox.cognate(args).expect(0).lines();
+    let cut = |line: &Value| {
+        let repeated: Vec<u64> = line["repeated"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        let all = (0..).zip(line["chunks"].as_array().unwrap());
+        let kept = all.filter(|(number, _)| !repeated.contains(number));
+        let chunks = kept.map(|(_, chunk)| (chunk[2].as_str().unwrap().to_owned(), chunk[1].as_u64().unwrap()));
+        let content = line["content"].as_str().unwrap().to_owned();
+        Cut { content, size: line["size_bytes"].as_u64().unwrap(), chunks: chunks.collect() }
+    };
+    lines.iter().map(cut).collect()
+}
+
+/// Bytes in common: over common tags, the lesser count times the length.
+fn shared(a: &[(String, u64)], b: &[(String, u64)]) -> u64 {
+    let counts = |chunks: &[(String, u64)]| {
+        let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        chunks.iter().for_each(|(tag, length)| {
+            let entry = counts.entry(tag.clone()).or_insert((0, *length));
+            entry.0 += 1;
+        });
+        counts
+    };
+    let (a, b) = (counts(a), counts(b));
+    a.iter().filter_map(|(tag, (count, length))| b.get(tag).map(|(other, _)| count.min(other) * length)).sum()
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    f64::from(u32::try_from((part * 20_000 + whole) / (2 * whole)).unwrap()) / 10_000.0
+}
+
+/// What `find` must say of a file: a row for each document that shares anything, as (place, relation, numbers).
+fn expected(federation: &Federation, sought: &Path, more: &[&str]) -> Vec<Value> {
+    let mut places = Vec::new();
+    for site in federation.names() {
+        let folder = federation.site(&site).folder().to_owned();
+        for path in contents(&folder).into_keys() {
+            places.push((format!("{site}/kb/{}", path.display()), folder.join(&path)));
+        }
+    }
+    let files: Vec<PathBuf> = places.iter().map(|(_, file)| file.clone()).chain([sought.to_owned()]).collect();
+    let mut all = chunks(federation, &files, more);
+    let own = all.pop().unwrap();
+    let size = |chunks: &[(String, u64)]| chunks.iter().map(|chunk| chunk.1).sum::<u64>();
+    let mut rows = Vec::new();
+    for ((place, _), other) in places.iter().zip(&all) {
+        let (common, ours, theirs) = (shared(&own.chunks, &other.chunks), size(&own.chunks), size(&other.chunks));
+        if own.content == other.content {
+            rows.push(json!({
+                "place": place, "relation": "identical", "shared": own.size, "size": own.size,
+                "sought_in_found": 1.0, "found_in_sought": 1.0, "resemblance": 1.0,
+            }));
+            continue;
+        }
+        if common == 0 {
+            continue;
+        }
+        let relation = match (common * 10 >= ours * 8, common * 10 >= theirs * 8) {
+            (true, true) => "near",
+            (true, false) => "contains",
+            (false, true) => "contained",
+            (false, false) => "shares",
+        };
+        rows.push(json!({
+            "place": place, "relation": relation, "shared": common, "size": other.size,
+            "sought_in_found": ratio(common, ours), "found_in_sought": ratio(common, theirs),
+            "resemblance": ratio(common, ours + theirs - common),
+        }));
+    }
+    rows.sort_by_key(Value::to_string);
+    rows
+}
+
+/// The rows of an answer about one document, in the same form.
+fn told(document: &Value) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for one in document["matches"].as_array().unwrap() {
+        for holder in one["holders"].as_array().unwrap() {
+            let text = |field: &str| holder[field].as_str().unwrap();
+            rows.push(json!({
+                "place": format!("{}/{}/{}", text("site"), text("repository"), text("path")),
+                "relation": one["relation"], "shared": one["shared_bytes"], "size": one["size_bytes"],
+                "sought_in_found": one["sought_in_found"].as_f64(), "found_in_sought": one["found_in_sought"].as_f64(),
+                "resemblance": one["resemblance"].as_f64(),
+            }));
+        }
+    }
+    rows.sort_by_key(Value::to_string);
+    rows
+}
+
+fn find(federation: &Federation, words: &[&str]) -> cognate_integration_tests::sandbox::Run {
+    let args: Vec<&str> = ["find"].iter().chain(words).chain(&["--format", "json"]).copied().collect();
+    federation.operate(&args)
+}
+
+/// Two sites with relatives of one document, and a third one that was never scanned.
+fn relatives(own_seed: u64) -> (Federation, PathBuf) {
+    let mut federation = Federation::new(own_seed);
+    let dice = &mut federation.dice;
+    let (whole, other, noise) = (dice.bytes(60_000), dice.bytes(50_000), dice.bytes(30_000));
+    let edited = [&whole[..30_000], b"edited", &whole[30_010..]].concat();
+    let part = whole[10_000..40_000].to_vec();
+    let a = Files::from([
+        ("copy.bin".to_owned(), whole.clone()),
+        ("d/again.bin".to_owned(), whole.clone()),
+        ("inside.bin".to_owned(), [&other[..], &whole, &other[..20_000]].concat()),
+        ("noise.bin".to_owned(), noise),
+    ]);
+    let b = Files::from([
+        ("edited.bin".to_owned(), edited),
+        ("part.bin".to_owned(), part),
+        ("shares.bin".to_owned(), [&whole[..12_000], &other[..30_000]].concat()),
+        ("empty".to_owned(), Vec::new()),
+    ]);
+    let c = Files::from([("unseen.bin".to_owned(), whole.clone())]);
+    for (name, files) in [("a", &a), ("b", &b), ("c", &c)] {
+        federation.add(name, files);
+    }
+    let sought = federation.sandbox.folder("mine", &[("sought.bin", &whole), ("empty", b"")]).join("sought.bin");
+    federation.sandbox.settle();
+    federation.start_all();
+    (federation, sought)
+}
+
+fn scan(federation: &Federation, repositories: &str, more: &[&str]) {
+    federation.operate(&Federation::launching(repositories, more)).expect(0);
+}
+
+#[test]
+fn copies_versions_and_parts_are_found_as_brute_force_finds_them() {
+    let federation = Federation::of(1101, 2, 120);
+    scan(&federation, "a/kb,b/kb", &[]);
+    let mut compared = 0;
+    for site in ["a", "b"] {
+        let folder = federation.site(site).folder().to_owned();
+        let all = contents(&folder).into_iter().filter(|(_, bytes)| !bytes.is_empty());
+        let files: Vec<PathBuf> = all.map(|(name, _)| folder.join(name)).collect();
+        for sought in files.iter().step_by(files.len() / 4) {
+            let answer = find(&federation, &[sought.to_str().unwrap(), "--limit", "10000"]).expect(0).json();
+            let rows = expected(&federation, sought, &[]);
+            assert_eq!(told(&answer["documents"][0]), rows, "{}", sought.display());
+            compared += rows.len();
+        }
+    }
+    assert!(compared > 8, "{compared}");
+}
+
+#[test]
+fn an_answer_names_who_has_what_and_what_was_not_searched() {
+    let (mut federation, sought) = relatives(1102);
+    let mine = sought.to_str().unwrap();
+    let refused = find(&federation, &[mine]).refusal(1);
+    assert!(refused.contains("cognate scan launch"), "{refused}");
+    scan(&federation, "a/kb,b/kb", &[]);
+    scan(&federation, "a/kb", &["--chunk-bytes", "500"]);
+    let answer = find(&federation, &[mine]).expect(3).json();
+    // What most repositories are indexed under, though there is something finer.
+    assert_eq!((&answer["schema"], &answer["under"]["chunk_bytes"]), (&json!("cognate.find/1"), &json!(1000)));
+    let document = &answer["documents"][0];
+    let relations: BTreeMap<String, String> = told(document)
+        .iter()
+        .map(|row| (row["place"].as_str().unwrap().to_owned(), row["relation"].as_str().unwrap().to_owned()))
+        .collect();
+    let found = [
+        ("a/kb/copy.bin", "identical"),
+        ("a/kb/d/again.bin", "identical"),
+        ("a/kb/inside.bin", "contains"),
+        ("b/kb/edited.bin", "near"),
+        ("b/kb/part.bin", "contained"),
+        ("b/kb/shares.bin", "shares"),
+    ];
+    assert_eq!(relations, found.map(|(place, relation)| (place.to_owned(), relation.to_owned())).into());
+    assert_eq!((&document["documents"], &document["documents_omitted"]), (&json!(6), &json!(0)));
+    let lengths = &document["run_lengths"];
+    assert!(lengths["p50"].as_u64() < lengths["p95"].as_u64() && lengths["p95"].as_u64() <= lengths["p99"].as_u64());
+    // The strongest first; identical ones are one match.
+    assert_eq!(document["matches"][0]["holders"].as_array().unwrap().len(), 2);
+    let coverage = answer["coverage"].as_array().unwrap();
+    let covered: Vec<(&str, bool)> =
+        coverage.iter().map(|row| (row["site"].as_str().unwrap(), row["covered"].as_bool().unwrap())).collect();
+    assert_eq!(covered, [("a", true), ("b", true), ("c", false)]);
+    assert_eq!(coverage[2]["launch"], "cognate scan launch --repositories c/kb --chunk-bytes 1000");
+    assert_eq!((&coverage[1]["documents"], &coverage[1]["unread"]), (&json!(4), &json!(0)));
+    // Fewer matches, and how many more there are.
+    let short = find(&federation, &[mine, "--limit", "1"]).expect(3).json();
+    assert_eq!(short["documents"][0]["documents_omitted"], 4);
+    // Narrowed to what was searched, it is complete; to what shares much, it is less.
+    let near = find(&federation, &[mine, "--site", "a", "--site", "b/kb", "--min-containment", "0.9"]).expect(0).json();
+    assert_eq!(told(&near["documents"][0]).len(), 5);
+    let large = find(&federation, &[mine, "--site", "b", "--min-shared-bytes", "50000"]).expect(0).json();
+    assert_eq!(told(&large["documents"][0]).len(), 1);
+    // What it says to launch makes it whole.
+    scan(&federation, "c/kb", &["--chunk-bytes", "1000"]);
+    let whole = find(&federation, &[mine]).expect(0).json();
+    assert_eq!(told(&whole["documents"][0]).len(), 7);
+    // A finer index finds no less where it is asked for.
+    let fine = find(&federation, &[mine, "--chunk-bytes", "500", "--site", "a"]).expect(0).json();
+    assert_eq!(fine["under"]["chunk_bytes"], 500);
+    assert!(fine["run_lengths"]["p95"].as_u64() < whole["run_lengths"]["p95"].as_u64());
+    // The text names places, sizes and what is missing; so do the others.
+    let text = federation.operate(&["find", mine]).expect(0).text().to_owned();
+    for said in ["identical", "b/kb/edited.bin", "100.0 %", "by site: a 3, b 3, c 1", "19 times in 20"] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    let csv = federation.operate(&["find", mine, "--format", "csv"]).expect(0).text().to_owned();
+    assert_eq!(csv.lines().count(), 8);
+    let lines = federation.operate(&["find", mine, "--format", "ndjson"]).expect(0).lines();
+    assert_eq!(lines.iter().filter(|line| line["type"] == "match").count(), 5);
+    // A document that changed is what it was when its site was last synced.
+    let b = federation.site("b").folder().join("part.bin");
+    std::fs::write(&b, b"something else").unwrap();
+    assert_eq!(told(&find(&federation, &[mine]).expect(0).json()["documents"][0]).len(), 7);
+    std::fs::remove_file(&b).unwrap();
+    federation.sandbox.settle();
+    federation.scan(&[]).expect(0);
+    assert_eq!(told(&find(&federation, &[mine]).expect(0).json()["documents"][0]).len(), 6);
+    federation.stop_coordinator();
+}
+
+#[test]
+fn fingerprints_made_elsewhere_say_the_same_as_the_files() {
+    let (federation, sought) = relatives(1103);
+    scan(&federation, "a/kb,b/kb", &[]);
+    let mine = sought.to_str().unwrap();
+    let empty = sought.with_file_name("empty");
+    let direct = find(&federation, &[mine, empty.to_str().unwrap()]).expect(3).json();
+    assert_eq!(direct["documents"][1]["matches"], json!([]));
+    let args = ["fingerprint", "--chunk-bytes", "1000", "--format", "ndjson", "--", mine, empty.to_str().unwrap()];
+    let lines = federation.sandbox.cognate(args).expect(0).text().to_owned();
+    let file = sought.with_file_name("fingerprints.ndjson");
+    std::fs::write(&file, &lines).unwrap();
+    let again = find(&federation, &["--fingerprints", file.to_str().unwrap()]).expect(3).json();
+    assert_eq!(again, direct);
+    // What is no such file is refused by its line, and what cannot be true by the coordinator.
+    std::fs::write(&file, lines.replace("\"size_bytes\":60000", "\"size_bytes\":60001")).unwrap();
+    let refused = find(&federation, &["--fingerprints", file.to_str().unwrap()]).refusal(2);
+    assert!(refused.contains("size_bytes"), "{refused}");
+    std::fs::write(&file, "{}\n").unwrap();
+    let refused = find(&federation, &["--fingerprints", file.to_str().unwrap()]).refusal(2);
+    assert!(refused.contains("line 1"), "{refused}");
+    let refused = find(&federation, &["--fingerprints", file.to_str().unwrap(), "--view", "raw"]).refusal(2);
+    assert!(refused.contains("leave these options out"), "{refused}");
+}
+
+#[test]
+fn another_key_is_told_and_never_taken_for_nothing() {
+    let mut federation = Federation::new(1104);
+    let document = federation.dice.bytes(40_000);
+    let key = federation.sandbox.path("key");
+    std::fs::write(&key, "ab".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let files = Files::from([("x.bin".to_owned(), document.clone())]);
+    let config = format!("key = \"{}\"\n", key.display());
+    federation.add_with("a", None, &files, &config);
+    let sought = federation.sandbox.folder("mine", &[("sought.bin", &document)]).join("sought.bin");
+    federation.sandbox.settle();
+    federation.start_all();
+    scan(&federation, "a/kb", &[]);
+    let mine = sought.to_str().unwrap();
+    let refused = find(&federation, &[mine]).refusal(12);
+    assert!(refused.contains("with a key") && refused.contains("--key"), "{refused}");
+    let other = federation.sandbox.path("other");
+    std::fs::write(&other, "cd".repeat(32)).unwrap();
+    let refused = find(&federation, &[mine, "--key", other.to_str().unwrap()]).refusal(12);
+    assert!(refused.contains("another key"), "{refused}");
+    let answer = find(&federation, &[mine, "--key", key.to_str().unwrap()]).expect(0).json();
+    assert_eq!(told(&answer["documents"][0])[0]["relation"], "identical");
+    assert_eq!(answer["under"]["keyed"], true);
+}
+
+#[test]
+fn whoever_is_bound_to_a_site_hears_of_that_site_alone() {
+    let (federation, sought) = relatives(1105);
+    scan(&federation, "a/kb,b/kb", &[]);
+    let enrolled = |name: &str, role: &str, more: &[&str]| {
+        let args: Vec<&str> = ["operator", "invite", name, "--role", role].iter().chain(more).copied().collect();
+        let token = federation.operate(&args).expect(0).text().trim().to_owned();
+        let file = federation.sandbox.path(format!("{name}.toml"));
+        let args = ["operator", "enroll", &token, "-o", file.to_str().unwrap()];
+        federation.sandbox.cognate(args).expect(0);
+        file
+    };
+    let (bound, viewer) = (enrolled("bert", "analyst", &["--site", "b"]), enrolled("vera", "viewer", &[]));
+    let mine = sought.to_str().unwrap();
+    let as_who = |who: &Path, more: &[&str]| {
+        let words = ["find", mine, "--format", "json", "--operator", who.to_str().unwrap()];
+        federation.sandbox.cognate(words.iter().chain(more).copied())
+    };
+    let answer = as_who(&bound, &[]).expect(0).json();
+    assert_eq!(answer["coverage"].as_array().unwrap().len(), 1);
+    assert!(told(&answer["documents"][0]).iter().all(|row| row["place"].as_str().unwrap().starts_with("b/")));
+    let other = as_who(&bound, &["--site", "a", "--chunk-bytes", "1000"]).refusal(1);
+    // As if there were none: that a site exists is no business of who may not see it.
+    assert!(other.contains("no repository `a`"), "{other}");
+    assert!(as_who(&viewer, &[]).refusal(14).contains("role"));
+}
+
+#[test]
+fn what_templates_hold_counts_for_nothing_but_copies_do() {
+    let mut federation = Federation::new(1106);
+    let (frame, own, other) =
+        (federation.dice.bytes(20_000), federation.dice.bytes(20_000), federation.dice.bytes(20_000));
+    let page = |text: &[u8]| [&frame[..], text].concat();
+    let files = Files::from([("one".to_owned(), page(&own)), ("two".to_owned(), page(&other))]);
+    federation.add("a", &files);
+    federation.sandbox.settle();
+    federation.start_all();
+    let report = federation.scan(&[]).report();
+    let cluster = report["clusters"][0]["id"].as_str().unwrap().to_owned();
+    let one = federation.site("a").folder().join("one");
+    let before = find(&federation, &[one.to_str().unwrap()]).expect(0).json();
+    assert_eq!(told(&before["documents"][0]).len(), 2);
+    federation.operate(&["template", "mark", "latest", &cluster]).expect(0);
+    let after = find(&federation, &[one.to_str().unwrap()]).expect(0).json();
+    assert_eq!(told(&after["documents"][0]).len(), 1);
+    assert!(after["documents"][0]["template_bytes"].as_u64().unwrap() > 15_000);
+}
