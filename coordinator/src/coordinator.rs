@@ -384,4 +384,4 @@ impl Coordinator {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

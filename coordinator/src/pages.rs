@@ -14,6 +14,7 @@ mod logins;
 mod overview;
 mod person;
 mod probes;
+mod result;
 mod scan;
 mod scans;
 pub(crate) mod show;
@@ -72,6 +73,7 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
     let pages = Pages { service, address: address.into() };
     let guarded = Router::new()
         .merge(overview::routes())
+        .merge(result::routes())
         .merge(scan::routes())
         .merge(scans::routes())
         .merge(sites::routes())

@@ -15,6 +15,7 @@ use cognate_proto::v1;
 use crate::error::Error;
 
 pub(crate) use decide::{About, Wish};
+pub(crate) use marks::Mark;
 pub(crate) use pool::Browses;
 
 /// What can be decided, as people write it.

@@ -74,10 +74,34 @@ pub struct Place {
     pub repository: String,
     /// Its path.
     pub path: String,
+    /// The same, as it is.
+    #[serde(skip)]
+    pub bytes: Vec<u8>,
     /// Whether the path is percent-escaped.
     pub path_escaped: bool,
     /// When it was last modified.
     pub modified: String,
+}
+
+impl Place {
+    /// What a form says of it: site, repository, and the path in hexadecimal digits.
+    pub fn form_value(&self) -> String {
+        format!("{}/{}/{}", self.site, self.repository, hex(&self.bytes))
+    }
+
+    /// From the columns site, repository, path and modified.
+    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Place> {
+        let bytes: Vec<u8> = row.get(2)?;
+        let (path, escaped) = path_of(&bytes);
+        Ok(Place {
+            site: row.get(0)?,
+            repository: row.get(1)?,
+            path,
+            bytes,
+            path_escaped: escaped.is_some(),
+            modified: time(row.get(3)?),
+        })
+    }
 }
 
 /// How a member lies to the pivot.
@@ -264,16 +288,7 @@ impl Browse {
         let content = members.contents[place];
         let sql = "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
                    WHERE d.content = ? ORDER BY d.id LIMIT ?";
-        let documents = self.collect(sql, params![content, PLACES_MAX], |row| {
-            let (path, escaped) = path_of(row.get_ref(2)?.as_blob()?);
-            Ok(Place {
-                site: row.get(0)?,
-                repository: row.get(1)?,
-                path,
-                path_escaped: escaped.is_some(),
-                modified: time(row.get(3)?),
-            })
-        })?;
+        let documents = self.collect(sql, params![content, PLACES_MAX], Place::read)?;
         let sql = "SELECT DISTINCT r.site FROM document d JOIN root r ON r.id = d.root WHERE d.content = ? ORDER BY 1";
         let sites = self.collect(sql, [content], |row| row.get(0))?;
         let sql = "SELECT size_bytes, documents FROM content WHERE id = ?";

@@ -9,6 +9,8 @@ use std::collections::BinaryHeap;
 use memchr::memmem::Finder;
 use rusqlite::{Connection, Statement, params};
 
+use super::filter::{begins, day, size};
+use super::query::Pairs;
 use super::{Browse, Page, Window};
 use crate::error::Error;
 use crate::report::{hex, path_of, time};
@@ -195,6 +197,50 @@ pub struct DocumentQuery {
     pub modified_to: Option<i64>,
     /// The largest first, instead of by place.
     pub largest_first: bool,
+}
+
+impl DocumentQuery {
+    /// Reads names and values. Names that are none of its own are left to others.
+    ///
+    /// # Errors
+    /// When a value makes no sense.
+    pub fn parse<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<DocumentQuery, Error> {
+        let mut query = DocumentQuery::default();
+        for (name, value) in pairs.filter(|(_, value)| !value.is_empty()) {
+            let refused = |why: String| Error::Invalid(format!("`{name}`: {why}"));
+            match name {
+                "status" => query.status = Some(value.to_owned()),
+                "site" => query.site = Some(value.to_owned()),
+                "path" => query.path = Some(value.to_owned()),
+                "size" => query.size_min = Some(size(value).map_err(refused)?),
+                "size_max" => query.size_max = Some(size(value).map_err(refused)?),
+                "from" => query.modified_from = Some(begins(day(value).map_err(refused)?)),
+                "to" => {
+                    let day = day(value).map_err(refused)?;
+                    query.modified_to = Some(begins(day.tomorrow().unwrap_or(day)) - 1);
+                }
+                "sort" => query.largest_first = value == "size",
+                _ => {}
+            }
+        }
+        Ok(query)
+    }
+
+    /// The query as it stands in an address.
+    pub fn to_query(&self) -> String {
+        let date =
+            |time: i64| jiff::Timestamp::from_second(time).map(|time| time.strftime("%Y-%m-%d").to_string()).ok();
+        let mut pairs = Pairs::new();
+        pairs.put("status", self.status.as_ref());
+        pairs.put("site", self.site.as_ref());
+        pairs.put("path", self.path.as_ref());
+        pairs.put("size", self.size_min);
+        pairs.put("size_max", self.size_max);
+        pairs.put("from", self.modified_from.and_then(date));
+        pairs.put("to", self.modified_to.and_then(date));
+        pairs.put("sort", self.largest_first.then_some("size"));
+        pairs.finish()
+    }
 }
 
 /// A document as a list shows it.

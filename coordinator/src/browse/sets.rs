@@ -9,7 +9,7 @@ use super::filter::size;
 use super::query::{Pairs, pairs};
 use super::{Browse, Page, Window};
 use crate::error::Error;
-use crate::report::{path_of, time};
+use crate::report::path_of;
 
 /// Which identical sets are listed: those that waste most bytes first.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -159,16 +159,7 @@ impl Browse {
         );
         let (rows, offset) =
             (i64::try_from(window.rows()).unwrap_or(i64::MAX), i64::try_from(window.offset()).unwrap_or(i64::MAX));
-        self.collect(&sql, params![set.number, rows, offset], |row| {
-            let (path, escaped) = path_of(row.get_ref(2)?.as_blob()?);
-            Ok(Place {
-                site: row.get(0)?,
-                repository: row.get(1)?,
-                path,
-                path_escaped: escaped.is_some(),
-                modified: time(row.get(3)?),
-            })
-        })
+        self.collect(&sql, params![set.number, rows, offset], Place::read)
     }
 
     fn set_row(&self, row: &Row<'_>) -> rusqlite::Result<SetRow> {

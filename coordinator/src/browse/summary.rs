@@ -62,6 +62,14 @@ pub struct ClusterTotals {
 }
 
 impl Browse {
+    /// How many pairs of folders there are.
+    ///
+    /// # Errors
+    /// When the result cannot be read.
+    pub fn folder_count(&self) -> Result<u64, Error> {
+        Ok(self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0))
+    }
+
     /// What the first page says.
     ///
     /// # Errors
@@ -105,7 +113,7 @@ impl Browse {
             clusters: clusters.unwrap_or_default(),
             overlap: report.overlap()?,
             histograms: report.histogram()?.into_iter().chain(report.text_histogram()?).collect(),
-            folder_count: self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0),
+            folder_count: self.folder_count()?,
             folders,
             largest: self.clusters(&ClusterFilter::default(), Sort::default(), first)?.rows,
             set_aside,

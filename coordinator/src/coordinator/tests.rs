@@ -10,9 +10,9 @@ use crate::report::Report;
 use crate::store::{FrozenRow, SlotKey};
 
 mod triage;
-mod two_views;
+pub(crate) mod two_views;
 
-const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
+pub(crate) const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
 
 fn clock() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
@@ -63,7 +63,7 @@ fn spec(no_sync: bool) -> v1::ScanSpec {
 }
 
 /// Waits until a scan is in a state.
-async fn wait(coordinator: &Coordinator, id: ScanId, wanted: impl Fn(&ScanState) -> bool) -> ScanState {
+pub(crate) async fn wait(coordinator: &Coordinator, id: ScanId, wanted: impl Fn(&ScanState) -> bool) -> ScanState {
     let waiting = async {
         loop {
             let state = coordinator.scans.state(id).unwrap();
@@ -86,7 +86,7 @@ async fn close(coordinator: Arc<Coordinator>) {
     tokio::time::timeout(Duration::from_secs(20), gone).await.expect("they let go soon");
 }
 
-fn ended(state: &ScanState) -> bool {
+pub(crate) fn ended(state: &ScanState) -> bool {
     !matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing)
 }
 

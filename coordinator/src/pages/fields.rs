@@ -22,14 +22,17 @@ impl Fields {
         value.filter(|value| !value.is_empty())
     }
 
+    /// All of them.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.trim()))
+    }
+
     /// All values of a name.
-    #[allow(dead_code, reason = "for pages with lists of boxes")]
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether a box is ticked.
-    #[allow(dead_code, reason = "for pages with boxes")]
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.text(name).is_some()
     }

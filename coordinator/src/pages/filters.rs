@@ -22,8 +22,38 @@ pub(crate) fn size(bytes: &u64, _: &dyn Values) -> Result<Safe<String>> {
 
 /// A number with its thousands apart.
 #[askama::filter_fn]
-pub(crate) fn number(number: &u64, _: &dyn Values) -> Result<String> {
-    Ok(show::number(*number))
+pub(crate) fn number<T: std::borrow::Borrow<u64>>(number: T, _: &dyn Values) -> Result<String> {
+    Ok(show::number(*number.borrow()))
+}
+
+/// A share in percent; what nobody can tell is a dash.
+#[askama::filter_fn]
+pub(crate) fn percent(share: &Option<crate::report::Ratio>, _: &dyn Values) -> Result<String> {
+    Ok(share.map_or_else(|| "–".to_owned(), |share| show::percent(share.0)))
+}
+
+/// Ten-thousandths in percent.
+#[askama::filter_fn]
+pub(crate) fn share(share: &i64, _: &dyn Values) -> Result<String> {
+    Ok(show::percent(*share))
+}
+
+/// The day of a time as reports write it.
+#[askama::filter_fn]
+pub(crate) fn day<T: AsRef<str>>(time: T, _: &dyn Values) -> Result<String> {
+    Ok(time.as_ref().chars().take(10).collect())
+}
+
+/// A text as a value in an address.
+#[askama::filter_fn]
+pub(crate) fn query<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<String> {
+    Ok(form_urlencoded::byte_serialize(text.as_ref().as_bytes()).collect())
+}
+
+/// The beginning of an id.
+#[askama::filter_fn]
+pub(crate) fn short<T: AsRef<str>>(id: T, _: &dyn Values) -> Result<String> {
+    Ok(id.as_ref().chars().take(8).collect())
 }
 
 /// How long something takes, in seconds.

@@ -104,6 +104,16 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// A share of ten-thousandths in percent: less than all is never shown as all, and more than nothing never as nothing.
+pub(crate) fn percent(share: i64) -> String {
+    match share {
+        0 => "0 %".to_owned(),
+        10_000.. => "100 %".to_owned(),
+        1..10 => "<0.1 %".to_owned(),
+        share => format!("{}.{} %", share / 100, share % 100 / 10),
+    }
+}
+
 /// How long something takes or took.
 pub(crate) fn duration(seconds: u64) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];

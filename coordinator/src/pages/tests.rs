@@ -15,6 +15,8 @@ use super::*;
 use crate::harness::{Harness, person, site};
 use crate::{AnalysisLimits, KeepFor, OperatorSettings};
 
+mod results;
+
 /// A coordinator and its pages.
 struct Browser {
     harness: Harness,

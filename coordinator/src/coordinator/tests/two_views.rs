@@ -13,13 +13,13 @@ use crate::report::{DocumentFilter, DocumentSection, IdenticalSet, SiteSection};
 
 /// A document of an index: its path, and its chunks of a hundred bytes, or why it has none.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(crate) struct Held {
     path: &'static str,
     what: Result<Vec<u8>, DocumentState>,
     message: Option<u8>,
 }
 
-pub(super) fn held(path: &'static str, chunks: &[u8]) -> Held {
+pub(crate) fn held(path: &'static str, chunks: &[u8]) -> Held {
     Held { path, what: Ok(chunks.to_vec()), message: None }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn under(view: View) -> Method {
 }
 
 /// Seals an index of these documents.
-pub(super) fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents: &[Held]) {
+pub(crate) fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents: &[Held]) {
     coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
     let method = under(view);
     let key = SlotKey { method_id: method.id(&Key::none()), ..key(site) };
@@ -119,7 +119,7 @@ fn text_of_a() -> [Held; 9] {
     ]
 }
 
-pub(super) fn spec_of(view: View) -> v1::ScanSpec {
+pub(crate) fn spec_of(view: View) -> v1::ScanSpec {
     v1::ScanSpec { method: Some((&under(view)).into()), min_shared_bytes: 10_000, ..spec(true) }
 }
 
