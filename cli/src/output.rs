@@ -2,6 +2,7 @@
 
 pub(crate) mod beside;
 mod csv;
+mod exports;
 pub(crate) mod grid;
 pub(crate) mod html;
 mod json;
@@ -19,6 +20,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use cognate_coordinator::report::Report;
 
+pub(crate) use self::exports::EXPORTS;
 use crate::args::ReportFormat;
 use crate::exit::usage;
 use crate::stop::{Stop, Stoppable};

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::identity::Authority;
 use crate::operator::OperatorSettings;
 use crate::pages;
+use crate::report::Report;
 
 /// How many connections there may be.
 const CONNECTIONS_MAX: usize = 256;
@@ -115,6 +116,21 @@ pub struct HttpSettings {
     pub operator: OperatorSettings,
     /// Where browsers find the pages: scheme, host and port.
     pub address: String,
+    /// The forms in which a result can be had from its pages.
+    pub exports: &'static [Export],
+}
+
+/// A form in which a result is written to a file. Who puts the coordinator together knows how; the pages offer it.
+#[derive(Debug)]
+pub struct Export {
+    /// What it is called on a page.
+    pub label: &'static str,
+    /// How its file's name ends, without the point; unique among the forms.
+    pub extension: &'static str,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Writes a result.
+    pub write: fn(&Report, &mut dyn io::Write) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl HttpListener {

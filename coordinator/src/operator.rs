@@ -190,7 +190,7 @@ impl OperatorMethods for OperatorService {
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Answer<Self::AuditStream> {
         let operator = operator_of(&request)?;
         let (service, request) = (self.clone(), request.into_inner());
-        let document = blocking(move || service.audited(&operator, &request)).await?;
+        let document = blocking(move || service.audited(&operator, ScanId(request.scan), request.format())).await?;
         Ok(Response::new(audit::in_pieces(document)))
     }
 

@@ -7,6 +7,7 @@
 mod api;
 mod assets;
 mod error;
+mod exports;
 mod fields;
 pub(crate) mod filters;
 mod guard;
@@ -35,7 +36,7 @@ pub(crate) use self::fields::Fields;
 pub(crate) use self::logins::{Logins, Notice};
 pub(crate) use self::person::Person;
 use crate::coordinator::Coordinator;
-use crate::http::HttpSettings;
+use crate::http::{Export, HttpSettings};
 use crate::identity::Members;
 use crate::operator::OperatorService;
 use crate::scan::seconds;
@@ -64,14 +65,17 @@ pub(crate) struct Pages {
     pub(crate) service: OperatorService,
     /// Where browsers find the pages.
     address: Arc<str>,
+    /// In which forms a result can be had.
+    exports: &'static [Export],
 }
 
 /// Everything that is served over HTTP.
 pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> Router {
-    let HttpSettings { operator, address } = settings;
+    let HttpSettings { operator, address, exports } = settings;
     let service = OperatorService { coordinator, settings: Arc::new(operator) };
-    let pages = Pages { service, address: address.into() };
+    let pages = Pages { service, address: address.into(), exports };
     let guarded = Router::new()
+        .merge(exports::routes())
         .merge(overview::routes())
         .merge(result::routes())
         .merge(scan::routes())

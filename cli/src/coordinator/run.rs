@@ -117,7 +117,11 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         pages: pages_address(&settings, http_listen, http_tls.is_some()),
         keep: settings.keep,
     };
-    let http_settings = HttpSettings { operator: operator_settings.clone(), address: operator_settings.pages.clone() };
+    let http_settings = HttpSettings {
+        operator: operator_settings.clone(),
+        address: operator_settings.pages.clone(),
+        exports: crate::output::EXPORTS,
+    };
     let mut grpc = {
         let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);
         tokio::spawn(async move {

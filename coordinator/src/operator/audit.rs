@@ -18,12 +18,11 @@ impl OperatorService {
     ///
     /// # Errors
     /// When there is no result, it names documents of others than somebody may see, or it cannot be read.
-    pub(super) fn audited(&self, operator: &Operator, request: &v1::AuditRequest) -> Result<Vec<u8>, Error> {
-        let id = ScanId(request.scan);
+    pub(crate) fn audited(&self, operator: &Operator, id: ScanId, format: AuditFormat) -> Result<Vec<u8>, Error> {
         let state = self.visible_state(operator, id)?;
         self.check_whole_result(operator, id, &state)?;
         let by = operator.name.as_str();
-        let document = match request.format() {
+        let document = match format {
             AuditFormat::Json => self.coordinator.audit_json(id, by),
             AuditFormat::Html => self.coordinator.audit_html(id, by),
             AuditFormat::Unspecified => Err(Error::Invalid("`format`: it is missing".to_owned())),

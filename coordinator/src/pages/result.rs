@@ -19,6 +19,7 @@ use cognate_proto::name::ScanId;
 use super::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use crate::browse::{Browse, ClusterFilter, Summary};
 use crate::error::Error;
+use crate::http::Export;
 use crate::report::{OverlapSection, SiteSection};
 use crate::store::Store;
 
@@ -80,6 +81,9 @@ fn page_number(fields: &Fields) -> Result<u64, PageError> {
 #[derive(Template)]
 #[template(path = "result/landing.html")]
 struct Landing {
+    exports: &'static [Export],
+    /// Whether the auditor's report is offered.
+    is_audited: bool,
     page: Page,
     id: ScanId,
     summary: Summary,
@@ -142,6 +146,8 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         matrices: matrices(&summary),
         histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),
         is_log,
+        exports: person.pages.exports(),
+        is_audited: person.may("Audit").is_ok(),
         summary,
     })
 }

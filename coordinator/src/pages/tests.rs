@@ -56,7 +56,7 @@ impl Browser {
             pages: "http://127.0.0.1:1".to_owned(),
             keep: KeepFor::default(),
         };
-        let settings = HttpSettings { address: operator.pages.clone(), operator };
+        let settings = HttpSettings { address: operator.pages.clone(), operator, exports: &[] };
         let router = router(Arc::clone(&harness.coordinator), settings);
         Browser { harness, router, cookie: String::new() }
     }
