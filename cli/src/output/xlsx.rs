@@ -1,5 +1,5 @@
-//! A report as a workbook. Rows are written as they come, so that what is held does not grow with the text of them; a list
-//! that is longer than a sheet can be goes on in the next.
+//! A report as a workbook. Rows are written as they come, so that what is held does not grow with them, but for sheets whose
+//! rows fold; a list that is longer than a sheet can be goes on in the next.
 
 mod groups;
 mod summary;
@@ -20,6 +20,8 @@ const SHEET_ROWS: u32 = 1_048_576;
 const CELL_UNITS: usize = 32_767;
 /// The columns of a list that fit on paper: the first ones.
 const PRINTED_COLUMNS: u16 = 11;
+/// Rows of a sheet that folds: it is held in memory until it is written, some 2 KiB a row. Longer ones do not fold.
+const FOLDING_ROWS_MAX: u64 = 100_000;
 /// Rows above those of a list: its title and its headings.
 const HEAD_ROWS: u32 = 2;
 
@@ -120,8 +122,25 @@ impl Book {
             part: 0,
             next: HEAD_ROWS,
             rows_max: SHEET_ROWS,
+            folds: false,
         };
         sheet.begin()?;
+        Ok(sheet)
+    }
+
+    /// Begins a list whose members fold below their groups, where its rows are not too many for that.
+    fn folding_list(&mut self, name: &str, title: &str, columns: &[Column], rows: u64) -> anyhow::Result<Sheet<'_>> {
+        let folds = rows <= FOLDING_ROWS_MAX;
+        let title = match folds {
+            true => title.to_owned(),
+            false => format!("{title} (too many rows to fold: filter by the number, or sort)"),
+        };
+        let mut sheet = self.list(name, &title, columns)?;
+        if folds {
+            sheet.folds = true;
+            sheet.part = 0;
+            sheet.begin()?;
+        }
         Ok(sheet)
     }
 
@@ -148,6 +167,7 @@ struct Sheet<'a> {
     part: u32,
     next: u32,
     rows_max: u32,
+    folds: bool,
 }
 
 /// How a row looks.
@@ -164,7 +184,11 @@ impl Sheet<'_> {
     fn begin(&mut self) -> anyhow::Result<()> {
         self.part += 1;
         self.next = HEAD_ROWS;
-        let mut worksheet = self.book.workbook.new_worksheet_with_constant_memory()?;
+        // What is written row by row knows no outline.
+        let mut worksheet = match self.folds {
+            true => Worksheet::new(),
+            false => self.book.workbook.new_worksheet_with_constant_memory()?,
+        };
         let name = if self.part == 1 { self.name.clone() } else { format!("{} ({})", self.name, self.part) };
         worksheet.set_name(&name)?;
         worksheet.group_symbols_above(true);
@@ -219,7 +243,7 @@ impl Sheet<'_> {
         }
         let row = self.next;
         self.next += 1;
-        if look == Look::Member {
+        if look == Look::Member && self.folds {
             self.worksheet.group_rows(row, row)?;
         }
         for (place, (number, column)) in (0u16..).zip(&self.columns) {

@@ -84,6 +84,16 @@ impl Report {
         self.slice.as_deref().is_none_or(|slice| slice == site)
     }
 
+    /// How many documents the identical sets have, a document counted in each.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn identical_documents(&self) -> Result<u64, Error> {
+        let sql = "SELECT (SELECT coalesce(sum(documents), 0) FROM content WHERE identical IS NOT NULL)
+                        + (SELECT coalesce(sum(documents), 0) FROM message)";
+        self.one(sql, |row| row.get(0))
+    }
+
     /// What the clusters come to, of all views.
     ///
     /// # Errors

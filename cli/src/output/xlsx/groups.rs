@@ -40,7 +40,7 @@ pub(super) fn clusters(report: &Report, book: &mut Book) -> anyhow::Result<()> {
         count(totals.contents),
         bytes(totals.bytes),
     );
-    let mut sheet = book.list("Clusters", &title, &CLUSTERS)?;
+    let mut sheet = book.folding_list("Clusters", &title, &CLUSTERS, totals.clusters + totals.contents)?;
     let mut number = 0;
     report.clusters::<Error>(|cluster| {
         number += 1;
@@ -118,7 +118,7 @@ pub(super) fn identical(report: &Report, book: &mut Book) -> anyhow::Result<()> 
         count(totals.iter().map(|tier| tier.sets).sum()),
         bytes(totals.iter().map(|tier| tier.wasted_bytes).sum()),
     );
-    let mut sheet = book.list("Identical", &title, &IDENTICAL)?;
+    let mut sheet = book.folding_list("Identical", &title, &IDENTICAL, report.identical_documents()?)?;
     let mut number = 0;
     report.identical::<Error>(|set| {
         number += 1;
