@@ -16,8 +16,10 @@ use cognate_proto::selection::{Selection, SelectionRule};
 use crate::coordinator::CoordinatorArgs;
 use crate::evaluate::EvaluateArgs;
 use crate::exit::usage;
+use crate::explain::ExplainArgs;
 use crate::find::FindArgs;
 use crate::operator::OperatorArgs;
+use crate::plan::PlanArgs;
 use crate::repo::RepoArgs;
 use crate::report::ReportArgs;
 use crate::scan::ScanCommandArgs;
@@ -63,6 +65,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Where copies, versions and parts of files are
     Find(FindArgs),
+    /// What two documents of a scan share, and where
+    Explain(ExplainArgs),
+    /// Which copies are kept and which could go
+    Plan(PlanArgs),
     /// Boilerplate that later scans set aside
     Template(TemplateArgs),
     /// Show what a reader sees of files, and of the documents inside of them

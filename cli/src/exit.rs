@@ -83,7 +83,7 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Commands that the design names and this version does not have.
-const LATER: [&str; 3] = ["explain", "watch", "case"];
+const LATER: [&str; 2] = ["watch", "case"];
 
 /// The answer to a command that is not there.
 pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {

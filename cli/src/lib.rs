@@ -8,15 +8,18 @@ mod config;
 mod coordinator;
 mod evaluate;
 mod exit;
+mod explain;
 mod extraction;
 mod find;
 mod fingerprint;
 mod operator;
 mod output;
+mod plan;
 mod progress;
 mod repo;
 mod report;
 mod scan;
+mod seen;
 mod site;
 mod stop;
 mod template;
@@ -59,6 +62,8 @@ pub fn main() -> ExitCode {
         Command::Scan(args) => scan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Find(args) => find::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Template(args) => template::run(&args),
         Command::Text(args) => text::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

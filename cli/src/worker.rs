@@ -1,8 +1,10 @@
 //! `cognate worker`: the site's daemon, and what is asked of it.
 
 mod enroll;
+mod explain;
 mod key;
 mod ledger;
+mod plan;
 mod results;
 mod run;
 mod setup;
@@ -46,6 +48,10 @@ enum WorkerCommand {
     Resume(ConfigArgs),
     /// The scans that concern this site, and what they found here
     Results(results::ResultsArgs),
+    /// This site's own text at the places that two documents share
+    Explain(explain::ExplainArgs),
+    /// Whether what a plan says of this site still is so
+    Plan(plan::PlanArgs),
     /// The record of everything that left
     Ledger(ledger::LedgerArgs),
     /// The federation's key
@@ -74,6 +80,8 @@ pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
         WorkerCommand::Status(args) => &args.config,
         WorkerCommand::Pause(args) | WorkerCommand::Resume(args) | WorkerCommand::Health(args) => args,
         WorkerCommand::Results(args) => &args.config,
+        WorkerCommand::Explain(args) => &args.config,
+        WorkerCommand::Plan(args) => args.config(),
         WorkerCommand::Ledger(args) => args.config(),
         WorkerCommand::Key(args) => args.config(),
     };
@@ -100,6 +108,8 @@ fn carry_out(command: &WorkerCommand) -> anyhow::Result<Exit> {
         WorkerCommand::Pause(args) => status::set_paused(args, true),
         WorkerCommand::Resume(args) => status::set_paused(args, false),
         WorkerCommand::Results(args) => results::run(args),
+        WorkerCommand::Explain(args) => explain::run(args),
+        WorkerCommand::Plan(args) => plan::run(args),
         WorkerCommand::Ledger(args) => ledger::run(args),
         WorkerCommand::Key(args) => key::run(args),
         WorkerCommand::Health(args) => status::health(args),

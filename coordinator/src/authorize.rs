@@ -62,6 +62,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/DeleteScan", ADMINISTRATOR),
     ("/cognate.v1.Operator/FetchResult", VIEWER),
     ("/cognate.v1.Operator/Audit", ANALYST),
+    ("/cognate.v1.Operator/Explain", VIEWER),
     ("/cognate.v1.Operator/PutProfile", ANALYST),
     ("/cognate.v1.Operator/ListProfiles", VIEWER),
     ("/cognate.v1.Operator/RemoveProfile", ANALYST),

@@ -12,6 +12,7 @@ mod authorize;
 pub mod browse;
 mod coordinator;
 mod error;
+pub mod explain;
 mod failpoint;
 pub mod find;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub mod maintenance;
 mod metrics;
 mod operator;
 mod pages;
+pub mod plan;
 pub mod report;
 mod result;
 mod scan;

@@ -3,6 +3,7 @@
 
 mod audit;
 mod events;
+mod explain;
 mod find;
 mod login;
 mod results;
@@ -192,6 +193,12 @@ impl OperatorMethods for OperatorService {
         let (service, request) = (self.clone(), request.into_inner());
         let document = blocking(move || service.audited(&operator, ScanId(request.scan), request.format())).await?;
         Ok(Response::new(audit::in_pieces(document)))
+    }
+
+    async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
+        let operator = operator_of(&request)?;
+        let (service, asked) = (self.clone(), request.into_inner());
+        blocking(move || service.explain_pair(&operator, &asked)).await.map(Response::new)
     }
 
     async fn put_profile(&self, request: Request<v1::PutProfileRequest>) -> Answer<v1::PutProfileResponse> {

@@ -16,7 +16,6 @@ mod finish;
 mod folders;
 mod freeze;
 mod histogram;
-#[allow(dead_code, reason = "what shows and estimates comes to it")]
 mod manifests;
 pub(crate) mod measure;
 mod part;

@@ -44,6 +44,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("FindHolder.site", "the name of a site", "64 bytes, letters and digits"),
     ("FindMatch.digest", "the keyed hash of a content that was found", "16 bytes"),
     ("FindOpen.min_containment", "a decimal number from 0 to 1", "32 bytes"),
+    ("ExplainRequest.a", "the digest of a content of a result", "16 bytes"),
+    ("ExplainRequest.b", "the digest of a content of a result", "16 bytes"),
     ("FetchResultResponse.piece", "a piece of a result, coordinator to operator", "256 KiB"),
     ("ForgetSiteRequest.site", "the name of a site", "64 bytes, letters and digits"),
     ("Hello.key_fingerprint", "the public name of the site's key", "16 bytes"),
@@ -159,13 +161,7 @@ const DOWN: &[&str] = &["assignment", "cancel", "credit", "drain", "keep_alive",
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let descriptors = protox::compile(
-        [
-            "cognate/v1/worker.proto",
-            "cognate/v1/enrolment.proto",
-            "cognate/v1/operator.proto",
-            "cognate/v1/triage.proto",
-        ],
-        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/find.proto", "cognate/v1/operator.proto"],
+        ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
         [folder],
     )
     .unwrap();

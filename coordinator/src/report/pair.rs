@@ -1,8 +1,8 @@
 //! Two documents of a result: where each stands in it, and how they are linked, directly or through others.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use cognate_fingerprint::ContentDigest;
+use cognate_fingerprint::{ContentDigest, Tag};
 use rusqlite::params;
 
 use super::{ClusterDocument, LinkRow, Report, path_of, time};
@@ -100,6 +100,12 @@ impl Report {
             Ok(found)
         };
         read().map_err(|error| self.failed(error))
+    }
+
+    /// The tags that were set aside under a view.
+    pub(crate) fn templates(&self, view: usize) -> Result<HashSet<Tag>, Error> {
+        let sql = format!("SELECT tag FROM set_aside WHERE layer = {view}");
+        Ok(self.collect(&sql, |row| row.get(0).map(Tag))?.into_iter().collect())
     }
 
     /// The shortest way from one content of a cluster to another over the links that the result keeps; of several, the one

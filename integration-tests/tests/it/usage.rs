@@ -101,7 +101,7 @@ fn what_is_not_there_yet_says_so_with_exit_2() {
     for method in ["mod", "min", "sketch", "bsw", "bsw-chunk", "shingle", "fuzzy", "similarity-index"] {
         refused(&sandbox, &["compare", "x", "--method", method], &["not yet", method, "tttd"]);
     }
-    for command in ["explain", "find", "watch", "case"] {
+    for command in ["find", "watch", "case"] {
         refused(&sandbox, &[command, "--config", "x"], &[command, "not yet"]);
     }
     for format in ["xlsx", "html"] {

@@ -2368,6 +2368,57 @@ impl FindRelation {
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExplainRequest {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    /// The place of the view among those of the scan.
+    #[prost(uint32, tag = "2")]
+    pub layer: u32,
+    /// The digests of the two contents, 16 bytes each, as the result names them.
+    #[prost(bytes = "vec", tag = "3")]
+    pub a: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    pub b: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExplainResponse {
+    /// Bytes that stand in both, in the order of the first.
+    #[prost(message, repeated, tag = "1")]
+    pub runs: ::prost::alloc::vec::Vec<SharedRun>,
+    /// Where there are too many for one message, how many of the shortest are left out.
+    #[prost(uint64, tag = "2")]
+    pub runs_omitted: u64,
+    /// Bytes of the chunks that both hold, templates apart.
+    #[prost(uint64, tag = "3")]
+    pub shared_bytes: u64,
+    #[prost(uint64, tag = "4")]
+    pub a_payload_bytes: u64,
+    #[prost(uint64, tag = "5")]
+    pub b_payload_bytes: u64,
+    /// Bytes that are templates.
+    #[prost(message, repeated, tag = "6")]
+    pub templates_a: ::prost::alloc::vec::Vec<Stretch>,
+    #[prost(message, repeated, tag = "7")]
+    pub templates_b: ::prost::alloc::vec::Vec<Stretch>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SharedRun {
+    /// Where the bytes begin.
+    #[prost(uint64, tag = "1")]
+    pub a: u64,
+    #[prost(uint64, tag = "2")]
+    pub b: u64,
+    #[prost(uint64, tag = "3")]
+    pub length_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stretch {
+    #[prost(uint64, tag = "1")]
+    pub offset: u64,
+    #[prost(uint64, tag = "2")]
+    pub length_bytes: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InviteRequest {
     #[prost(message, optional, tag = "1")]
     pub membership: ::core::option::Option<Membership>,
@@ -3479,6 +3530,31 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Audit"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Where in two documents what they share stands.
+        pub async fn explain(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExplainRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExplainResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/Explain",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "Explain"));
+            self.inner.unary(req, path, codec).await
+        }
         /// --- Profiles and schedules
         pub async fn put_profile(
             &mut self,
@@ -4037,6 +4113,11 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::AuditRequest>,
         ) -> std::result::Result<tonic::Response<Self::AuditStream>, tonic::Status>;
+        /// Where in two documents what they share stands.
+        async fn explain(
+            &self,
+            request: tonic::Request<super::ExplainRequest>,
+        ) -> std::result::Result<tonic::Response<super::ExplainResponse>, tonic::Status>;
         /// --- Profiles and schedules
         async fn put_profile(
             &self,
@@ -4899,6 +4980,49 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/Explain" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExplainSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::ExplainRequest>
+                    for ExplainSvc<T> {
+                        type Response = super::ExplainResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExplainRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::explain(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExplainSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

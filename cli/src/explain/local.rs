@@ -1,0 +1,66 @@
+//! The two documents fingerprinted here, where both files are at hand: no coordinator is needed to lay them side by side.
+
+use std::path::PathBuf;
+
+use cognate_coordinator::explain::{Map, Placed, Stretch};
+use cognate_fingerprint::{Key, Method, View};
+
+use super::gather::measured;
+use super::model::{Explained, Shared};
+use crate::exit::usage;
+use crate::seen::{Seer, split};
+
+/// Lays the files side by side under every view that the scan has of them.
+pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) -> anyhow::Result<()> {
+    let mut seer = Seer::new();
+    let insides = [&explained.a, &explained.b].map(|document| split(document.path.as_bytes()).1);
+    for pair in &mut explained.views {
+        let view: View = pair.view.parse()?;
+        // The parameters of other methods say it all.
+        let chunk_bytes = pair.chunk_bytes.filter(|_| pair.method == "tttd");
+        let method = Method::parse(&pair.method, view, chunk_bytes, pair.param.as_deref().unwrap_or_default())?;
+        if !method.has_chunks() {
+            pair.unplaced = Some(format!("`{}` keeps no places: scan with `tttd` to see what lies where", pair.method));
+            continue;
+        }
+        let fingerprinter = method.fingerprinter(key);
+        let mut sides = Vec::new();
+        for (file, inside) in files.iter().zip(&insides) {
+            let seen = seer.view(file, inside.as_deref(), view)?;
+            let mut chunks = Vec::new();
+            fingerprinter.slice(&seen, |chunk| {
+                chunks.push(Placed {
+                    offset: chunk.offset,
+                    length_bytes: chunk.length_bytes,
+                    tag: chunk.tag,
+                    template: chunk.repeated_byte,
+                });
+            });
+            sides.push((chunks, u64::try_from(seen.len())?));
+        }
+        let sizes = [pair.a.size_bytes, pair.b.size_bytes];
+        for (place, (_, size)) in sides.iter().enumerate().filter(|(place, (_, size))| sizes[*place] != *size) {
+            let file = files[place].display();
+            return Err(usage(format!(
+                "`{file}` is not the document of the scan: it has {size} bytes under `{}`, the document had {}",
+                pair.view, sizes[place]
+            )));
+        }
+        let map = Map::of(&sides[0].0, &sides[1].0);
+        let stretches = |list: &[Stretch]| list.iter().map(|one| [one.offset, one.length_bytes]).collect();
+        let shared = |run: &cognate_coordinator::explain::Run| Shared {
+            offset_a: run.a,
+            offset_b: run.b,
+            length_bytes: run.length_bytes,
+        };
+        pair.shared = Some(map.runs.iter().map(shared).collect());
+        (pair.shared_omitted, pair.unplaced) = (0, None);
+        pair.templates_a = stretches(&map.templates_a);
+        pair.templates_b = stretches(&map.templates_b);
+        // What the coordinator said leaves out templates that are not known here.
+        if pair.shared_bytes.is_none() {
+            measured(pair, map.measure.shared_bytes, map.measure.a_payload_bytes, map.measure.b_payload_bytes);
+        }
+    }
+    Ok(())
+}

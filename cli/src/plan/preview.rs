@@ -1,0 +1,81 @@
+//! What a plan would do, before anybody does anything.
+
+use std::io::Write;
+
+use cognate_coordinator::plan::{Decision, Keep};
+use cognate_proto::path::printable;
+
+use super::Planned;
+use crate::output::table::{bytes, count, table};
+
+/// Documents of one set that are named.
+const NAMED_MAX: usize = 8;
+
+pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    let totals = &planned.totals;
+    writeln!(
+        out,
+        "{} sets of the same bytes: {} documents would go, {}; {} are kept",
+        count(totals.groups),
+        count(totals.gone),
+        bytes(totals.gone_bytes),
+        count(totals.kept)
+    )?;
+    if totals.ties > 0 {
+        writeln!(
+            out,
+            "{} sets are ties: the rules do not say which to keep, and nothing of them goes (up to {} more with a further rule)",
+            count(totals.ties),
+            bytes(totals.tie_bytes)
+        )?;
+    }
+    if totals.few > 0 {
+        writeln!(out, "{} sets have no more than must be kept", count(totals.few))?;
+    }
+    if planned.totals.groups > 0 {
+        let rows = planned.by_rule.iter().map(|(rule, kept)| vec![rule.clone(), count(*kept)]);
+        writeln!(out, "\n{}", table(&["KEPT BY", " DOCUMENTS"], rows))?;
+        let rows = planned.plans.values().map(|plan| {
+            let totals = &plan.totals;
+            vec![plan.site.clone(), count(totals.sets), count(totals.documents), bytes(totals.bytes)]
+        });
+        writeln!(out, "\n{}", table(&["SITE", " SETS", " WOULD GO", " BYTES"], rows))?;
+    }
+    list("WOULD GO", &planned.shown, totals.groups, limit, out)?;
+    list("TIES, LEFT AS THEY ARE", &planned.ties, totals.ties, limit, out)?;
+    if totals.ties > 0 {
+        let last = keep.rules.iter().any(|rule| rule.to_string() == "shortest-path");
+        let advice = if last { "prefer:SITE" } else { "shortest-path" };
+        writeln!(out, "\n  A further rule decides: for example --keep {advice}")?;
+    }
+    Ok(())
+}
+
+fn list(title: &str, shown: &[Decision], all: u64, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+    if all == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{title}: {}\n", count(all))?;
+    for decision in shown.iter().take(limit) {
+        let copies = count(decision.members.len() as u64);
+        writeln!(out, "  {copies} × {}", bytes(decision.size_bytes))?;
+        for member in decision.members.iter().take(NAMED_MAX) {
+            let document = &member.document;
+            let path = printable(document.path.as_bytes());
+            let place = format!("{}/{}: {path}", document.site, document.repository);
+            match &member.kept {
+                Some(why) => writeln!(out, "    keep  {place}  ({why})")?,
+                None => writeln!(out, "    go    {place}")?,
+            }
+        }
+        let rest = decision.members.len().saturating_sub(NAMED_MAX);
+        if rest > 0 {
+            writeln!(out, "    … {} more", count(rest as u64))?;
+        }
+    }
+    let rest = all - shown.len().min(limit) as u64;
+    if rest > 0 {
+        writeln!(out, "  … {} more sets; --limit 0 shows all", count(rest))?;
+    }
+    Ok(())
+}

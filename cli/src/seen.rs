@@ -1,0 +1,144 @@
+//! What a method sees of a file: its bytes, or the text of one of the documents in it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use cognate_fingerprint::View;
+use cognate_proto::path::INSIDE;
+use cognate_view::{OneLine, Outcome, Pool, each_passage};
+
+use crate::extraction;
+
+/// The most that is held of one document.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Reads files as methods do.
+pub(crate) struct Seer {
+    pool: Option<Pool>,
+}
+
+impl Seer {
+    /// One that reads what a view needs.
+    pub(crate) fn new() -> Seer {
+        Seer { pool: None }
+    }
+
+    /// What a method under this view sees: line ends of text are spaces, as they are when it is fingerprinted.
+    pub(crate) fn view(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
+        match view {
+            View::Raw => bytes(file),
+            View::Text | View::Passages => {
+                let text = self.text(file, inside, view)?;
+                let mut seen = Vec::with_capacity(text.len());
+                OneLine(text.as_slice()).read_to_end(&mut seen)?;
+                Ok(seen)
+            }
+        }
+    }
+
+    /// The text that a reader sees, line by line.
+    pub(crate) fn text(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
+        let context = || format!("`{}` cannot be read", file.display());
+        let opened = open(file).with_context(context)?;
+        let pool = match &self.pool {
+            Some(pool) => pool,
+            None => self.pool.insert(extraction::pool(NonZeroUsize::MIN)?),
+        };
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let (part, passage) = wanted(inside, view);
+        let mut parts = pool.extract(&opened, &name).with_context(context)?.parts();
+        while let Some(found) = parts.next_part()? {
+            if found.name != part {
+                io::copy(&mut parts, &mut io::sink())?;
+                parts.outcome()?;
+                continue;
+            }
+            let mut text = Vec::new();
+            match passage {
+                None => drop((&mut parts).take(BYTES_MAX + 1).read_to_end(&mut text)?),
+                Some(wanted) => {
+                    let mut number = 0;
+                    each_passage(&mut parts, |passage| {
+                        number += 1;
+                        if number == wanted {
+                            text = passage.to_vec();
+                        }
+                        Ok::<(), io::Error>(())
+                    })?;
+                }
+            }
+            if u64::try_from(text.len()).unwrap_or(u64::MAX) > BYTES_MAX {
+                return Err(too_large(file));
+            }
+            return match parts.outcome()?.outcome {
+                Outcome::Text | Outcome::Container => Ok(text),
+                Outcome::NoText => Err(anyhow!("`{}` is of a kind that has no text", file.display())),
+                Outcome::Unextractable(reason) => {
+                    Err(anyhow!("the text of `{}` cannot be read: {reason}", file.display()))
+                }
+            };
+        }
+        Err(anyhow!("`{}` has no `{part}` in it", file.display()))
+    }
+}
+
+/// The bytes of a file.
+pub(crate) fn bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let context = || format!("`{}` cannot be read", file.display());
+    let mut read = Vec::new();
+    open(file).with_context(context)?.take(BYTES_MAX + 1).read_to_end(&mut read).with_context(context)?;
+    if u64::try_from(read.len()).unwrap_or(u64::MAX) > BYTES_MAX {
+        return Err(too_large(file));
+    }
+    Ok(read)
+}
+
+fn too_large(file: &Path) -> anyhow::Error {
+    anyhow!("`{}` is larger than {} MiB: too large to be laid side by side", file.display(), BYTES_MAX >> 20)
+}
+
+/// Opens a file; what is none is not waited for.
+fn open(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
+    File::open(path)
+}
+
+/// Which part of a file, and which passage of that.
+fn wanted(inside: Option<&str>, view: View) -> (&str, Option<u64>) {
+    let inside = inside.unwrap_or_default();
+    if view != View::Passages {
+        return (inside, None);
+    }
+    let (part, number) = match inside.strip_prefix('#') {
+        Some(number) => ("", number),
+        None => inside.rsplit_once(&format!("{INSIDE}#")).unwrap_or((inside, "")),
+    };
+    (part, number.parse().ok())
+}
+
+/// The path of a document as the file and what is inside of it.
+pub(crate) fn split(path: &[u8]) -> (&[u8], Option<String>) {
+    match path.windows(INSIDE.len()).position(|two| two == INSIDE.as_bytes()) {
+        None => (path, None),
+        Some(place) => (&path[..place], Some(String::from_utf8_lossy(&path[place + INSIDE.len()..]).into_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_says_which_part_and_passage_of_which_file() {
+        assert_eq!(split(b"a/b.zip!/c/d.txt"), (&b"a/b.zip"[..], Some("c/d.txt".to_owned())));
+        assert_eq!(split(b"plain"), (&b"plain"[..], None));
+        assert_eq!(wanted(Some("c.txt!/#12"), View::Passages), ("c.txt", Some(12)));
+        assert_eq!(wanted(Some("#3"), View::Passages), ("", Some(3)));
+        assert_eq!(wanted(None, View::Text), ("", None));
+    }
+}

@@ -1,0 +1,67 @@
+//! `cognate worker plan`: whether what a plan says of this site still is so.
+
+mod check;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::ConfigArgs;
+use crate::exit::Exit;
+
+/// Checks plans against this site's documents. Nothing is deleted or moved.
+#[derive(Args, Debug)]
+pub(super) struct PlanArgs {
+    #[command(subcommand)]
+    command: PlanCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum PlanCommand {
+    /// Read every document of a plan again, and name what has changed since
+    Check(CheckArgs),
+}
+
+/// Reads every document of this site that a plan names, those that would go and those that are kept, and says which are not
+/// what the plan says any more. Ends with 3 if any is; such sets are refused, and stand in nothing that is written.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate worker plan check plan/paris.json --config worker.toml
+  cognate worker plan check plan/paris.json --config worker.toml --script go.sh
+      the sets that hold, as a script that knows where the repositories lie")]
+struct CheckArgs {
+    /// The plan: SITE.json of `cognate plan make`
+    file: PathBuf,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: CheckFormat,
+    /// Write what holds here, as a plan
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write what holds here, as a script
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum CheckFormat {
+    /// What has changed, and a sum
+    Text,
+    /// One object, schema cognate.plan-check/1
+    Json,
+}
+
+impl PlanArgs {
+    pub(super) fn config(&self) -> &ConfigArgs {
+        let PlanCommand::Check(args) = &self.command;
+        &args.config
+    }
+}
+
+pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        PlanCommand::Check(args) => check::run(args),
+    }
+}

@@ -1,0 +1,117 @@
+//! What two documents share and where, told by the coordinator, by the files themselves, and by each site of its own.
+
+use std::path::PathBuf;
+
+use cognate_integration_tests::tree::Files;
+use cognate_integration_tests::{Federation, Sandbox, sandbox};
+use serde_json::Value;
+
+/// Lines that no two numbers share.
+fn lines(from: u64, to: u64) -> String {
+    let line = |number: u64| {
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{number}: {mixed:x} {:x} {:x}\n", mixed.rotate_left(23) ^ number, mixed.wrapping_mul(number | 1))
+    };
+    (from..to).map(line).collect()
+}
+
+/// A document and another one into which a line came, from which some went, and of which one was changed.
+fn versions() -> (String, String) {
+    let old = lines(0, 2_000);
+    let new = format!("{}{}{}", lines(0, 700), "a new line that nobody had\n", lines(760, 2_000));
+    (old, new.replace("1500: ", "fifteen hundred: "))
+}
+
+fn files(list: &[(&str, &str)]) -> Files {
+    list.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+}
+
+/// That what stands at the told places is the same in both, and as much as is told.
+#[track_caller]
+fn check_places(pair: &Value, old: &str, new: &str) {
+    let shared = pair["shared"].as_array().unwrap();
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let mut total = 0;
+    for run in shared {
+        let (a, b, length) = (number(&run["offset_a"]), number(&run["offset_b"]), number(&run["length_bytes"]));
+        assert_eq!(old.as_bytes()[a..a + length], new.as_bytes()[b..b + length], "{run}");
+        total += length;
+    }
+    assert_eq!(number(&pair["shared_bytes"]), total);
+    assert!(total * 10 > old.len() * 8, "{pair}");
+}
+
+#[test]
+fn with_both_files_at_hand_places_and_the_exact_difference_are_told() {
+    let sandbox = Sandbox::new();
+    let (old, new) = versions();
+    let a = sandbox.tree("a", &files(&[("guide.txt", &old), ("plain.txt", "x")]));
+    let b = sandbox.tree("b", &files(&[("kept/guide.txt", &new)]));
+    let result = sandbox.path("result.sqlite");
+    let result = result.to_str().unwrap();
+    let folders = [("a", a.as_path()), ("b", b.as_path())];
+    sandbox.cognate(sandbox::compare_args(&folders, &["--format", "sqlite", "-o", result])).expect(0);
+    let explain =
+        |more: &[&str]| sandbox.cognate([&["explain", result, "a/guide.txt", "b/main: kept/guide.txt"], more].concat());
+    let plain = explain(&["--format", "json"]).expect(0).json();
+    assert_eq!(plain["schema"], "cognate.explain/1");
+    assert_eq!((&plain["views"][0]["relation"], &plain["views"][0]["linked"]), (&"near".into(), &true.into()));
+    assert!(plain["views"][0]["unplaced"].as_str().unwrap().contains("--files"));
+    let (left, right) = (a.join("guide.txt"), b.join("kept/guide.txt"));
+    let at_hand = ["--files", left.to_str().unwrap(), right.to_str().unwrap()];
+    let told = explain(&[&at_hand[..], &["--format", "json"]].concat()).expect(0).json();
+    check_places(&told["views"][0], &old, &new);
+    let difference = &told["difference"];
+    assert_eq!((&difference["only_a"], &difference["only_b"]), (&61.into(), &2.into()), "{difference}");
+    let shown = explain(&at_hand).expect(0);
+    for said in ["█", "+a new line that nobody had", "[-1500-]", "{+fifteen hundred+}", "in common"] {
+        assert!(shown.text().contains(said), "{said}: {}", shown.text());
+    }
+    // Another file than the one that was scanned is refused.
+    let wrong = ["--files", right.to_str().unwrap(), left.to_str().unwrap()];
+    assert!(explain(&wrong).refusal(2).contains("is not the document of the scan"));
+    assert!(sandbox.cognate(["explain", result, "a/none", "b/none"]).refusal(1).contains("a/none"));
+}
+
+#[test]
+fn bytes_that_are_no_text_differ_by_their_places() {
+    let sandbox = Sandbox::new();
+    let old: Vec<u8> =
+        (0..40_000u64).map(|n| u8::try_from((n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) & 0xff).unwrap()).collect();
+    let mut new = old.clone();
+    new[20_000] ^= 0xff;
+    let tree = |name: &str, bytes: &[u8]| sandbox.folder(name, &[("image.bin", bytes)]);
+    let (a, b) = (tree("a", &old), tree("b", &new));
+    let result = sandbox.path("result.sqlite");
+    let result = result.to_str().unwrap();
+    let folders = [("a", a.as_path()), ("b", b.as_path())];
+    sandbox.cognate(sandbox::compare_args(&folders, &["--format", "sqlite", "-o", result])).expect(0);
+    let (left, right) = (a.join("image.bin"), b.join("image.bin"));
+    let args = ["explain", result, "a/image.bin", "b/image.bin", "--format", "json", "--files"];
+    let told =
+        sandbox.cognate([&args[..], &[left.to_str().unwrap(), right.to_str().unwrap()]].concat()).expect(0).json();
+    let difference = &told["difference"];
+    assert_eq!((&difference["of"], &difference["hunks"][0]["start_a"]), (&"bytes".into(), &20_000.into()));
+    assert_eq!((&difference["only_a"], difference["hunks"].as_array().unwrap().len()), (&1.into(), 1));
+}
+
+#[test]
+fn the_coordinator_tells_the_places_and_each_site_shows_its_own_text() {
+    let mut federation = Federation::new(0x4e9a);
+    let (old, new) = versions();
+    federation.add("paris", &files(&[("guide.txt", &old)]));
+    federation.add("tokyo", &files(&[("old/guide.txt", &new)]));
+    federation.start_all();
+    federation.scan(&[]).expect(0);
+    let (a, b) = ("paris/kb/guide.txt", "tokyo/kb/old/guide.txt");
+    let told = federation.operate(&["explain", "latest", a, b, "--format", "json"]).expect(0);
+    let explained = told.json();
+    check_places(&explained["views"][0], &old, &new);
+    let file: PathBuf = federation.coordinator_state().with_file_name("explained.json");
+    std::fs::write(&file, explained.to_string()).unwrap();
+    let shown = federation.worker("paris", &["explain", file.to_str().unwrap(), "--site", "paris"]).expect(0);
+    assert!(shown.text().contains("at byte") && shown.text().contains("│ 0: "), "{}", shown.text());
+    assert!(!shown.text().contains("nobody had"), "a site shows what both have: {}", shown.text());
+    let other = federation.worker("tokyo", &["explain", file.to_str().unwrap(), "--site", "tokyo"]).expect(0);
+    assert!(other.text().contains("tokyo") && !other.text().contains("nobody had"), "{}", other.text());
+}

@@ -1,0 +1,193 @@
+//! Plans: made from a result, checked at the site, carried out by a script that moves and never deletes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cognate_integration_tests::sandbox::{self, contents};
+use cognate_integration_tests::{Run, Sandbox};
+use serde_json::Value;
+
+struct Made {
+    sandbox: Sandbox,
+    folders: [PathBuf; 2],
+    plan: PathBuf,
+}
+
+impl Made {
+    /// Copies at `a`, some under names that a shell would obey, and at `b`; and a site `a` that can check a plan.
+    fn new() -> Made {
+        let sandbox = Sandbox::new();
+        let (first, second, third) = (vec![b'1'; 5_000], b"second ".repeat(900), b"third ".repeat(700));
+        let a = sandbox.folder(
+            "a",
+            &[
+                ("final/plan.doc", &first),
+                ("Copy of plan.doc", &first),
+                ("it's $(touch gone) `x`; rm -rf .doc", &first),
+                ("new\nline (1).doc", &first),
+                ("second.txt", &second),
+                ("alone.txt", b"alone"),
+                ("tie/one.txt", &third),
+                ("tie/two.txt", &third),
+            ],
+        );
+        let b = sandbox.folder("b", &[("kept/second.txt", &second)]);
+        let result = sandbox.path("result.sqlite");
+        let folders = [("a", a.as_path()), ("b", b.as_path())];
+        let args = ["--format", "sqlite", "-o", result.to_str().unwrap()];
+        sandbox.cognate(sandbox::compare_args(&folders, &args)).expect(0);
+        let config =
+            format!("state_dir = {:?}\n[[repository]]\nname = \"main\"\npath = {a:?}\n", sandbox.path("worker-state"));
+        std::fs::write(sandbox.path("worker.toml"), config).unwrap();
+        let plan = sandbox.path("plan");
+        Made { sandbox, folders: [a, b], plan }
+    }
+
+    fn make(&self, more: &[&str]) -> Run {
+        let result = self.sandbox.path("result.sqlite");
+        let words = [&["plan", "make", result.to_str().unwrap()], more].concat();
+        self.sandbox.cognate(words)
+    }
+
+    /// The plan for `a` by rules that leave a tie.
+    fn planned(&self) -> Value {
+        let rules = ["--keep", "prefer:b", "--keep", "path:final/*", "-o", self.plan.to_str().unwrap()];
+        self.make(&rules).expect(0);
+        serde_json::from_slice(&std::fs::read(self.plan.join("a.json")).unwrap()).unwrap()
+    }
+
+    fn check(&self, more: &[&str]) -> Run {
+        let (plan, config) = (self.plan.join("a.json"), self.sandbox.path("worker.toml"));
+        let words = ["worker", "plan", "check", plan.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        self.sandbox.cognate([&words[..], more].concat())
+    }
+
+    /// Runs the script of a plan; what it says and its exit code.
+    fn script(&self, script: &Path, more: &[&str]) -> (String, i32) {
+        let run = Command::new("sh").arg(script).args(more).current_dir(self.sandbox.path("tmp")).output().unwrap();
+        let said = [run.stdout, run.stderr].concat();
+        (String::from_utf8_lossy(&said).into_owned(), run.status.code().unwrap())
+    }
+
+    fn all(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        contents(&self.folders[0])
+    }
+}
+
+fn going(plan: &Value) -> Vec<String> {
+    let sets = plan["sets"].as_array().unwrap().iter();
+    let mut paths: Vec<String> = sets
+        .flat_map(|set| set["go"].as_array().unwrap())
+        .map(|one| one["path"].as_str().unwrap().to_owned())
+        .collect();
+    paths.sort();
+    paths
+}
+
+const GOING: [&str; 4] = ["Copy of plan.doc", "it's $(touch gone) `x`; rm -rf .doc", "new\nline (1).doc", "second.txt"];
+
+#[test]
+fn a_plan_says_what_is_kept_and_why_and_leaves_ties() {
+    let made = Made::new();
+    let shown = made.make(&["--keep", "prefer:b", "--keep", "path:final/*"]).expect(0);
+    for said in [
+        "keep  a/main: final/plan.doc  (path:final/*)",
+        "keep  b/main: kept/second.txt  (prefer:b)",
+        "TIES",
+        "tie/one.txt",
+    ] {
+        assert!(shown.text().contains(said), "{said}: {}", shown.text());
+    }
+    let plan = made.planned();
+    assert_eq!((&plan["schema"], &plan["site"]), (&"cognate.plan/1".into(), &"a".into()));
+    assert_eq!(going(&plan), GOING);
+    assert!(!made.plan.join("b.json").is_file(), "nothing of b goes");
+    let csv = std::fs::read_to_string(made.plan.join("a.csv")).unwrap();
+    assert!(csv.starts_with("action,set,site,") && csv.contains("b/main: kept/second.txt"), "{csv}");
+    // No plan is written over another, and no plan leaves nothing.
+    assert!(made.make(&["--keep", "newest", "-o", made.plan.to_str().unwrap()]).refusal(2).contains("not empty"));
+    made.make(&["--keep", "newest", "--min-copies", "0"]).refusal(2);
+    assert!(made.make(&["--keep", "prefer:nowhere"]).refusal(2).contains("nowhere"));
+    assert!(made.make(&["--keep", "best"]).refusal(2).contains("newest"));
+    let two = made.make(&["--keep", "prefer:b", "--keep", "path:final/*", "--min-copies", "2"]).expect(0);
+    assert!(two.text().contains("no more than must be kept"), "{}", two.text());
+}
+
+#[test]
+fn a_script_shows_what_it_would_move_and_moves_only_when_told_to() {
+    let made = Made::new();
+    made.planned();
+    let (script, before) = (made.plan.join("a.sh"), made.all());
+    let root = format!("main={}", made.folders[0].display());
+    assert_eq!(made.script(&script, &[]).1, 2, "it must be told where the repository lies");
+    let (said, code) = made.script(&script, &["--root", &root]);
+    assert_eq!((code, made.all()), (0, before.clone()), "{said}");
+    assert!(said.contains("4 would be moved"), "{said}");
+    // What has changed since is left where it is.
+    std::fs::write(made.folders[0].join("Copy of plan.doc"), b"edited").unwrap();
+    let quarantine = made.sandbox.path("quarantine");
+    let (said, code) = made.script(&script, &["--root", &root, "--move", quarantine.to_str().unwrap()]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("left   ") && said.contains("it has another size") && said.contains("3 moved"), "{said}");
+    let moved = contents(&quarantine);
+    let after = made.all();
+    assert_eq!(moved.len() + after.len(), before.len(), "nothing is lost: {moved:?}");
+    for path in &GOING[1..] {
+        assert_eq!(moved[&Path::new("main").join(path)], before[Path::new(path)]);
+    }
+    assert!(after.contains_key(Path::new("final/plan.doc")) && after.contains_key(Path::new("tie/one.txt")));
+    assert!(!made.sandbox.path("tmp").join("gone").is_file(), "a name was obeyed");
+}
+
+#[test]
+fn a_check_reads_every_document_again_and_refuses_what_has_changed() {
+    let made = Made::new();
+    let plan = made.planned();
+    let whole = made.check(&["--format", "json"]).expect(0).json();
+    assert_eq!((&whole["go"], &whole["unchanged"]), (&4.into(), &5.into()), "{whole}");
+    // Of the same size, so that only its content says so; and one that is gone.
+    let mut other = made.all()[Path::new("second.txt")].clone();
+    other[0] ^= 1;
+    std::fs::write(made.folders[0].join("second.txt"), other).unwrap();
+    std::fs::remove_file(made.folders[0].join("Copy of plan.doc")).unwrap();
+    // Another name of the file that is kept is no copy of it.
+    let (kept, link) = (made.folders[0].join("final/plan.doc"), made.folders[0].join("new\nline (1).doc"));
+    std::fs::remove_file(&link).unwrap();
+    std::fs::hard_link(&kept, &link).unwrap();
+    let (rest, script) = (made.sandbox.path("rest.json"), made.sandbox.path("rest.sh"));
+    let args = ["--format", "json", "-o", rest.to_str().unwrap(), "--script", script.to_str().unwrap()];
+    let checked = made.check(&args).expect(3).json();
+    let refused: BTreeMap<&str, &str> = checked["refused"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["path"].as_str().unwrap(), row["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    assert_eq!(refused["second.txt"], "its content has changed");
+    assert_eq!(refused["Copy of plan.doc"], "it is not there any more");
+    assert!(refused["new\nline (1).doc"].contains("another name of a file that is kept"));
+    let rest: Value = serde_json::from_slice(&std::fs::read(rest).unwrap()).unwrap();
+    assert_eq!(going(&rest), [GOING[1]]);
+    assert_eq!(plan["sets"].as_array().unwrap().len(), 2);
+    // The script of what holds knows where the repository lies.
+    let (said, code) = made.script(&script, &[]);
+    assert!(code == 0 && said.contains("1 would be moved"), "{said}");
+}
+
+#[test]
+fn where_the_copy_that_is_kept_has_changed_nothing_of_its_set_goes() {
+    let made = Made::new();
+    made.planned();
+    std::fs::write(made.folders[0].join("final/plan.doc"), b"another plan").unwrap();
+    let checked = made.check(&["--format", "json"]).expect(3).json();
+    assert_eq!(checked["go"], 1, "only the one whose copy stands elsewhere: {checked}");
+    assert!(checked["refused"].as_array().unwrap().iter().any(|row| row["planned"] == "keep"));
+    // A plan whose paths lead elsewhere is read as hostile.
+    let file = made.plan.join("a.json");
+    let hostile = std::fs::read_to_string(&file).unwrap().replace("\"second.txt\"", "\"../b/kept/second.txt\"");
+    std::fs::write(&file, hostile).unwrap();
+    let text = made.check(&[]).expect(3);
+    assert!(text.text().contains("not a relative path of plain names"), "{}", text.text());
+}
