@@ -130,8 +130,11 @@ pub struct Export {
     /// Its media type.
     pub content_type: &'static str,
     /// Writes a result.
-    pub write: fn(&Report, &mut dyn io::Write) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
+    pub write: fn(&Report, &mut dyn io::Write) -> Exported,
 }
+
+/// Whether a result was written whole.
+pub type Exported = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 impl HttpListener {
     /// Binds the address. Without a certificate it must be one of this machine's own.

@@ -47,7 +47,7 @@ pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig, KeepFor};
 pub use error::{Error, ErrorKind};
 pub(crate) use failpoint::failpoint;
-pub use http::{Export, HttpListener, HttpSettings, HttpTls};
+pub use http::{Export, Exported, HttpListener, HttpSettings, HttpTls};
 pub use identity::{Authority, PeerInfo, Refusal, Refusals, addresses, init};
 pub use listener::{Listener, Tls};
 pub use operator::OperatorSettings;

@@ -2,13 +2,11 @@
 
 use std::io::Write;
 
-use cognate_coordinator::Export;
 use cognate_coordinator::report::Report;
+use cognate_coordinator::{Export, Exported};
 
 use super::write_to;
 use crate::args::ReportFormat;
-
-type Written = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// All of them, those for people first.
 pub(crate) const EXPORTS: &[Export] = &[
@@ -26,34 +24,34 @@ pub(crate) const EXPORTS: &[Export] = &[
     Export { label: "SQLite", extension: "sqlite", content_type: "application/vnd.sqlite3", write: sqlite },
 ];
 
-fn html(report: &Report, out: &mut dyn Write) -> Written {
+fn html(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Html, out)
 }
 
-fn xlsx(report: &Report, out: &mut dyn Write) -> Written {
+fn xlsx(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Xlsx, out)
 }
 
-fn csv(report: &Report, out: &mut dyn Write) -> Written {
+fn csv(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Csv, out)
 }
 
-fn loadfile(report: &Report, out: &mut dyn Write) -> Written {
+fn loadfile(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Loadfile, out)
 }
 
-fn json(report: &Report, out: &mut dyn Write) -> Written {
+fn json(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Json, out)
 }
 
-fn ndjson(report: &Report, out: &mut dyn Write) -> Written {
+fn ndjson(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Ndjson, out)
 }
 
-fn sqlite(report: &Report, out: &mut dyn Write) -> Written {
+fn sqlite(report: &Report, out: &mut dyn Write) -> Exported {
     write(report, ReportFormat::Sqlite, out)
 }
 
-fn write(report: &Report, format: ReportFormat, mut out: &mut dyn Write) -> Written {
+fn write(report: &Report, format: ReportFormat, mut out: &mut dyn Write) -> Exported {
     Ok(write_to(report, format, 0, &mut out)?)
 }

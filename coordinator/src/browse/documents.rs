@@ -68,7 +68,11 @@ impl<'a> BlockWriter<'a> {
         if self.records == 0 {
             self.first = id;
         }
-        let status = STATUSES.iter().position(|known| *known == status).map_or(u8::MAX, |place| place as u8);
+        let status = STATUSES
+            .iter()
+            .position(|known| *known == status)
+            .and_then(|place| u8::try_from(place).ok())
+            .unwrap_or(u8::MAX);
         let path = lower(path);
         let length = u32::try_from(path.len()).unwrap_or(0);
         self.last = self.block.len();

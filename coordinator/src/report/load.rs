@@ -79,7 +79,7 @@ impl Groups {
             for link in links {
                 let (a, b) = (members[link.a].content, members[link.b].content);
                 if a == representative || b == representative {
-                    similarity.insert(if a == representative { b } else { a }, link.resemblance.into());
+                    similarity.insert(if a == representative { b } else { a }, link.resemblance);
                 }
             }
             for member in &members {

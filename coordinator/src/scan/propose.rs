@@ -18,6 +18,9 @@ use super::subject::Subject;
 use super::verify::{Found, Verified, is_link};
 use crate::error::Error;
 
+/// What two contents are found to have in common, by their features; nothing where that is no link.
+type Look<'a> = dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync + 'a;
+
 /// What a feature takes in memory.
 const FEATURE_BYTES: u64 = 20;
 
@@ -118,11 +121,7 @@ impl Task<'_> {
     }
 
     /// Has every candidate looked at, by the features of its two contents.
-    pub(super) fn looked_at(
-        &self,
-        candidates: &[(u32, u32)],
-        look: &(dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync),
-    ) -> Result<Vec<Verified>, Error> {
+    pub(super) fn looked_at(&self, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
         let blocks = Blocks::of(self.subject, candidates, self.scan.spec.memory_budget_bytes);
         let shards = &self.subject.frozen.shards;
         let mut all = Vec::new();
@@ -147,12 +146,7 @@ impl Task<'_> {
         Ok(all)
     }
 
-    fn looked_at_in(
-        &self,
-        held: &Held,
-        candidates: &[(u32, u32)],
-        look: &(dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync),
-    ) -> Result<Vec<Verified>, Error> {
+    fn looked_at_in(&self, held: &Held, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
         let threads = self.scan.spec.threads.get();
         let cancelled = &self.scan.cancelled;
         let parts = candidates.chunks(candidates.len().div_ceil(threads).max(1));

@@ -24,6 +24,9 @@ use crate::error::Error;
 use crate::indexes::Sealed;
 use crate::store::{MissingRow, ScanRow};
 
+/// The repositories that are asked again, and for what each.
+type Again = (Vec<(SiteName, RepositoryName)>, Choices);
+
 /// Where the indexes of the second reading of a layer stand among the layers of a scan's row.
 const SECOND: usize = 16;
 
@@ -67,12 +70,7 @@ impl Scans {
     }
 
     /// What each repository is asked for again; nothing where nothing is proposed.
-    fn proposed(
-        &self,
-        scan: &Scan,
-        row: &ScanRow,
-        layer: usize,
-    ) -> Result<Option<(Vec<(SiteName, RepositoryName)>, Choices)>, Error> {
+    fn proposed(&self, scan: &Scan, row: &ScanRow, layer: usize) -> Result<Option<Again>, Error> {
         let frozen = self.frozen_alone(scan, (row, layer), &scan.spec.layers[layer].method)?;
         let subject = Subject::of(&frozen, scan.spec.across_only);
         let contents = self.task(scan, layer, &subject, |task| task.proposed_contents())?;

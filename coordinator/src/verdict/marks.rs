@@ -11,6 +11,9 @@ use crate::error::Error;
 use crate::report::{hex, time};
 use crate::store::Store;
 
+/// A view, and the content under it.
+type Named = (String, Vec<u8>);
+
 /// A verdict as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub(crate) struct Mark {
@@ -279,14 +282,9 @@ impl Browse {
     }
 
     /// Under which views a document has which content; nothing: it is not in this result.
-    pub(crate) fn document_at(
-        &self,
-        site: &str,
-        repository: &str,
-        path: &[u8],
-    ) -> Result<Option<Vec<(String, Vec<u8>)>>, Error> {
+    pub(crate) fn document_at(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Vec<Named>>, Error> {
         let connection = self.report().connection();
-        let find = || -> rusqlite::Result<Option<Vec<(String, Vec<u8>)>>> {
+        let find = || -> rusqlite::Result<Option<Vec<Named>>> {
             let sql = "SELECT id FROM root WHERE site = ? AND repository = ?";
             let root = connection.query_row(sql, [site, repository], |row| row.get::<_, i64>(0)).optional()?;
             let Some(root) = root else { return Ok(None) };

@@ -78,6 +78,7 @@ impl Made {
 }
 
 /// A file of a workbook, unpacked by another program; nothing where that is not here.
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 fn unpacked(workbook: &Path, member: &str) -> Option<String> {
     let script = "import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
     let run = Command::new("python3").args(["-c", script]).arg(workbook).arg(member).output();
