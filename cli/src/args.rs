@@ -89,6 +89,7 @@ pub(crate) enum Command {
   cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
   cognate compare old=release-1 new=release-2 --format html -o report.html   # or xlsx, csv, loadfile, sqlite
   cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
+  cognate compare old=release-1 new=release-2 --method min --cluster greedy   # how alike, by samples
   cognate compare /home/me/papers            # duplicates within one folder
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
 pub(crate) struct CompareArgs {
@@ -127,10 +128,12 @@ pub(crate) struct ScanArgs {
     /// Messages with the same EDRM Message ID Hash form a set, where sites tell it
     #[arg(long, help_heading = "What counts")]
     pub(crate) match_message_ids: bool,
-    /// A link needs this many bytes in common, or --min-containment [default: 16384; of text 2048]
+    /// A link needs this many bytes in common, or --min-containment [default: 16384; of text 2048]. Says nothing to min, sketch
+    /// and fuzzy, which know of no bytes
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
     pub(crate) min_shared_bytes: Option<u64>,
-    /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes
+    /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes. To min, sketch and fuzzy: how
+    /// alike documents must be
     #[arg(long, value_name = "X", default_value = "0.5", help_heading = "What counts")]
     pub(crate) min_containment: Containment,
     /// How links become clusters
@@ -174,13 +177,13 @@ pub(crate) struct ScanArgs {
 /// How documents are fingerprinted.
 #[derive(Args, Debug)]
 pub(crate) struct MethodArgs {
-    /// The recipe
+    /// The recipe: docs/methods.md says which is for what
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
     /// What of a document is fingerprinted: its bytes, the text that a reader sees, each paragraph of that, or bytes and text
     #[arg(long, value_parser = PossibleValuesParser::new(VIEWS), default_value = "raw", help_heading = "Method")]
     pub(crate) view: String,
-    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature [default: 1000; of text 200, of passages 80]
+    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature; a signature of a fixed size takes no heed [default: 1000; of text 200, of passages 80]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
     /// Further parameters of the method: `w=20,n=100`

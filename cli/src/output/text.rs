@@ -2,6 +2,7 @@
 //! read. Long lists are cut, with a count and the option that shows the rest.
 
 mod histogram;
+mod method;
 mod places;
 mod sets;
 mod views;
@@ -117,6 +118,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     }
     writeln!(out, "Not read      {not_read}")?;
     views::write_text(sites, out)?;
+    method::write(&scan, out)?;
     if !words.has_bytes() {
         return Ok(());
     }

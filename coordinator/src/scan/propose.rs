@@ -18,7 +18,7 @@ use super::subject::Subject;
 use super::verify::{Found, Verified, is_link};
 use crate::error::Error;
 
-/// What two contents are found to have in common, by their features; nothing where that is no link.
+/// What looks at a pair by the features of its two contents.
 type Look<'a> = dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync + 'a;
 
 /// What a feature takes in memory.

@@ -24,11 +24,11 @@ use crate::error::Error;
 use crate::indexes::Sealed;
 use crate::store::{MissingRow, ScanRow};
 
-/// The repositories that are asked again, and for what each.
-type Again = (Vec<(SiteName, RepositoryName)>, Choices);
-
 /// Where the indexes of the second reading of a layer stand among the layers of a scan's row.
 const SECOND: usize = 16;
+
+/// Which repositories are asked, and for what.
+type Asked = (Vec<(SiteName, RepositoryName)>, Choices);
 
 /// A layer as it was read again.
 pub(super) struct Second {
@@ -70,7 +70,7 @@ impl Scans {
     }
 
     /// What each repository is asked for again; nothing where nothing is proposed.
-    fn proposed(&self, scan: &Scan, row: &ScanRow, layer: usize) -> Result<Option<Again>, Error> {
+    fn proposed(&self, scan: &Scan, row: &ScanRow, layer: usize) -> Result<Option<Asked>, Error> {
         let frozen = self.frozen_alone(scan, (row, layer), &scan.spec.layers[layer].method)?;
         let subject = Subject::of(&frozen, scan.spec.across_only);
         let contents = self.task(scan, layer, &subject, |task| task.proposed_contents())?;

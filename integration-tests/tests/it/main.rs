@@ -17,6 +17,7 @@ mod hostile;
 mod identity;
 mod ledger;
 mod lifecycle;
+mod method_scans;
 mod methods;
 mod plans;
 mod proxy;
