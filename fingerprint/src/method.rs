@@ -228,6 +228,15 @@ impl Method {
         }
     }
 
+    /// About how many features a document of so many bytes becomes.
+    pub fn features_expected(&self, size_bytes: u64) -> u64 {
+        match u64::from(self.chunk_bytes()) {
+            // Those that only propose make a handful.
+            0 => u64::from(self.signature_features_max().unwrap_or(3)).min(size_bytes),
+            bytes => size_bytes.div_ceil(bytes),
+        }
+    }
+
     /// Whether a signature does not grow with its document, so that a mean says nothing.
     pub fn has_fixed_size(&self) -> bool {
         self.chunk_bytes() == 0

@@ -27,7 +27,6 @@ impl Site {
         let cache = self.cache()?;
         // What stands in the outbox was sent before; how much of it, only the log would tell, which is large.
         let sent_before = self.outbox_path(&job.repository, job.method_id, None).try_exists().unwrap_or(false);
-        let chunk_bytes = u64::from(job.method.chunk_bytes()).max(1);
         let mut estimate = Estimate { bytes_per_second: self.board.bytes_per_second(), ..Estimate::default() };
         let began = Instant::now();
         let walked = walk(&root, &job.selection, job.follow_symlinks, &Arc::new(Skipped::default()), |entry| {
@@ -53,7 +52,7 @@ impl Site {
                 estimate.unread_bytes += stamp.length_bytes;
             }
             if chunks.is_none() || !sent_before {
-                let chunks = chunks.unwrap_or_else(|| stamp.length_bytes.div_ceil(chunk_bytes));
+                let chunks = chunks.unwrap_or_else(|| job.method.features_expected(stamp.length_bytes));
                 // Paths are sent with what they share with the one before left out: about half.
                 let path_bytes = path.as_bytes().len() as u64 / 2;
                 estimate.send_bytes += chunks * CHUNK_BYTES_SENT + DOCUMENT_BYTES_SENT + path_bytes;

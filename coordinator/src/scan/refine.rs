@@ -128,7 +128,11 @@ impl Scans {
         methods.extend(earlier.text.and_then(|text| text.method));
         let layer = methods.iter().position(|method| method.view == wanted.view).unwrap_or(0);
         let method = methods.swap_remove(layer);
-        if (&method.name, &method.view) == (&wanted.name, &wanted.view) && method.chunk_bytes <= wanted.chunk_bytes {
+        if cognate_proto::spec::is_same(&method, &wanted) && wanted.chunk_bytes == 0 {
+            return refused("it is of the same method with the same parameters".to_owned());
+        }
+        let is_alike = (&method.name, &method.view) == (&wanted.name, &wanted.view);
+        if is_alike && wanted.chunk_bytes > 0 && method.chunk_bytes <= wanted.chunk_bytes {
             return refused(format!(
                 "its chunks have a mean of {} bytes, and a refinement needs shorter ones: --chunk-bytes 100",
                 method.chunk_bytes
@@ -176,7 +180,10 @@ impl Scans {
         spec: &ScanSpec,
         choices: &Choices,
     ) -> Result<Vec<v1::RepositoryEstimate>, Error> {
-        let chunk_bytes = u64::from(spec.first().method.chunk_bytes()).max(1);
+        // Each document as if it had the mean size.
+        let method = spec.first().method;
+        let features =
+            |documents: u64, size_bytes: u64| documents * method.features_expected(size_bytes / documents.max(1));
         let mut estimates = Vec::new();
         for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
             let Some(Choice { scope, documents, size_bytes }) = choice else { continue };
@@ -192,7 +199,7 @@ impl Scans {
                     unread_bytes: if known { *size_bytes } else { 0 },
                     send_bytes: match known {
                         true => 0,
-                        false => size_bytes / chunk_bytes * CHUNK_BYTES_SENT + documents * DOCUMENT_BYTES_SENT,
+                        false => features(*documents, *size_bytes) * CHUNK_BYTES_SENT + documents * DOCUMENT_BYTES_SENT,
                     },
                     ..v1::Estimate::default()
                 }),
