@@ -27,6 +27,7 @@ use crate::site::SiteArgs;
 use crate::template::TemplateArgs;
 use crate::text::TextArgs;
 use crate::trace::{LogFormat, LogLevel};
+use crate::verdict::VerdictArgs;
 use crate::worker::WorkerArgs;
 
 /// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Boilerplate that later scans set aside
     Template(TemplateArgs),
+    /// What people decide about what scans found
+    Verdict(VerdictArgs),
     /// Show what a reader sees of files, and of the documents inside of them
     Text(TextArgs),
     /// Run the papers' own experiments

@@ -25,6 +25,7 @@ mod stop;
 mod template;
 mod text;
 mod trace;
+mod verdict;
 mod worker;
 
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Template(args) => template::run(&args),
+        Command::Verdict(args) => verdict::run(&args),
         Command::Text(args) => text::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),

@@ -16,7 +16,7 @@ use prost::Message as _;
 
 use crate::error::Error;
 use crate::store::ScanRow;
-use crate::verdict::{Decision, Undone};
+use crate::verdict::{Decision, SavedFilter, Undone};
 
 const MAGIC: &[u8] = b"cognate journal 1\n";
 const VERSION: u32 = 1;
@@ -32,7 +32,7 @@ pub(crate) struct Event {
     /// Who did it: the name of an operator or site, or nothing where the coordinator did.
     #[prost(string, tag = "2")]
     pub(crate) by: String,
-    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 40")]
+    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 32, 33, 40")]
     pub(crate) what: Option<What>,
 }
 
@@ -84,6 +84,11 @@ pub(crate) enum What {
     /// And took that back.
     #[prost(message, tag = "31")]
     Undone(Undone),
+    /// A filter of clusters has a name from now on.
+    #[prost(message, tag = "32")]
+    FilterSaved(SavedFilter),
+    #[prost(string, tag = "33")]
+    FilterRemoved(String),
     /// Somebody did something that changes nothing here, and is to be known.
     #[prost(message, tag = "40")]
     Acted(Acted),

@@ -27,6 +27,7 @@ mod sets;
 mod share;
 mod since;
 mod slice;
+mod verdicts;
 
 pub use canonical::json_digest;
 pub use documents::DocumentFilter;
@@ -36,6 +37,7 @@ pub use pair::{Found, FoundView, Route};
 pub use rows::*;
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
+pub use verdicts::VerdictSection;
 
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";
@@ -57,6 +59,8 @@ pub struct Report {
     is_of_before: bool,
     /// The site whose slice is told, if not all is.
     slice: Option<String>,
+    /// What was decided, by whether it is about a cluster, by view or tier, and by id.
+    verdicts: HashMap<(bool, String, String), VerdictSection>,
 }
 
 impl Report {
@@ -80,7 +84,14 @@ impl Report {
                 return Err(Error::Corrupt { path: path.to_owned(), detail });
             }
         }
-        let mut report = Report { connection, path: path.to_owned(), views: Vec::new(), is_of_before, slice: None };
+        let mut report = Report {
+            connection,
+            path: path.to_owned(),
+            views: Vec::new(),
+            is_of_before,
+            slice: None,
+            verdicts: HashMap::new(),
+        };
         report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
         Ok(report)
     }
@@ -286,6 +297,7 @@ impl Report {
             relation: row.get(3)?,
             representative: place(row.get(4)?),
             total_bytes: row.get(5)?,
+            verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
             view: self.view(row.get(10)?),
             documents: members.into_iter().map(|member| member.document).collect(),
         })

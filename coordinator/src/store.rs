@@ -17,6 +17,7 @@
 //! | `template` | template id, big-endian | as on the wire | as long as the state: scans refer to those that were taken back |
 //! | `verdict` | kind, view or tier, 16 bytes | [`crate::verdict::VerdictRow`] | until it is taken back |
 //! | `verdict_action` | action (u64), part (u32), big-endian | [`crate::verdict::ActionRow`] | as long as the state |
+//! | `saved_filter` | name | [`crate::verdict::SavedFilter`] | until it is removed |
 //! | `verdict_log` | number, big-endian | key of the action that was done or undone | as long as the state |
 //!
 //! Members, scans, profiles, schedules, templates and verdicts change only through [`Store::record`], which writes the journal first. What a
@@ -70,6 +71,7 @@ pub(crate) struct Store {
     verdicts: sled::Tree,
     verdict_actions: sled::Tree,
     verdict_log: sled::Tree,
+    saved_filters: sled::Tree,
     /// The last number of the log; 0: it was not asked for yet.
     verdict_count: AtomicU64,
     slots: sled::Tree,
@@ -148,6 +150,7 @@ impl Store {
                 verdicts: db.open_tree("verdict")?,
                 verdict_actions: db.open_tree("verdict_action")?,
                 verdict_log: db.open_tree("verdict_log")?,
+                saved_filters: db.open_tree("saved_filter")?,
                 verdict_count: AtomicU64::new(0),
                 slots: db.open_tree("slot")?,
                 indexes: db.open_tree("index")?,
@@ -205,6 +208,7 @@ impl Store {
         self.templates()?;
         self.verdicts().try_for_each(|row| row.map(drop))?;
         self.verdict_actions().try_for_each(|row| row.map(drop))?;
+        self.saved_filters()?;
         self.slots()?;
         self.indexes()?;
         self.scans()?;
@@ -386,6 +390,11 @@ impl Store {
                 put(&self.templates, &id.to_be_bytes(), &v1::Template { unmarked_by, unmarked, ..template })
             }
             What::Decided(decision) => self.apply_decision(decision, &event.by, event.time),
+            What::FilterSaved(filter) => put(&self.saved_filters, filter.name.as_bytes(), filter),
+            What::FilterRemoved(name) => {
+                self.saved_filters.remove(name.as_bytes())?;
+                Ok(())
+            }
             What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
         }
     }

@@ -9,6 +9,7 @@
 mod decide;
 mod marks;
 mod pool;
+mod saved;
 
 use cognate_proto::v1;
 
@@ -17,6 +18,7 @@ use crate::error::Error;
 pub(crate) use decide::{About, Wish};
 pub(crate) use marks::Mark;
 pub(crate) use pool::Browses;
+pub(crate) use saved::SavedFilter;
 
 /// What can be decided, as people write it.
 pub(crate) const WORDS: [(v1::Verdict, &str); 5] = [

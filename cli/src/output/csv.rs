@@ -10,7 +10,7 @@ use super::beside::{beside_representative, redundant_bytes};
 use super::grid::{Cell, Column, CsvRows, Rows as _, hidden};
 
 /// New ones come at the end.
-const COLUMNS: [Column; 29] = [
+const COLUMNS: [Column; 31] = [
     hidden("kind"),
     hidden("id"),
     hidden("relation"),
@@ -40,6 +40,8 @@ const COLUMNS: [Column; 29] = [
     hidden("min_resemblance"),
     hidden("mean_resemblance"),
     hidden("members_digest"),
+    hidden("verdict"),
+    hidden("verdict_changed"),
 ];
 
 /// Writes the report.
@@ -86,6 +88,8 @@ fn write_set(rows: &mut CsvRows<impl Write>, set: &IdenticalSet) -> anyhow::Resu
             Cell::None,
             Cell::None,
             Cell::None,
+            set.verdict.as_ref().map(|verdict| verdict.verdict).into(),
+            set.verdict.as_ref().and_then(|verdict| verdict.changed.as_deref()).into(),
         ])?;
     }
     Ok(())
@@ -131,6 +135,8 @@ fn write_cluster(rows: &mut CsvRows<impl Write>, cluster: &ClusterSection) -> an
             Cell::share(cluster.min_resemblance),
             Cell::share(cluster.mean_resemblance),
             cluster.members_digest.as_str().into(),
+            cluster.verdict.as_ref().map(|verdict| verdict.verdict).into(),
+            cluster.verdict.as_ref().and_then(|verdict| verdict.changed.as_deref()).into(),
         ])?;
     }
     Ok(())

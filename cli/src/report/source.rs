@@ -28,7 +28,10 @@ impl Source {
 
     /// The same where the coordinator is spoken with already.
     pub(crate) async fn fetch(operator: &Operator, scan: &str, stop: &Stop) -> anyhow::Result<Source> {
-        Ok(Source::Fetched(fetch(operator, find(operator, scan).await?, stop).await?))
+        let scan = find(operator, scan).await?;
+        let mut fetched = fetch(operator, scan, stop).await?;
+        fetched.set_verdicts(crate::verdict::states(operator, scan).await?);
+        Ok(Source::Fetched(fetched))
     }
 
     pub(crate) fn report(&self) -> &Report {

@@ -92,6 +92,8 @@ fn words(what: &What) -> (&'static str, String, String) {
             let detail = [decision.note.as_str(), decision.filter.as_str()].join(" ").trim().to_owned();
             ("decided", format!("{} about {about} of {}", word(decision.verdict()), scanned(decision.scan)), detail)
         }
+        What::FilterSaved(filter) => ("saved", format!("filter {}", filter.name), filter.query.clone()),
+        What::FilterRemoved(name) => ("removed", format!("filter {name}"), none()),
         What::Undone(undone) => ("took back", format!("verdict {}", undone.action), none()),
         What::Acted(acted) => {
             let action = match acted.action() {

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Report, SCHEMA, ScanSection};
+use super::{ClusterSection, IdenticalSet, Report, SCHEMA, ScanSection};
 use crate::error::Error;
 
 impl Report {
-    /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, and the digest itself. Equal
+    /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, the digest itself, and verdicts. Equal
     /// inputs and options have equal digests, whatever happened on the way.
     pub fn digest(&self) -> Result<String, Error> {
         let mut hasher = blake3::Hasher::new();
@@ -23,7 +23,7 @@ impl Report {
         let mut out = Canonical { out: std::io::BufWriter::new(out), path: &self.path };
         out.text("{\"clusters\":[");
         let mut list = List::default();
-        self.clusters(|row| out.row(&mut list, &row))?;
+        self.clusters(|row| out.row(&mut list, &ClusterSection { verdict: None, ..row }))?;
         out.text("],\"folders\":[");
         list = List::default();
         self.folders(|row| out.row(&mut list, &row))?;
@@ -34,7 +34,7 @@ impl Report {
         }
         out.text(",\"identical\":[");
         list = List::default();
-        self.identical(|row| out.row(&mut list, &row))?;
+        self.identical(|row| out.row(&mut list, &IdenticalSet { verdict: None, ..row }))?;
         out.text("],\"overlap\":");
         out.value(&self.overlap()?)?;
         out.text(",\"scan\":");
@@ -67,6 +67,8 @@ pub fn json_digest(report: &Value) -> String {
 
 /// What the digest of a report leaves out: what may differ between equal runs.
 const LEFT_OUT: [&str; 3] = ["digest", "id", "run"];
+/// And what people decided: where in the report, and the name of the field.
+const DECIDED: ([&[&str]; 2], &str) = ([&["clusters", "[]"], &["identical", "[]"]], "verdict");
 
 fn write_value(value: &Value, place: &[&str], out: &mut String) {
     match value {
@@ -74,6 +76,7 @@ fn write_value(value: &Value, place: &[&str], out: &mut String) {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(name, _)| *name);
             fields.retain(|(name, _)| place != ["scan"] || !LEFT_OUT.contains(&name.as_str()));
+            fields.retain(|(name, _)| name.as_str() != DECIDED.1 || !DECIDED.0.contains(&place));
             out.push('{');
             for (number, (name, field)) in fields.into_iter().enumerate() {
                 out.push_str(if number > 0 { "," } else { "" });

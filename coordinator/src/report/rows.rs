@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::ten_thousandths;
+use super::{VerdictSection, ten_thousandths};
 
 /// How many, by name.
 pub type Counts = BTreeMap<String, u64>;
@@ -274,6 +274,9 @@ pub struct IdenticalSet {
     pub size_bytes: Option<u64>,
     /// In what they are the same: `same bytes`, `same text` or `same message`.
     pub tier: &'static str,
+    /// What was decided about them, where the report is joined with verdicts; not part of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictSection>,
     /// Under which of two views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
@@ -306,6 +309,9 @@ pub struct ClusterSection {
     pub representative: usize,
     /// Bytes of its contents, each counted once.
     pub total_bytes: u64,
+    /// What was decided about it, where the report is joined with verdicts; not part of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictSection>,
     /// Under which of two views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,

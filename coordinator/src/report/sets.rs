@@ -75,9 +75,11 @@ impl Report {
                     Some((current, set)) if *current == place => set.documents.push(document),
                     _ => {
                         let (tier, view) = told(row)?;
+                        let id = hex(&row.get::<_, Vec<u8>>(1)?);
                         let next = IdenticalSet {
                             documents: vec![document],
-                            id: hex(&row.get::<_, Vec<u8>>(1)?),
+                            verdict: self.verdict_of_set(tier, &id),
+                            id,
                             size_bytes: row.get(2)?,
                             tier,
                             view,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Store, put};
 use crate::error::Error;
-use crate::verdict::{ActionRow, Decision, Key, VerdictEntry, VerdictRow};
+use crate::verdict::{ActionRow, Decision, Key, SavedFilter, VerdictEntry, VerdictRow};
 
 /// So many decisions about one subject can be taken back, one after the other.
 const ENTRIES_MAX: usize = 16;
@@ -125,6 +125,11 @@ impl Store {
     pub(crate) fn verdict_action(&self, action: u64) -> Result<Vec<ActionRow>, Error> {
         let rows = self.verdict_actions.scan_prefix(action.to_be_bytes());
         rows.map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    /// The filters that have names, in the order of those.
+    pub(crate) fn saved_filters(&self) -> Result<Vec<SavedFilter>, Error> {
+        self.all(&self.saved_filters)
     }
 
     /// Drops what was decided about documents of a site.

@@ -10,7 +10,7 @@ use super::verdicts::VERDICTS;
 use super::{Paging, browsing, page_number};
 use crate::browse::{ClusterFilter, ClusterRow, Sort, Window};
 use crate::pages::{Fields, Page, Pages, Person, Shown, filters, html, scan_id};
-use crate::verdict::Mark;
+use crate::verdict::{Mark, SavedFilter};
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new().route("/scans/{id}/clusters", get(list))
@@ -31,6 +31,7 @@ struct List {
     /// The filter and the order, as addresses have them.
     query: String,
     here: String,
+    saved: Vec<SavedFilter>,
 }
 
 impl List {
@@ -63,6 +64,26 @@ impl List {
         ];
         debug_assert!(names.iter().all(|name| !first.contains(name)), "a field stands in one place");
         names.iter().any(|name| self.fields.is_set(name))
+    }
+
+    /// The columns: each with what it can be sorted by.
+    fn columns(&self) -> [(&'static str, &'static [(&'static str, &'static str)]); 9] {
+        [
+            ("", &[("path", "Cluster"), ("id", "id")]),
+            ("", &[("relation", "Kind"), ("sites", "Sites")]),
+            ("num", &[("members", "Members"), ("documents", "Documents")]),
+            ("num", &[("least", "Least alike")]),
+            ("num", &[("mean", "Mean"), ("most", "Most")]),
+            ("num", &[("containment", "Contained")]),
+            ("num", &[("size", "Size"), ("links", "Links")]),
+            ("num", &[("redundant", "Redundant"), ("shared", "Shared")]),
+            ("num", &[("first", "Modified first"), ("last", "Last")]),
+        ]
+    }
+
+    /// The name of the filter that is shown, if it has one.
+    fn saved_here(&self) -> Option<&str> {
+        self.saved.iter().find(|filter| filter.query == self.query).map(|filter| filter.name.as_str())
     }
 
     fn heading(&self, name: &str) -> Heading {
@@ -120,5 +141,9 @@ async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, f
     let here = if query.is_empty() { address } else { format!("{address}?{query}") };
     let paging = Paging::of(number, window.rows, total, here.clone());
     let here = if number > 1 { format!("{}{number}", paging.address) } else { here };
-    html(&List { page: person.page("scans"), id, rows, paging, sites, has_views, fields, filter, sort, query, here })
+    // They are for all, and may say what somebody bound is not to know.
+    let is_bound = person.operator.site.is_some() || person.operator.party.is_some();
+    let saved = if is_bound { Vec::new() } else { person.pages.coordinator().store.saved_filters()? };
+    let page = person.page("scans");
+    html(&List { page, id, rows, paging, sites, has_views, fields, filter, sort, query, here, saved })
 }

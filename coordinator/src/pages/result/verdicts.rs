@@ -15,6 +15,8 @@ pub(super) fn routes() -> Router<Pages> {
     Router::new()
         .route("/scans/{id}/verdicts", get(history).post(decide))
         .route("/scans/{id}/verdicts/undo", post(undo))
+        .route("/scans/{id}/filters", post(save_filter))
+        .route("/scans/{id}/filters/remove", post(remove_filter))
 }
 
 /// The buttons: key, word, and what stands on them.
@@ -144,6 +146,31 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
         Err(error) => return Err(error.into()),
     }
     back(id, &fields)
+}
+
+/// Gives the filter of a list a name. What counts for all is named by who is bound to nothing.
+async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    may_save(&person)?;
+    let (name, query) = (fields.needed("name")?, fields.text("query").unwrap_or_default());
+    person.pages.coordinator().save_filter(name, query, person.operator.name.as_str())?;
+    person.say(format!("The filter is saved as “{name}”."));
+    back(id, &fields)
+}
+
+async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    may_save(&person)?;
+    person.pages.coordinator().remove_filter(fields.needed("name")?, person.operator.name.as_str())?;
+    back(id, &fields)
+}
+
+fn may_save(person: &Person) -> Result<(), PageError> {
+    person.may("SetVerdicts")?;
+    match (&person.operator.site, &person.operator.party) {
+        (None, None) => Ok(()),
+        _ => Err(PageError::denied("saved filters are for all: who is bound to a site or a party keeps the address")),
+    }
 }
 
 /// To the page that the form names, if it is one of this scan.

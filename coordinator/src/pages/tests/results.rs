@@ -136,6 +136,33 @@ async fn an_analyst_decides_goes_on_to_the_next_and_takes_back() {
 }
 
 #[tokio::test]
+async fn a_filter_is_saved_under_a_name_for_all_and_forgotten() {
+    let mut browser = Browser::start().await;
+    with_result(&browser).await;
+    browser.sign_in(&person("anna", Role::Analyst)).await;
+    let list = format!("{SCAN}/clusters?across=1&sort=-members");
+    let csrf = browser.get(&list).await.csrf();
+    let save = |name, query| vec![("csrf", csrf.as_str()), ("name", name), ("query", query), ("to", list.as_str())];
+    let answer = browser.post(&format!("{SCAN}/filters"), &save("<b>mine</b>", "across=1&sort=-members")).await;
+    assert_eq!(answer.location(), list);
+    let page = browser.get(&format!("{SCAN}/clusters")).await.body;
+    assert!(page.contains("&lt;b&gt;mine") && page.contains("?across=1&#38;sort=-members\""), "{page}");
+    let long = "x".repeat(61);
+    for (name, query) in [("", "across=1"), ("x", "least=odd"), (&long, "")] {
+        let answer = browser.post(&format!("{SCAN}/filters"), &save(name, query)).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{name} {query}");
+    }
+    let removed = browser.post(&format!("{SCAN}/filters/remove"), &save("<b>mine</b>", "")).await;
+    assert_eq!(removed.status, StatusCode::SEE_OTHER);
+    assert!(!browser.get(&format!("{SCAN}/clusters")).await.body.contains("mine"));
+    assert_eq!(browser.audit().await[0], "anna removed filter <b>mine</b>");
+    browser.sign_in(&person("vera", Role::Viewer)).await;
+    let csrf = browser.get(&list).await.csrf();
+    let fields = [("csrf", csrf.as_str()), ("name", "x"), ("query", "")];
+    assert_eq!(browser.post(&format!("{SCAN}/filters"), &fields).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
 async fn who_only_looks_decides_nothing_and_who_is_bound_elsewhere_sees_nothing() {
     let mut browser = Browser::start().await;
     with_result(&browser).await;

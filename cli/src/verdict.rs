@@ -1,0 +1,386 @@
+//! `cognate verdict`: what people decide about what results show.
+
+use clap::{Args, Subcommand, ValueEnum};
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::path::printable;
+use cognate_proto::v1::{self, SubjectKind};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, usage};
+use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
+use crate::operator::members::{TableFormat, print, time};
+use crate::output::table::{count, table};
+use crate::scan::find;
+
+/// Decides about clusters, identical sets and documents: duplicate, not-a-duplicate, intentional, keep, done.
+///
+/// A verdict holds in later scans while what it is about consists of the same; where it does not any more, it is told as
+/// changed, and why. Everything is kept with who decided it and when, and can be taken back.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate verdict set latest duplicate 3f2a91c0 77aa01
+  cognate verdict set latest intentional --filter \"site=paris&least=95\" --note \"mirrored\"
+  cognate verdict set latest keep --document paris/kb:plans/2026.docx
+  cognate verdict list latest
+  cognate verdict undo")]
+pub(crate) struct VerdictArgs {
+    #[command(subcommand)]
+    command: VerdictCommand,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+#[derive(Subcommand, Debug)]
+enum VerdictCommand {
+    /// Decide about clusters, sets or documents of a scan, or about all clusters that a filter lets through
+    #[command(after_help = "Examples:
+  cognate verdict set latest done 3f2a91c0
+  cognate verdict set latest duplicate --filter \"across=1&least=95&path=*.docx\"
+  cognate verdict set latest done --all --expected 120
+
+A filter is what stands in the address of the list of clusters, behind the `?`.")]
+    Set(SetArgs),
+    /// List what holds for a scan, and what has changed since it was decided
+    #[command(after_help = "Examples:
+  cognate verdict list latest --verdict changed
+  cognate verdict list --history --format json")]
+    List(ListArgs),
+    /// Take a decision back: one's last, or the one of this number
+    #[command(after_help = "Example:\n  cognate verdict undo 17")]
+    Undo {
+        /// As `set` answered and `list --history` shows
+        action: Option<u64>,
+    },
+}
+
+#[derive(Args, Debug)]
+struct SetArgs {
+    /// A scan: its id, the beginning of it, or `latest`
+    scan: String,
+    /// What is decided
+    #[arg(value_enum)]
+    verdict: Word,
+    /// Clusters: their ids, or the beginnings of them
+    clusters: Vec<String>,
+    /// Under this view, where both have a cluster of that id
+    #[arg(long, value_parser = ["raw", "text"])]
+    view: Option<String>,
+    /// An identical set, by its id; may be given several times
+    #[arg(long = "set", value_name = "ID")]
+    sets: Vec<String>,
+    /// A document; may be given several times
+    #[arg(long = "document", value_name = "SITE/REPOSITORY:PATH", value_parser = document)]
+    documents: Vec<v1::Subject>,
+    /// All clusters that this filter lets through
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["clusters", "sets", "documents", "all"])]
+    filter: Option<String>,
+    /// All clusters
+    #[arg(long, conflicts_with_all = ["clusters", "sets", "documents"])]
+    all: bool,
+    /// With --filter or --all: nothing is decided unless it is about so many clusters
+    #[arg(long, value_name = "N")]
+    expected: Option<u64>,
+    /// What others are to know of it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+}
+
+#[derive(Args, Debug)]
+struct ListArgs {
+    /// A scan: its id, the beginning of it, or `latest`
+    #[arg(default_value = "latest")]
+    scan: String,
+    /// What was done and undone, over all scans
+    #[arg(long)]
+    history: bool,
+    /// Only this verdict where it holds, or those that have changed
+    #[arg(long, value_enum, conflicts_with = "history")]
+    verdict: Option<Word>,
+    /// Only what has changed since it was decided
+    #[arg(long, conflicts_with = "history")]
+    changed: bool,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: TableFormat,
+}
+
+/// What can be decided.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    Duplicate,
+    NotADuplicate,
+    Intentional,
+    Keep,
+    Done,
+}
+
+impl Word {
+    fn verdict(self) -> v1::Verdict {
+        match self {
+            Word::Duplicate => v1::Verdict::Duplicate,
+            Word::NotADuplicate => v1::Verdict::NotADuplicate,
+            Word::Intentional => v1::Verdict::Intentional,
+            Word::Keep => v1::Verdict::Keep,
+            Word::Done => v1::Verdict::Done,
+        }
+    }
+}
+
+/// A verdict as people write it.
+pub(crate) fn word(verdict: v1::Verdict) -> &'static str {
+    match verdict {
+        v1::Verdict::Duplicate => "duplicate",
+        v1::Verdict::NotADuplicate => "not-a-duplicate",
+        v1::Verdict::Intentional => "intentional",
+        v1::Verdict::Keep => "keep",
+        v1::Verdict::Done => "done",
+        v1::Verdict::Unspecified => "unspecified",
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &VerdictArgs) -> anyhow::Result<Exit> {
+    let operator = &args.operator;
+    match &args.command {
+        VerdictCommand::Set(args) => block_on(set(operator, args)),
+        VerdictCommand::List(args) if args.history => block_on(history(operator, args.format)),
+        VerdictCommand::List(args) => block_on(list(operator, args)),
+        VerdictCommand::Undo { action } => block_on(undo(operator, *action)),
+    }
+}
+
+async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
+    let filter = match (&args.filter, args.all) {
+        (_, true) => "all".to_owned(),
+        (Some(filter), _) if filter.trim().is_empty() => {
+            return Err(usage("--filter says nothing: --all decides about every cluster"));
+        }
+        (Some(filter), _) => filter.clone(),
+        (None, false) => String::new(),
+    };
+    let mut subjects: Vec<v1::Subject> = Vec::new();
+    for id in &args.clusters {
+        let view = args.view.clone().unwrap_or_default();
+        subjects.push(v1::Subject {
+            kind: SubjectKind::Cluster.into(),
+            view,
+            id: id.clone(),
+            ..v1::Subject::default()
+        });
+    }
+    for id in &args.sets {
+        let id = id.to_ascii_lowercase();
+        subjects.push(v1::Subject { kind: SubjectKind::Identical.into(), id, ..v1::Subject::default() });
+    }
+    subjects.extend(args.documents.iter().cloned());
+    if subjects.is_empty() && filter.is_empty() {
+        return Err(usage("say about what: clusters, --set, --document, --filter or --all"));
+    }
+    if args.expected.is_some() && filter.is_empty() {
+        return Err(usage("--expected goes with --filter or --all"));
+    }
+    let operator = Operator::open(arg).await?;
+    let request = v1::SetVerdictsRequest {
+        scan: find(&operator, &args.scan).await?.0,
+        verdict: args.verdict.verdict().into(),
+        note: args.note.clone(),
+        subjects,
+        filter,
+        expected: args.expected,
+    };
+    let done = operator
+        .call(|mut client| {
+            let request = request.clone();
+            async move { client.set_verdicts(request).await }
+        })
+        .await?;
+    match args.format {
+        TableFormat::Json => print(&json!({"action": done.action, "subjects": done.subjects}).to_string())?,
+        TableFormat::Text => print(&format!("{}: {} decided", done.action, count(done.subjects)))?,
+    }
+    Ok(Exit::Complete)
+}
+
+async fn undo(arg: &OperatorArg, action: Option<u64>) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let request = v1::UndoVerdictsRequest { action: action.unwrap_or(0) };
+    let done = operator.call(|mut client| async move { client.undo_verdicts(request).await }).await?;
+    print(&format!("{}: {} taken back", done.action, count(done.subjects)))?;
+    Ok(Exit::Complete)
+}
+
+/// What holds for a scan.
+pub(crate) async fn states(operator: &Operator, scan: ScanId) -> anyhow::Result<Vec<v1::VerdictState>> {
+    let request = v1::ListVerdictsRequest { scan: scan.0 };
+    let mut rows = operator.call(|mut client| async move { client.list_verdicts(request).await }).await?;
+    let mut states = Vec::new();
+    while let Some(state) = rows.message().await.map_err(|status| refusal(&status))? {
+        states.push(state);
+    }
+    Ok(states)
+}
+
+async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let mut states = states(&operator, find(&operator, &args.scan).await?).await?;
+    if let Some(wanted) = args.verdict {
+        states.retain(|state| state.verdict() == wanted.verdict() && (args.changed || state.changed.is_empty()));
+    }
+    if args.changed {
+        states.retain(|state| !state.changed.is_empty());
+    }
+    match args.format {
+        TableFormat::Json => print(&format!("{:#}", states.iter().map(object).collect::<Value>()))?,
+        TableFormat::Text if states.is_empty() => eprintln!("nothing is decided about what this scan shows"),
+        TableFormat::Text => {
+            let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "NOTE"];
+            print(&table(&headings, states.iter().map(row)))?;
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn kind(subject: &v1::Subject) -> &'static str {
+    match subject.kind() {
+        SubjectKind::Cluster => "cluster",
+        SubjectKind::Identical => "identical",
+        SubjectKind::Document => "document",
+        SubjectKind::Unspecified => "",
+    }
+}
+
+fn row(state: &v1::VerdictState) -> Vec<String> {
+    let subject = state.subject.clone().unwrap_or_default();
+    let about = match subject.kind() {
+        SubjectKind::Document => {
+            let (site, repository) = (one_line(&subject.site), one_line(&subject.repository));
+            format!("{site}/{repository}: {}", printable(&subject.path))
+        }
+        _ => one_line(&subject.id),
+    };
+    let changed = if state.changed.is_empty() { "–".to_owned() } else { one_line(&state.changed) };
+    vec![
+        kind(&subject).to_owned(),
+        about,
+        word(state.verdict()).to_owned(),
+        changed,
+        one_line(&state.by),
+        time(state.time),
+        state.action.to_string(),
+        one_line(&state.note),
+    ]
+}
+
+/// A verdict for programs.
+fn object(state: &v1::VerdictState) -> Value {
+    let subject = state.subject.clone().unwrap_or_default();
+    let mut object = json!({
+        "kind": kind(&subject),
+        "verdict": word(state.verdict()),
+        "changed": (!state.changed.is_empty()).then_some(&state.changed),
+        "note": state.note,
+        "by": state.by,
+        "time": time(state.time),
+        "scan": ScanId(state.scan).to_string(),
+        "action": state.action,
+    });
+    match subject.kind() {
+        SubjectKind::Document => {
+            let (path, escaped) = cognate_proto::path::escaped(&subject.path);
+            object["site"] = subject.site.into();
+            object["repository"] = subject.repository.into();
+            object["path"] = path.into();
+            if escaped {
+                object["path_escaped"] = true.into();
+            }
+        }
+        SubjectKind::Identical => {
+            object["id"] = subject.id.into();
+            object["tier"] = subject.view.into();
+        }
+        _ => {
+            object["id"] = subject.id.into();
+            object["view"] = subject.view.into();
+        }
+    }
+    object
+}
+
+async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let request = v1::ListVerdictActionsRequest {};
+    let mut rows = operator.call(|mut client| async move { client.list_verdict_actions(request).await }).await?;
+    let mut actions = Vec::new();
+    while let Some(action) = rows.message().await.map_err(|status| refusal(&status))? {
+        actions.push(action);
+    }
+    match format {
+        TableFormat::Json => print(&format!("{:#}", actions.iter().map(action_object).collect::<Value>()))?,
+        TableFormat::Text if actions.is_empty() => eprintln!("nothing is decided yet"),
+        TableFormat::Text => {
+            let headings = ["ACTION", "VERDICT", " ABOUT", "BY", "WHEN", "SCAN", "NOTE"];
+            let rows = actions.iter().map(|action| {
+                let note = match action.undone {
+                    0 => one_line(&action.note),
+                    undone => format!("taken back {} by {}", time(undone), one_line(&action.undone_by)),
+                };
+                let (by, scan) = (one_line(&action.by), ScanId(action.scan).to_string());
+                let verdict = word(action.verdict()).to_owned();
+                vec![action.action.to_string(), verdict, count(action.subjects), by, time(action.time), scan, note]
+            });
+            print(&table(&headings, rows))?;
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn action_object(action: &v1::VerdictAction) -> Value {
+    json!({
+        "action": action.action,
+        "verdict": word(action.verdict()),
+        "subjects": action.subjects,
+        "filter": (!action.filter.is_empty()).then_some(&action.filter),
+        "note": action.note,
+        "by": action.by,
+        "time": time(action.time),
+        "scan": ScanId(action.scan).to_string(),
+        "undone_by": (action.undone != 0).then_some(&action.undone_by),
+        "undone": (action.undone != 0).then(|| time(action.undone)),
+    })
+}
+
+/// `site/repository:path`; the repository may be left out where it is `main`.
+fn document(text: &str) -> Result<v1::Subject, String> {
+    let wrong = || "a document is SITE/REPOSITORY:PATH".to_owned();
+    let (place, path) = text.split_once(':').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
+    let (site, repository) = place.split_once('/').unwrap_or((place, "main"));
+    if site.is_empty() || repository.is_empty() {
+        return Err(wrong());
+    }
+    Ok(v1::Subject {
+        kind: SubjectKind::Document.into(),
+        site: site.to_owned(),
+        repository: repository.to_owned(),
+        path: path.trim_start_matches(' ').as_bytes().to_vec(),
+        ..v1::Subject::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_named_as_reports_name_it() {
+        let named = document("paris/kb: plans/2026: final.docx").unwrap();
+        assert_eq!((named.site.as_str(), named.repository.as_str()), ("paris", "kb"));
+        assert_eq!(named.path, b"plans/2026: final.docx");
+        assert_eq!(document("paris:x").unwrap().repository, "main");
+        for wrong in ["paris/kb", "paris/kb:", "/kb:x", ":x"] {
+            assert!(document(wrong).is_err(), "{wrong}");
+        }
+    }
+}
