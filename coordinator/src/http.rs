@@ -179,11 +179,21 @@ impl HttpListener {
         settings: HttpSettings,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) {
-        let door = Door {
-            router: pages::router(coordinator, settings),
-            tls: self.tls,
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-        };
+        self.serve_router(pages::router(coordinator, settings), shutdown).await;
+    }
+
+    /// Serves nothing but what machines on this one ask, until `shutdown` resolves.
+    pub async fn serve_probes(
+        self,
+        coordinator: Arc<Coordinator>,
+        settings: HttpSettings,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.serve_router(pages::probes_router(coordinator, settings), shutdown).await;
+    }
+
+    async fn serve_router(self, router: Router, shutdown: impl Future<Output = ()> + Send + 'static) {
+        let door = Door { router, tls: self.tls, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
         let graceful = GracefulShutdown::new();
         tokio::select! {
             () = door.accept(&self.tcp, &graceful) => {}

@@ -6,21 +6,28 @@
 
 mod api;
 mod assets;
+mod audit;
 mod error;
 mod exports;
 mod fields;
 pub(crate) mod filters;
 mod guard;
+mod jobs;
+mod launch;
 mod logins;
 mod overview;
+mod people;
 mod person;
 mod probes;
 mod result;
 mod scan;
 mod scans;
+mod schedules;
 pub(crate) mod show;
 mod sign_in;
 mod sites;
+mod templates;
+mod wish;
 
 use std::sync::Arc;
 
@@ -33,6 +40,7 @@ use cognate_proto::v1::Role;
 
 pub(crate) use self::error::PageError;
 pub(crate) use self::fields::Fields;
+use self::jobs::Jobs;
 pub(crate) use self::logins::{Logins, Notice};
 pub(crate) use self::person::Person;
 use crate::coordinator::Coordinator;
@@ -42,10 +50,14 @@ use crate::operator::OperatorService;
 use crate::scan::seconds;
 
 /// The menu: the key of each place, its address, its name, and from which role on it is offered.
-const MENU: [(&str, &str, &str, Role); 3] = [
+const MENU: [(&str, &str, &str, Role); 7] = [
     ("overview", "/", "Overview", Role::Viewer),
     ("scans", "/scans", "Scans", Role::Viewer),
     ("sites", "/sites", "Sites", Role::Viewer),
+    ("schedules", "/schedules", "Schedules", Role::Viewer),
+    ("templates", "/templates", "Templates", Role::Viewer),
+    ("people", "/people", "People", Role::Administrator),
+    ("audit", "/audit", "Audit log", Role::Administrator),
 ];
 
 /// A place in the menu.
@@ -67,13 +79,17 @@ pub(crate) struct Pages {
     address: Arc<str>,
     /// In which forms a result can be had.
     exports: &'static [Export],
+    jobs: Jobs,
+}
+
+/// What only machines ask.
+pub(crate) fn probes_router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> Router {
+    probes::routes().with_state(Pages::new(coordinator, settings))
 }
 
 /// Everything that is served over HTTP.
 pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> Router {
-    let HttpSettings { operator, address, exports } = settings;
-    let service = OperatorService { coordinator, settings: Arc::new(operator) };
-    let pages = Pages { service, address: address.into(), exports };
+    let pages = Pages::new(coordinator, settings);
     let guarded = Router::new()
         .merge(exports::routes())
         .merge(overview::routes())
@@ -81,6 +97,11 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
         .merge(scan::routes())
         .merge(scans::routes())
         .merge(sites::routes())
+        .merge(launch::routes())
+        .merge(schedules::routes())
+        .merge(templates::routes())
+        .merge(people::routes())
+        .merge(audit::routes())
         .fallback(async || PageError::not_found())
         .layer(axum::middleware::from_fn_with_state(pages.clone(), guard::guard));
     let open = Router::new()
@@ -91,6 +112,12 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
 }
 
 impl Pages {
+    fn new(coordinator: Arc<Coordinator>, settings: HttpSettings) -> Pages {
+        let HttpSettings { operator, address, exports } = settings;
+        let service = OperatorService { coordinator, settings: Arc::new(operator) };
+        Pages { service, address: address.into(), exports, jobs: Jobs::default() }
+    }
+
     pub(crate) fn coordinator(&self) -> &Arc<Coordinator> {
         &self.service.coordinator
     }

@@ -358,6 +358,23 @@ impl Federation {
         command
     }
 
+    /// An address that signs whoever has this file in at the pages, once.
+    #[track_caller]
+    pub fn login(&self, operator: &Path) -> String {
+        let run = self.sandbox.cognate(["operator", "login", "--operator", text(operator)]);
+        run.expect(0).text().trim().to_owned()
+    }
+
+    /// Makes somebody a member: its file.
+    #[track_caller]
+    pub fn person(&self, name: &str, role: &str, more: &[&str]) -> PathBuf {
+        let words: Vec<&str> = ["operator", "invite", name, "--role", role].iter().chain(more).copied().collect();
+        let token = self.operate(&words).expect(0).text().trim().to_owned();
+        let file = self.sandbox.path(format!("{name}.toml"));
+        self.sandbox.cognate(["operator", "enroll", &token, "-o", text(&file)]).expect(0);
+        file
+    }
+
     /// What `site list` says about a site.
     pub fn member(&self, name: &str) -> Value {
         let rows = self.operate(&["site", "list", "--format", "json"]).expect(0).json();

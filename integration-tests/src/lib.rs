@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 pub mod binary;
+pub mod browser;
 pub mod brute_force;
 pub mod canonical;
 pub mod dice;
@@ -15,6 +16,7 @@ pub mod proxy;
 pub mod sandbox;
 pub mod tree;
 
+pub use browser::Browser;
 pub use brute_force::{Corpus, Rules};
 pub use dice::Dice;
 pub use federation::Federation;

@@ -30,6 +30,9 @@ pub(super) struct HealthArgs {
 #[derive(Deserialize)]
 struct Serving {
     http_listen: String,
+    /// Where probes are answered without TLS, where the pages speak it.
+    #[serde(default)]
+    probes: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -41,9 +44,11 @@ struct Readiness {
 /// Runs the command.
 pub(super) fn run(args: &HealthArgs) -> anyhow::Result<Exit> {
     let file = load::<CoordinatorFile>(&args.config.config)?.values;
-    let address = match file.http_listen.ends_with(":0") {
-        true => serving(&file.state_dir)?,
-        false => file.http_listen.clone(),
+    let address = match serving(&file.state_dir) {
+        Ok(Serving { probes: Some(probes), .. }) => probes,
+        Ok(Serving { http_listen, .. }) if file.http_listen.ends_with(":0") => http_listen,
+        Err(error) if file.http_listen.ends_with(":0") => return Err(error),
+        _ => file.http_listen.clone(),
     };
     let Readiness { ready, reasons } = ask(&address).with_context(|| format!("no answer from `{address}`"))?;
     if ready {
@@ -52,11 +57,11 @@ pub(super) fn run(args: &HealthArgs) -> anyhow::Result<Exit> {
     Err(anyhow!("the coordinator is not ready: {}", reasons.join("; ")))
 }
 
-fn serving(state_dir: &Path) -> anyhow::Result<String> {
+fn serving(state_dir: &Path) -> anyhow::Result<Serving> {
     let path = state_dir.join("serving.toml");
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("`{}` cannot be read: is the coordinator running?", path.display()))?;
-    Ok(toml::from_str::<Serving>(&text)?.http_listen)
+    Ok(toml::from_str(&text)?)
 }
 
 /// One question over HTTP, without a library for it: both ends are ours.

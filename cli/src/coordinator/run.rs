@@ -107,6 +107,11 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let http_tls = http_tls(&settings, authority).await?;
     let http = HttpListener::bind(&settings.http.listen, http_tls.clone()).await.map_err(refused)?;
     let (listen, http_listen) = (listener.local_addr()?, http.local_addr()?);
+    // Probes on this machine know no certificates: they are asked for beside what speaks TLS.
+    let probes = match http_tls {
+        Some(_) => Some(HttpListener::bind("127.0.0.1:0", None).await.map_err(refused)?),
+        None => None,
+    };
     coordinator.carry_on(&settings.limits).map_err(refused)?;
 
     let (stop_grpc, grpc_stopped) = oneshot::channel::<()>();
@@ -129,10 +134,16 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
             coordinator.serve_federation(operator_settings, listener.incoming(), stopped, drain).await
         })
     };
+    let probes_settings = http_settings.clone();
     let http = tokio::spawn(http.serve(Arc::clone(&coordinator), http_settings, async { drop(http_stopped.await) }));
 
-    let https = if http_tls.is_some() { "https = true\n" } else { "" };
-    let serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n{https}");
+    let mut serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
+    if let Some(probes) = probes {
+        serving.push_str(&format!("probes = \"{}\"\n", probes.local_addr()?));
+        // It ends with the process.
+        let stopped = std::future::pending();
+        tokio::spawn(probes.serve_probes(Arc::clone(&coordinator), probes_settings, stopped));
+    }
     let serving_path = settings.state_dir.join("serving.toml");
     write_whole(&serving_path, &serving)?;
     args.ready_file.as_ref().map_or(Ok(()), |path| write_whole(path, &serving))?;

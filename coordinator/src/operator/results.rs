@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
 
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
@@ -12,6 +13,7 @@ use tonic::Status;
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
+use crate::journal::Action;
 
 /// How much goes in one message.
 const PIECE_BYTES: usize = 256 << 10;
@@ -27,29 +29,16 @@ impl OperatorService {
         id: ScanId,
         offset: u64,
     ) -> Result<ReceiverStream<Result<v1::FetchResultResponse, Status>>, Error> {
-        let state = self.visible_state(operator, id)?;
-        match state.status() {
-            v1::ScanStatus::Complete | v1::ScanStatus::Partial => {}
-            v1::ScanStatus::Failed => {
-                return Err(Error::Refused(format!("scan {id} has no result, it failed: {}", state.failure)));
-            }
-            v1::ScanStatus::Cancelled => {
-                return Err(Error::Refused(format!("scan {id} has no result: it was cancelled")));
-            }
-            _ => {
-                return Err(Error::Refused(format!(
-                    "scan {id} has not ended: wait for it with `cognate scan watch {id}`"
-                )));
-            }
-        }
-        self.check_whole_result(operator, id, &state)?;
-        let path = self.coordinator.result_path(id);
+        let path = self.result_of(operator, id)?;
         let mut file = File::open(&path).map_err(Error::state(&path))?;
         let total_bytes = file.metadata().map_err(Error::state(&path))?.len();
         if offset > total_bytes {
             return Err(Error::Invalid(format!("`offset`: the result has only {total_bytes} bytes")));
         }
         file.seek(SeekFrom::Start(offset)).map_err(Error::state(&path))?;
+        if offset == 0 {
+            self.coordinator.note(Action::Fetched, id.0, operator.name.as_str())?;
+        }
         let (pieces, stream) = mpsc::channel(4);
         tokio::task::spawn_blocking(move || {
             let mut begun = false;
@@ -68,6 +57,30 @@ impl OperatorService {
             }
         });
         Ok(ReceiverStream::new(stream))
+    }
+
+    /// Where the result of a scan lies, whole, if there is one and somebody may see all of it.
+    ///
+    /// # Errors
+    /// When there is none, or it names documents of others than somebody may see.
+    pub(crate) fn result_of(&self, operator: &Operator, id: ScanId) -> Result<PathBuf, Error> {
+        let state = self.visible_state(operator, id)?;
+        match state.status() {
+            v1::ScanStatus::Complete | v1::ScanStatus::Partial => {}
+            v1::ScanStatus::Failed => {
+                return Err(Error::Refused(format!("scan {id} has no result, it failed: {}", state.failure)));
+            }
+            v1::ScanStatus::Cancelled => {
+                return Err(Error::Refused(format!("scan {id} has no result: it was cancelled")));
+            }
+            _ => {
+                return Err(Error::Refused(format!(
+                    "scan {id} has not ended: wait for it with `cognate scan watch {id}`"
+                )));
+            }
+        }
+        self.check_whole_result(operator, id, &state)?;
+        Ok(self.coordinator.result_path(id))
     }
 
     /// A whole result names documents of all its sites: somebody who is bound to a site or party gets it only where all of

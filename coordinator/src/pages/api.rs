@@ -1,22 +1,41 @@
 //! The API for programs: the same calls as the command line's, as JSON, with a credential from `cognate operator login
 //! --token` in the header `Authorization`. Sessions of browsers do not count here.
 
+use std::io::{self, BufWriter, Write};
+
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use serde_json::json;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, MemberKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 
-use super::{PageError, Pages, Person};
+use super::scans::repository;
+use super::wish::Wish;
+use super::{PageError, Pages, Person, Shown, scan_id, show};
 use crate::identity::Refusal;
+use crate::journal::Action;
+use crate::operator::blocking;
+use crate::report::Report;
+use crate::scan::random_number;
 
 const OPENAPI: &str = include_str!("../../static/openapi.json");
 
 pub(super) fn routes(pages: &Pages) -> Router<Pages> {
     let versioned = Router::new()
         .route("/openapi.json", get(openapi))
+        .route("/sites", get(sites))
+        .route("/scans", get(scans).post(launch))
+        .route("/scans/{id}", get(scan))
+        .route("/scans/{id}/report", get(report))
         .fallback(async || PageError::not_found())
         .layer(axum::middleware::from_fn_with_state(pages.clone(), guard));
     Router::new().route("/api/openapi.json", get(openapi)).nest("/api/v1", versioned)
@@ -45,6 +64,231 @@ async fn guard(State(pages): State<Pages>, mut request: Request, next: Next) -> 
     }
     response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
     response
+}
+
+async fn sites(person: Person) -> Shown {
+    let service = &person.pages.service;
+    let kind = MemberKind::Site.into();
+    let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
+    let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
+    let repositories = repositories.await?.into_inner().repositories;
+    Ok(answer(&members.members.iter().map(|member| site(member, &repositories)).collect::<Value>()))
+}
+
+fn site(member: &v1::Member, repositories: &[v1::Repository]) -> Value {
+    let membership = member.membership.clone().unwrap_or_default();
+    let repository = |repository: &v1::Repository| {
+        json!({
+            "repository": repository.repository,
+            "offered": repository.offered,
+            "indexes": repository.indexes.iter().map(index).collect::<Value>(),
+        })
+    };
+    let own = repositories.iter().filter(|repository| repository.site == membership.name);
+    json!({
+        "site": membership.name,
+        "party": membership.party,
+        "state": super::sites::state(member),
+        "last_heard": time(member.last_heard),
+        "repositories": own.map(repository).collect::<Value>(),
+    })
+}
+
+fn index(index: &v1::RepositoryIndex) -> Value {
+    let method = index.method.clone().unwrap_or_default();
+    json!({
+        "method": method.name,
+        "view": method.view,
+        "chunk_bytes": method.chunk_bytes,
+        "keyed": index.keyed,
+        "documents": index.documents,
+        "bytes": index.size_bytes,
+        "sealed": time(index.sealed),
+    })
+}
+
+async fn scans(person: Person) -> Shown {
+    let request = person.ask("ListScans", v1::ListScansRequest {})?;
+    let scans = person.pages.service.list_scans(request).await?.into_inner().scans;
+    Ok(answer(&scans.iter().map(object).collect::<Value>()))
+}
+
+async fn scan(person: Person, Path(id): Path<String>) -> Shown {
+    Ok(answer(&object(&super::scan::shown(&person, scan_id(&id)?).await?)))
+}
+
+/// A scan as programs read it, as far as it is told on the command line as well.
+fn object(state: &v1::ScanState) -> Value {
+    let spec = state.spec.clone().unwrap_or_default();
+    let method = spec.method.clone().unwrap_or_default();
+    let repository = |row: &v1::RepositoryState| {
+        json!({
+            "repository": row.repository.as_ref().map(repository),
+            "attached": row.attached,
+            "ended": row.ended,
+            "documents_done": row.documents_done,
+            "read_bytes": row.read_bytes,
+            "sent_bytes": row.sent_bytes,
+            "failure": some(&row.failure),
+        })
+    };
+    json!({
+        "id": ScanId(state.scan).to_string(),
+        "status": super::scans::status(state.status()),
+        "started": time(state.started),
+        "finished": time(state.finished),
+        "failure": some(&state.failure),
+        "waiting": some(&state.waiting),
+        "launched_by": state.launched_by,
+        "origin": some(&spec.origin),
+        "method": method.name,
+        "view": if spec.text.is_some() { "both" } else { method.view.as_str() },
+        "chunk_bytes": method.chunk_bytes,
+        "min_shared_bytes": spec.min_shared_bytes,
+        "min_containment": spec.min_containment,
+        "across_only": spec.across_only,
+        "repositories": state.repositories.iter().map(repository).collect::<Value>(),
+        "digest": some(&state.digest),
+        "result_bytes": state.result_bytes,
+    })
+}
+
+/// What a program says of a scan: the options of the command line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// 16 hexadecimal digits, made by who asks: asked again for the same, nothing is launched twice.
+    id: Option<String>,
+    repositories: Vec<String>,
+    #[serde(default)]
+    view: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    param: String,
+    #[serde(default)]
+    chunk_bytes: Option<u64>,
+    #[serde(default)]
+    min_shared_bytes: Option<u64>,
+    #[serde(default)]
+    min_containment: Option<f64>,
+    #[serde(default)]
+    include: Vec<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    size_max: Option<u64>,
+    #[serde(default)]
+    sync_deadline: String,
+    #[serde(default)]
+    across_only: bool,
+    #[serde(default)]
+    require_complete: bool,
+    #[serde(default)]
+    no_sync: bool,
+    #[serde(default)]
+    follow: bool,
+    #[serde(default)]
+    match_message_ids: bool,
+    #[serde(default)]
+    control: Vec<String>,
+    #[serde(default)]
+    greedy: bool,
+}
+
+impl Wanted {
+    fn wish(self) -> Wish {
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let untouched = Wish::untouched();
+        Wish {
+            repositories: self.repositories,
+            view: self.view.unwrap_or(untouched.view),
+            method: self.method.unwrap_or(untouched.method),
+            param: self.param,
+            chunk_bytes: number(self.chunk_bytes),
+            min_shared_bytes: number(self.min_shared_bytes),
+            min_containment: self.min_containment.map(|share| share.to_string()).unwrap_or(untouched.min_containment),
+            include: self.include.join("\n"),
+            exclude: self.exclude.join("\n"),
+            size_max: number(self.size_max),
+            sync_deadline: self.sync_deadline,
+            across_only: self.across_only,
+            require_complete: self.require_complete,
+            no_sync: self.no_sync,
+            follow: self.follow,
+            match_message_ids: self.match_message_ids,
+            control: self.control.join("\n"),
+            greedy: self.greedy,
+        }
+    }
+}
+
+async fn launch(person: Person, body: Bytes) -> Shown {
+    let wanted: Wanted = serde_json::from_slice(&body).map_err(|error| PageError::invalid(error.to_string()))?;
+    let id = match &wanted.id {
+        Some(id) => scan_id(id).map_err(|_| PageError::invalid("`id`: an id is 16 hexadecimal digits"))?,
+        None => ScanId(random_number().max(1)),
+    };
+    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(wanted.wish().spec()?) };
+    person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
+    let mut response = answer(&object(&super::scan::shown(&person, id).await?));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+/// The report as one object, written as it is read.
+async fn report(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    person.may("FetchResult")?;
+    let (service, operator) = (person.pages.service.clone(), person.operator.clone());
+    let report = blocking(move || {
+        let path = service.result_of(&operator, id)?;
+        service.coordinator.note(Action::Fetched, id.0, operator.name.as_str())?;
+        Report::open(&path)
+    });
+    let report = report.await?;
+    let (pieces, stream) = mpsc::channel(4);
+    tokio::task::spawn_blocking(move || {
+        let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(pieces.clone()));
+        let written = report.write_json(&mut out).map_err(|error| error.to_string());
+        let written = written.and_then(|()| out.flush().map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            tracing::info!(scan = %id, error, "a report was cut off");
+            // The connection ends without its end: what came is not taken for the whole.
+            let _ = pieces.blocking_send(Err(io::Error::other(error)));
+        }
+    });
+    let body = Body::from_stream(ReceiverStream::new(stream));
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// How much of a report is sent at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What is written goes out over a channel.
+struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn time(seconds: i64) -> Option<String> {
+    (seconds != 0).then(|| show::stamp(seconds))
+}
+
+fn some(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn answer(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], format!("{value:#}\n")).into_response()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

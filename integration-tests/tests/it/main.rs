@@ -19,6 +19,7 @@ mod ledger;
 mod lifecycle;
 mod method_scans;
 mod methods;
+mod pages;
 mod plans;
 mod proxy;
 mod refine;

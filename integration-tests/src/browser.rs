@@ -1,0 +1,301 @@
+//! A real browser, driven as a person would use it: Debian's `chromium` through `chromedriver`. Where these are not
+//! installed, tests of pages say so where everybody sees it, and check nothing.
+//!
+//! Every request of a page is looked at: one to another host, and any error on the console, fails the test.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thirtyfour::LoggingPrefsLogLevel;
+use thirtyfour::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::Federation;
+use crate::binary::workspace;
+use crate::sandbox::{DEADLINE, wait_until};
+
+/// The widths at which pages are looked at: a laptop, and a telephone.
+const WIDTHS: [u32; 2] = [1280, 400];
+const SCHEMES: [&str; 2] = ["light", "dark"];
+const HEIGHT: u32 = 900;
+/// Higher pages are cut off in pictures.
+const HEIGHT_MAX: u64 = 6000;
+
+/// A browser, and the driver that it hangs on.
+pub struct Browser {
+    runtime: Runtime,
+    driver: Option<WebDriver>,
+    process: Child,
+    /// Where the pages are: scheme, host and port.
+    base: String,
+    /// Profile and caches, thrown away with it.
+    _folder: tempfile::TempDir,
+}
+
+/// Says where everybody sees it, though the test succeeds, that something was not checked.
+pub fn not_checked(what: &str) {
+    let _ = writeln!(std::io::stderr(), "\nNOT CHECKED: {what}\n");
+}
+
+impl Browser {
+    /// A browser, if there is one on this machine.
+    pub fn start() -> Option<Browser> {
+        let (Some(driver), Some(browser)) = (found("chromedriver"), found("chromium")) else {
+            not_checked(
+                "the pages, since `chromium` or `chromedriver` is not installed (apt-get install chromium chromium-driver)",
+            );
+            return None;
+        };
+        let folder = tempfile::Builder::new().prefix("cognate-browser-").tempdir().unwrap();
+        let (process, port) = drive(&driver, folder.path());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let capabilities = capabilities(&browser, folder.path());
+        let address = format!("http://127.0.0.1:{port}");
+        let driver = runtime.block_on(async { WebDriver::builder(address, capabilities).connect().await });
+        let driver = driver.expect("the browser starts");
+        Some(Browser { runtime, driver: Some(driver), process, base: String::new(), _folder: folder })
+    }
+
+    /// A browser in which the first administrator of a federation is signed in.
+    pub fn signed_in(federation: &Federation) -> Option<Browser> {
+        let mut browser = Browser::start()?;
+        browser.sign_in(&federation.login(&federation.operator()));
+        Some(browser)
+    }
+
+    /// Opens an address from `cognate operator login`, and goes through the door.
+    #[track_caller]
+    pub fn sign_in(&mut self, address: &str) {
+        let base = address.split_once("/sign-in").expect("it is an address to sign in at").0;
+        base.clone_into(&mut self.base);
+        self.go(address);
+        self.click("main button[type=submit]");
+        self.wait("signed in", |browser| browser.has("form.who"));
+    }
+
+    // --- Going
+
+    /// Opens a page by its path.
+    #[track_caller]
+    pub fn open(&mut self, path: &str) {
+        let address = format!("{}{path}", self.base);
+        self.go(&address);
+    }
+
+    #[track_caller]
+    fn go(&mut self, address: &str) {
+        self.run(async |driver| driver.goto(address).await);
+    }
+
+    /// Where the browser is: path and query.
+    pub fn path(&self) -> String {
+        let url = self.run(async |driver| driver.current_url().await).to_string();
+        url.strip_prefix(&self.base).unwrap_or(&url).to_owned()
+    }
+
+    /// Clicks what a CSS selector names.
+    #[track_caller]
+    pub fn click(&self, css: &str) {
+        self.run(async |driver| driver.find(By::Css(css)).await?.click().await);
+    }
+
+    /// Clicks the link or button with this text.
+    #[track_caller]
+    pub fn click_text(&self, text: &str) {
+        let path = format!("//*[self::a or self::button or self::summary][normalize-space(.)=\"{text}\"]");
+        self.run(async |driver| driver.find(By::XPath(&*path)).await?.click().await);
+    }
+
+    /// Empties a field and types into it.
+    #[track_caller]
+    pub fn fill(&self, css: &str, text: &str) {
+        self.run(async |driver| {
+            let field = driver.find(By::Css(css)).await?;
+            field.clear().await?;
+            field.send_keys(text).await
+        });
+    }
+
+    /// Presses keys wherever the focus is.
+    #[track_caller]
+    pub fn press(&self, keys: &str) {
+        self.run(async |driver| driver.active_element().await?.send_keys(keys).await);
+    }
+
+    // --- Looking
+
+    /// What is to be read of the first element that a CSS selector names.
+    #[track_caller]
+    pub fn text(&self, css: &str) -> String {
+        self.run(async |driver| driver.find(By::Css(css)).await?.text().await)
+    }
+
+    /// The same of all that it names.
+    #[track_caller]
+    pub fn texts(&self, css: &str) -> Vec<String> {
+        self.run(async |driver| {
+            let mut texts = Vec::new();
+            for element in driver.find_all(By::Css(css)).await? {
+                texts.push(element.text().await?);
+            }
+            Ok(texts)
+        })
+    }
+
+    /// Whether there is such an element.
+    pub fn has(&self, css: &str) -> bool {
+        !self.run(async |driver| driver.find_all(By::Css(css)).await).is_empty()
+    }
+
+    /// What a script comes to, as `return …` says.
+    #[track_caller]
+    pub fn script(&self, script: &str) -> Value {
+        self.run(async |driver| Ok(driver.execute(script, Vec::<Value>::new()).await?.json().clone()))
+    }
+
+    /// Waits for something to be so.
+    #[track_caller]
+    pub fn wait(&self, what: &str, condition: impl Fn(&Browser) -> bool) {
+        wait_until(what, || condition(self));
+    }
+
+    // --- Checking
+
+    /// Checks that nothing was asked of another host, and that nothing was complained about on the console, since it was
+    /// checked last.
+    #[track_caller]
+    pub fn check(&self) {
+        self.check_but(&[]);
+    }
+
+    /// The same, but for complaints that hold one of these.
+    #[track_caller]
+    pub fn check_but(&self, expected: &[&str]) {
+        let requests = self.run(async |driver| driver.get_log("performance").await);
+        for entry in requests {
+            let event: Value = serde_json::from_str(&entry.message).unwrap_or_default();
+            if event["message"]["method"] != "Network.requestWillBeSent" {
+                continue;
+            }
+            let url = event["message"]["params"]["request"]["url"].as_str().unwrap_or_default();
+            let is_own =
+                url.starts_with(&format!("{}/", self.base)) || url.starts_with("data:") || url == "about:blank";
+            assert!(is_own || url.starts_with("chrome"), "a page asked for `{url}`, which is not on {}", self.base);
+        }
+        let complaints = self.run(async |driver| driver.browser_log().await);
+        let complaints: Vec<String> = complaints.into_iter().map(|entry| entry.message).collect();
+        let unexpected: Vec<&String> =
+            complaints.iter().filter(|complaint| !expected.iter().any(|each| complaint.contains(each))).collect();
+        assert!(unexpected.is_empty(), "the console of {}: {unexpected:?}", self.path());
+    }
+
+    /// Takes pictures of the page as it is, for people: laptop and telephone, light and dark. The page must be no wider than
+    /// the window.
+    #[track_caller]
+    pub fn shoot(&self, name: &str) {
+        let folder = workspace().join("target/screenshots");
+        std::fs::create_dir_all(&folder).unwrap();
+        for width in WIDTHS {
+            for scheme in SCHEMES {
+                self.look(width, scheme);
+                let wide = self.script("return document.documentElement.scrollWidth").as_u64().unwrap_or_default();
+                assert!(wide <= u64::from(width), "{} is {wide} pixels wide in a window of {width}", self.path());
+                let high = self.script("return document.documentElement.scrollHeight").as_u64().unwrap_or_default();
+                let clip = json!({"x": 0, "y": 0, "width": width, "height": high.clamp(300, HEIGHT_MAX), "scale": 1});
+                let taken = self.devtools(
+                    "Page.captureScreenshot",
+                    json!({
+                        "format": "png", "captureBeyondViewport": true, "clip": clip
+                    }),
+                );
+                let bytes = data_encoding::BASE64.decode(taken["data"].as_str().unwrap().as_bytes()).unwrap();
+                std::fs::write(folder.join(format!("{name}-{width}-{scheme}.png")), bytes).unwrap();
+            }
+        }
+        self.look(WIDTHS[0], SCHEMES[0]);
+    }
+
+    /// Makes the window this wide, and says which colours are liked.
+    fn look(&self, width: u32, scheme: &str) {
+        let metrics = json!({"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": false});
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics);
+        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.devtools("Emulation.setEmulatedMedia", media);
+    }
+
+    fn devtools(&self, method: &str, parameters: Value) -> Value {
+        self.run(async |driver| driver.cdp().send_raw(method, parameters).await)
+    }
+
+    #[track_caller]
+    fn run<T>(&self, action: impl AsyncFnOnce(&WebDriver) -> WebDriverResult<T>) -> T {
+        let driver = self.driver.as_ref().expect("it is there until it is dropped");
+        let done = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, action(driver)).await });
+        done.expect("the browser answers").unwrap_or_else(|error| panic!("the browser: {error}"))
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            let quitting = async { tokio::time::timeout(Duration::from_secs(5), driver.quit()).await };
+            let _ = self.runtime.block_on(quitting);
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Where a program is, in the places where programs are.
+fn found(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// Starts the driver, which finds a free port and says which.
+fn drive(driver: &Path, folder: &Path) -> (Child, u16) {
+    let mut process = Command::new(driver)
+        .arg("--port=0")
+        .env("TMPDIR", folder)
+        .env("HOME", folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver starts");
+    let output = process.stdout.take().expect("it is a pipe");
+    let mut lines = BufReader::new(output).lines();
+    let port = lines.by_ref().find_map(|line| {
+        let line = line.ok()?;
+        line.rsplit_once(" on port ")?.1.trim_end_matches('.').parse::<u16>().ok().filter(|port| *port != 0)
+    });
+    // What it says later is read, so that it never waits for a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    (process, port.expect("chromedriver says its port"))
+}
+
+fn capabilities(browser: &Path, folder: &Path) -> thirtyfour::ChromeCapabilities {
+    let mut capabilities = DesiredCapabilities::chrome();
+    capabilities.set_binary(browser.to_str().expect("the path of the browser is UTF-8")).unwrap();
+    let profile = format!("--user-data-dir={}", folder.join("profile").display());
+    let flags = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+        "--force-color-profile=srgb",
+        "--hide-scrollbars",
+        &profile,
+    ];
+    flags.iter().for_each(|flag| capabilities.add_arg(flag).unwrap());
+    capabilities.set_logging_prefs("browser".to_owned(), LoggingPrefsLogLevel::Warning).unwrap();
+    capabilities.set_logging_prefs("performance".to_owned(), LoggingPrefsLogLevel::All).unwrap();
+    capabilities
+}
