@@ -2,12 +2,44 @@
 
 use std::io::Write;
 
-use cognate_coordinator::report::Report;
+use cognate_coordinator::report::{Report, SCHEMA};
 use serde::Serialize;
 
 /// Writes the report as one object.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
-    Ok(report.write_json(out)?)
+    let mut scan = report.scan()?;
+    scan.digest = Some(report.digest()?);
+    write!(out, "{{\"schema\":\"{SCHEMA}\",\n\"scan\":")?;
+    serde_json::to_writer(&mut *out, &scan)?;
+    write!(out, ",\n\"sites\":")?;
+    serde_json::to_writer(&mut *out, &report.sites()?)?;
+    let mut list = List::open(out, "identical")?;
+    report.identical(|set| list.push(&set))?;
+    list.close()?;
+    let mut list = List::open(out, "clusters")?;
+    report.clusters(|cluster| list.push(&cluster))?;
+    list.close()?;
+    let mut list = List::open(out, "folders")?;
+    report.folders(|pair| list.push(&pair))?;
+    list.close()?;
+    write!(out, ",\n\"overlap\":")?;
+    serde_json::to_writer(&mut *out, &report.overlap()?)?;
+    if let Some(histogram) = report.histogram()? {
+        write!(out, ",\n\"histogram\":")?;
+        serde_json::to_writer(&mut *out, &histogram)?;
+    }
+    if let Some(histogram) = report.text_histogram()? {
+        write!(out, ",\n\"text_histogram\":")?;
+        serde_json::to_writer(&mut *out, &histogram)?;
+    }
+    let mut list = List::open(out, "set_aside")?;
+    report.set_aside(|row| list.push(&row))?;
+    list.close()?;
+    let mut list = List::open(out, "unread")?;
+    report.unread(|row| list.push(&row))?;
+    list.close()?;
+    writeln!(out, "}}")?;
+    Ok(())
 }
 
 /// Writes the report as one object a line, each with its type.
@@ -37,4 +69,27 @@ struct Line<'a, T> {
 fn line(out: &mut impl Write, r#type: &'static str, row: &impl Serialize) -> anyhow::Result<()> {
     serde_json::to_writer(&mut *out, &Line { r#type, row })?;
     Ok(out.write_all(b"\n")?)
+}
+
+/// A list within the object, one element a line.
+struct List<'a, W: Write> {
+    out: &'a mut W,
+    begun: bool,
+}
+
+impl<'a, W: Write> List<'a, W> {
+    fn open(out: &'a mut W, name: &str) -> anyhow::Result<List<'a, W>> {
+        write!(out, ",\n\"{name}\":[")?;
+        Ok(List { out, begun: false })
+    }
+
+    fn push(&mut self, row: &impl Serialize) -> anyhow::Result<()> {
+        let separator: &[u8] = if std::mem::replace(&mut self.begun, true) { b",\n" } else { b"\n" };
+        self.out.write_all(separator)?;
+        Ok(serde_json::to_writer(&mut *self.out, row)?)
+    }
+
+    fn close(self) -> anyhow::Result<()> {
+        Ok(self.out.write_all(b"]")?)
+    }
 }

@@ -1,10 +1,8 @@
 //! The API for programs: the same calls as the command line's, as JSON, with a credential from `cognate operator login
 //! --token` in the header `Authorization`. Sessions of browsers do not count here.
 
-use std::io::{self, BufWriter, Write};
-
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
@@ -15,16 +13,11 @@ use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 
 use super::scans::repository;
 use super::wish::Wish;
 use super::{PageError, Pages, Person, Shown, scan_id, show};
 use crate::identity::Refusal;
-use crate::journal::Action;
-use crate::operator::blocking;
-use crate::report::Report;
 use crate::scan::random_number;
 
 const OPENAPI: &str = include_str!("../../static/openapi.json");
@@ -239,44 +232,11 @@ async fn launch(person: Person, body: Bytes) -> Shown {
 /// The report as one object, written as it is read.
 async fn report(person: Person, Path(id): Path<String>) -> Shown {
     let id = scan_id(&id)?;
-    person.may("FetchResult")?;
-    let (service, operator) = (person.pages.service.clone(), person.operator.clone());
-    let report = blocking(move || {
-        let path = service.result_of(&operator, id)?;
-        service.coordinator.note(Action::Fetched, id.0, operator.name.as_str())?;
-        Report::open(&path)
-    });
-    let report = report.await?;
-    let (pieces, stream) = mpsc::channel(4);
-    tokio::task::spawn_blocking(move || {
-        let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(pieces.clone()));
-        let written = report.write_json(&mut out).map_err(|error| error.to_string());
-        let written = written.and_then(|()| out.flush().map_err(|error| error.to_string()));
-        if let Err(error) = written {
-            tracing::info!(scan = %id, error, "a report was cut off");
-            // The connection ends without its end: what came is not taken for the whole.
-            let _ = pieces.blocking_send(Err(io::Error::other(error)));
-        }
-    });
-    let body = Body::from_stream(ReceiverStream::new(stream));
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
-}
-
-/// How much of a report is sent at once.
-const PIECE_BYTES: usize = 64 << 10;
-
-/// What is written goes out over a channel.
-struct Pieces(mpsc::Sender<io::Result<Bytes>>);
-
-impl Write for Pieces {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
-        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    super::scan::shown(&person, id).await?;
+    let json = person.pages.exports().iter().find(|export| export.extension == "json");
+    let json = json.ok_or_else(|| PageError::internal("this coordinator writes no JSON"))?;
+    let body = super::exports::written(&person, id, json).await?;
+    Ok(([(header::CONTENT_TYPE, json.content_type)], body).into_response())
 }
 
 fn time(seconds: i64) -> Option<String> {

@@ -8,12 +8,15 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use cognate_proto::name::ScanId;
 use cognate_proto::v1::AuditFormat;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{PageError, Pages, Person, Shown, scan_id};
 use crate::http::Export;
+use crate::journal::Action;
+use crate::operator::blocking;
 use crate::report::Report;
 
 /// How much is sent at a time, and how many such pieces may wait.
@@ -27,14 +30,22 @@ pub(super) fn routes() -> Router<Pages> {
 }
 
 async fn export(State(pages): State<Pages>, person: Person, Path((id, extension)): Path<(String, String)>) -> Shown {
-    person.may("FetchResult")?;
     let id = scan_id(&id)?;
     let export = pages.exports.iter().find(|export| export.extension == extension).ok_or_else(PageError::not_found)?;
-    let opening = tokio::task::spawn_blocking(move || {
-        pages.service.check_result(&person.operator, id)?;
-        Report::open(&pages.coordinator().result_path(id))
+    let body = written(&person, id, export).await?;
+    Ok(file(&format!("cognate-{id}.{}", export.extension), export.content_type, body))
+}
+
+/// A result in one of its forms, written while it is sent. Who took it is written down.
+pub(super) async fn written(person: &Person, id: ScanId, export: &'static Export) -> Result<Body, PageError> {
+    person.may("FetchResult")?;
+    let (service, operator) = (person.pages.service.clone(), person.operator.clone());
+    let opening = blocking(move || {
+        let path = service.result_of(&operator, id)?;
+        service.coordinator.note(Action::Fetched, id.0, operator.name.as_str())?;
+        Report::open(&path)
     });
-    let report = opening.await.map_err(|_| PageError::internal("a page crashed: see the log"))??;
+    let report = opening.await?;
     let (pieces, stream) = mpsc::channel(PIECES_WAITING);
     tokio::task::spawn_blocking(move || {
         let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Pieces(pieces));
@@ -45,11 +56,7 @@ async fn export(State(pages): State<Pages>, person: Person, Path((id, extension)
             let _ = out.get_ref().0.blocking_send(Err(io::Error::other("the export failed: see the log")));
         }
     });
-    Ok(file(
-        &format!("cognate-{id}.{}", export.extension),
-        export.content_type,
-        Body::from_stream(ReceiverStream::new(stream)),
-    ))
+    Ok(Body::from_stream(ReceiverStream::new(stream)))
 }
 
 async fn audit(State(pages): State<Pages>, person: Person, Path((id, extension)): Path<(String, String)>) -> Shown {

@@ -17,6 +17,14 @@ use crate::{AnalysisLimits, KeepFor, OperatorSettings};
 
 mod results;
 
+/// How a result would be written, if there were one.
+const EXPORTS: &[crate::http::Export] = &[crate::http::Export {
+    label: "JSON",
+    extension: "json",
+    content_type: "application/json",
+    write: |_, _| Ok(()),
+}];
+
 /// A coordinator and its pages.
 struct Browser {
     harness: Harness,
@@ -56,7 +64,7 @@ impl Browser {
             pages: "http://127.0.0.1:1".to_owned(),
             keep: KeepFor::default(),
         };
-        let settings = HttpSettings { address: operator.pages.clone(), operator, exports: &[] };
+        let settings = HttpSettings { address: operator.pages.clone(), operator, exports: EXPORTS };
         let router = router(Arc::clone(&harness.coordinator), settings);
         Browser { harness, router, cookie: String::new() }
     }
@@ -301,4 +309,99 @@ async fn the_api_takes_credentials_and_no_sessions() {
     assert_eq!(answer.status, StatusCode::OK);
     let document: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3."));
+}
+
+#[tokio::test]
+async fn off_loopback_there_is_tls_and_nothing_plain() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use crate::{HttpListener, HttpTls};
+
+    let browser = Browser::start().await;
+    let plain = HttpListener::bind("0.0.0.0:0", None).await;
+    assert!(plain.err().unwrap().to_string().contains("not on loopback"));
+    let authority = Arc::clone(&browser.harness.authority);
+    let tls = Arc::new(HttpTls::own(authority, &["127.0.0.1".to_owned()]).unwrap());
+    let listener = HttpListener::bind("0.0.0.0:0", Some(tls)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let settings = HttpSettings {
+        operator: OperatorSettings {
+            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+            addresses: vec![],
+            pages: format!("https://127.0.0.1:{port}"),
+            keep: KeepFor::default(),
+        },
+        address: format!("https://127.0.0.1:{port}"),
+        exports: &[],
+    };
+    let serving = listener.serve(Arc::clone(&browser.harness.coordinator), settings, std::future::pending());
+    let serving = tokio::spawn(serving);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(browser.harness.authority.certificate().to_vec().into()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let ask = async |path: &str| {
+        let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let name = "127.0.0.1".try_into().unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config.clone()));
+        let mut stream = connector.connect(name, stream).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // The other side may end without a goodbye.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
+    };
+    assert!(ask("/livez").await.starts_with("HTTP/1.1 200"));
+    // What stands in a cookie is told over TLS only.
+    let answer = ask("/scans").await;
+    assert!(answer.contains("set-cookie: __Host-cognate-to-") && answer.contains("; Secure"), "{answer}");
+    // Who speaks plain HTTP gets none.
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_program_sees_and_launches_what_its_owner_may() {
+    let mut browser = Browser::start().await;
+    for name in ["paris", "tokyo"] {
+        browser.harness.credential(&site(name));
+    }
+    let mut tokens = Vec::new();
+    for (name, role) in [("anna", Role::Analyst), ("ben", Role::Viewer)] {
+        browser.harness.credential(&person(name, role));
+        let (operator, origin) = browser.harness.members().operator(name).unwrap();
+        let hour = Duration::from_secs(3600);
+        tokens.push(browser.harness.coordinator.logins.token(&operator.name, origin, hour).unwrap().0);
+    }
+    let wanted = "{\"id\":\"00000000000000aa\",\"repositories\":[\"paris/kb\"],\"sync_deadline\":\"1s\"}";
+    let cases = [
+        ("GET", "/api/v1/sites", "", [200, 200]),
+        ("GET", "/api/v1/scans", "", [200, 200]),
+        ("POST", "/api/v1/scans", "{\"repositories\":[]}", [400, 403]),
+        ("POST", "/api/v1/scans", "{\"repositories\":[\"paris/kb\"],\"more\":1}", [400, 400]),
+        ("POST", "/api/v1/scans", wanted, [202, 403]),
+        ("POST", "/api/v1/scans", wanted, [202, 403]),
+        ("GET", "/api/v1/scans/00000000000000aa", "", [200, 200]),
+        ("GET", "/api/v1/scans/00000000000000aa/report", "", [409, 409]),
+        ("GET", "/api/v1/scans/00000000000000ab", "", [404, 404]),
+        ("GET", "/api/v1/nothing", "", [404, 404]),
+    ];
+    for (method, path, body, expected) in cases {
+        for (token, status) in tokens.iter().zip(expected) {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+            let answer = browser.ask(request.body(Body::from(body)).unwrap()).await;
+            assert_eq!(answer.status.as_u16(), status, "{method} {path} {body}: {}", answer.body);
+            assert!(serde_json::from_str::<serde_json::Value>(&answer.body).is_ok(), "{}", answer.body);
+        }
+    }
 }
