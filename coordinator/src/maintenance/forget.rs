@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cognate_fingerprint::Method;
 use cognate_proto::name::{ScanId, SiteName};
 use cognate_proto::v1;
 
@@ -137,7 +138,12 @@ impl Keeping<'_> {
 
 /// Whether a scan is about the index of a part of a repository, or may yet be.
 fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
-    let refines = row.spec.as_ref().is_some_and(|spec| spec.refine.is_some());
+    // What a method only proposes is read again through an index of a part as well.
+    let verifies = |spec: &v1::ScanSpec| {
+        let method = spec.method.as_ref().and_then(|method| Method::try_from(method).ok());
+        method.is_some_and(|method| method.verifier().is_some())
+    };
+    let refines = row.spec.as_ref().is_some_and(|spec| spec.refine.is_some() || verifies(spec));
     let named = |site: &str, repository: &str| (site, repository) == (key.site.as_str(), key.repository.as_str());
     let asked = row.spec.iter().flat_map(|spec| &spec.repositories).any(|one| named(&one.site, &one.repository));
     let holds = |frozen: &FrozenRow| {
