@@ -15,6 +15,8 @@ const CONTEXT: usize = 2;
 const HUNKS_MAX: usize = 2_000;
 /// Lines of a hunk within which words are compared.
 const WORDS_LINES_MAX: usize = 200;
+/// One in so many words and signs of changed lines must have stayed for the others to be marked.
+const WORDS_STAYED_LEAST: usize = 3;
 /// The mean length of the pieces in which bytes are compared, before what is equal at their ends is taken off.
 const PIECE_BYTES: u64 = 80;
 
@@ -127,6 +129,11 @@ fn changed(before: &[&str], after: &[&str]) -> Vec<String> {
         text.split_inclusive('\n').map(|line| marked(mark, &line.replace(&empty, ""))).collect()
     };
     let hunks: Vec<_> = diff.hunks().collect();
+    // Lines that have hardly a word in common came for others, and are no versions of them.
+    let stayed = left.len() - hunks.iter().map(|hunk| hunk.before.len()).sum::<usize>();
+    if stayed * WORDS_STAYED_LEAST < left.len().max(right.len()) {
+        return plain();
+    }
     let mut told = marks(
         &left,
         hunks.iter().map(|hunk| range(&hunk.before)).filter(|r| !r.is_empty()).collect(),
@@ -241,9 +248,10 @@ mod tests {
 
     #[test]
     fn a_mark_ends_with_its_line() {
-        let shown = told("k\naa bb\ncc dd\nk\n", "k\nxx\nk\n");
+        let shown = told("k\na b c d\ne f g h\nk\n", "k\na b c xx g h\nk\n");
         assert!(shown.iter().all(|line| line.matches("[-").count() == line.matches("-]").count()), "{shown:?}");
         assert!(shown.iter().any(|line| line.contains("{+xx+}")), "{shown:?}");
+        assert_eq!(told("one two\n", "three four\n"), ["-one two", "+three four"]);
     }
 
     #[test]

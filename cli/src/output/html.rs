@@ -53,7 +53,7 @@ fn begin(title: &str, out: &mut impl Write) -> anyhow::Result<()> {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n<style>\n{STYLE}</style></head>\n<body>",
+         <meta name=\"referrer\" content=\"no-referrer\">\n<title>Cognate: {}</title>\n<style>\n{STYLE}</style></head>\n<body>",
         Safe(title)
     )?;
     Ok(())

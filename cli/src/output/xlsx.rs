@@ -20,6 +20,8 @@ const SHEET_ROWS: u32 = 1_048_576;
 const CELL_UNITS: usize = 32_767;
 /// The columns of a list that fit on paper: the first ones.
 const PRINTED_COLUMNS: u16 = 11;
+/// How high a row is where nothing else is said.
+const ROW_POINTS: f64 = 15.0;
 /// Rows of a sheet that folds: it is held in memory until it is written, some 2 KiB a row. Longer ones do not fold.
 const FOLDING_ROWS_MAX: u64 = 100_000;
 /// Rows above those of a list: its title and its headings.
@@ -244,6 +246,8 @@ impl Sheet<'_> {
         let row = self.next;
         self.next += 1;
         if look == Look::Member && self.folds {
+            // Only of a row that it knows already does the crate say how deep the outline is, without which none is shown.
+            self.worksheet.set_row_height(row, ROW_POINTS)?;
             self.worksheet.group_rows(row, row)?;
         }
         for (place, (number, column)) in (0u16..).zip(&self.columns) {

@@ -99,18 +99,20 @@ fn in_a_workbook_members_fold_below_their_group_and_no_name_is_a_formula() {
         assert!(names.contains(&format!("name=\"{sheet}\"")), "{sheet}: {names}");
     }
     let sheet = |number: u8| unpacked(&workbook, &format!("xl/worksheets/sheet{number}.xml")).unwrap();
-    let (clusters, identical) = (sheet(2), sheet(3));
-    for (rows, what) in [(&clusters, "representative"), (&identical, "HYPERLINK")] {
+    let strings = unpacked(&workbook, "xl/sharedStrings.xml").unwrap();
+    for rows in [sheet(2), sheet(3)] {
         assert!(rows.contains("outlineLevel=\"1\"") && rows.contains("summaryBelow=\"0\""), "{rows}");
-        assert!(rows.contains("<autoFilter ") && rows.contains("state=\"frozen\"") && rows.contains(what), "{rows}");
+        assert!(rows.contains("outlineLevelRow=\"1\""), "{rows}");
+        assert!(rows.contains("<autoFilter ") && rows.contains("state=\"frozen\""), "{rows}");
     }
-    for number in 1..=6 {
-        let rows = sheet(number);
+    for what in ["representative", "=HYPERLINK(", "\\u{202e}", "_x005F_x0041_"] {
+        assert!(strings.contains(what), "{what}: {strings}");
+    }
+    for rows in (1..=6).map(sheet).chain([strings]) {
         assert!(!rows.contains("<f>") && !rows.contains("<hyperlink"), "a name became a formula or link: {rows}");
         let hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || c == '\u{202e}';
-        assert!(!rows.contains(hidden), "sheet {number} holds what no one would see: {rows}");
+        assert!(!rows.contains(hidden), "it holds what no one would see: {rows}");
     }
-    assert!(identical.contains("\\u{202e}") && identical.contains("_x005F_x0041_"), "{identical}");
     let again = made.file("again.xlsx", "xlsx", &[]);
     let of = |path: &Path, member| unpacked(path, member).unwrap();
     assert_eq!(of(&workbook, "xl/worksheets/sheet2.xml"), of(&again, "xl/worksheets/sheet2.xml"));

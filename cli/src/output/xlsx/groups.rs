@@ -10,7 +10,7 @@ use crate::output::grid::{Cell, Column, column};
 use crate::output::table::{bytes, count};
 
 const CLUSTERS: [Column; 19] = [
-    column("number", "Cluster #", Text, 9),
+    column("number", "Cluster #", Text, 11),
     column("total_bytes", "Total size", Bytes, 12),
     column("files", "# Files", Count, 8),
     column("links", "Links", Count, 8),
