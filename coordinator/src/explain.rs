@@ -109,7 +109,7 @@ fn templates(chunks: &[Placed]) -> Vec<Stretch> {
 
 #[cfg(test)]
 mod tests {
-    use cognate_similarity::Posting;
+    use cognate_similarity::{ContentIndex, Posting};
     use proptest::prelude::*;
 
     use super::*;
@@ -160,7 +160,7 @@ mod tests {
             let map = Map::of(&left, &right);
             let postings = |chunks: &[Placed]| -> Vec<Posting> {
                 let posting = |chunk: &Placed| Posting {
-                    tag: chunk.tag, length_bytes: chunk.length_bytes, content: 0, template: chunk.template,
+                    tag: chunk.tag, length_bytes: chunk.length_bytes, content: ContentIndex(0), template: chunk.template,
                 };
                 chunks.iter().map(posting).collect()
             };
