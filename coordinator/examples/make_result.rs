@@ -181,7 +181,7 @@ fn write(
     clusters: u64,
 ) -> Result<(), Box<dyn Error>> {
     out.execute_batch(
-        "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;",
+        "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;",
     )?;
     out.execute_batch(SCHEMA)?;
     out.execute_batch("BEGIN")?;

@@ -75,9 +75,15 @@ pub fn comparable(report: &Value) -> Value {
     report
 }
 
-/// The digest that a report must carry.
+/// The digest that a report must carry. What people decided is no part of it.
 pub fn digest(report: &Value) -> String {
     let mut report = comparable(report);
     report["scan"].as_object_mut().unwrap().remove("digest");
+    for list in ["clusters", "identical"] {
+        let rows = report.get_mut(list).and_then(Value::as_array_mut);
+        for row in rows.into_iter().flatten().filter_map(Value::as_object_mut) {
+            row.remove("verdict");
+        }
+    }
     blake3::hash(canonical(&report).as_bytes()).to_hex().to_string()
 }

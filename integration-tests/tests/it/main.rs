@@ -29,4 +29,5 @@ mod templates;
 mod text;
 mod tidy;
 mod usage;
+mod verdicts;
 mod views;

@@ -295,6 +295,31 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
 }
 
 #[tokio::test]
+async fn a_report_with_verdicts_has_the_digest_of_one_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = scanned_twice(&folder).await;
+    let row = cluster(&coordinator.browse(ScanId(1)).unwrap(), "drafts/two.txt");
+    decide(&coordinator, 1, Verdict::Duplicate, vec![subject(&row)]);
+    let mut report = Report::open(&coordinator.result_path(ScanId(1))).unwrap();
+    let before = report.digest().unwrap();
+    let mut states = Vec::new();
+    let browse = coordinator.browse(ScanId(1)).unwrap();
+    browse.verdict_states(&coordinator.store, |state| Ok(states.push(state))).unwrap();
+    report.set_verdicts(states);
+    let mut told = Vec::new();
+    report.clusters::<Error>(|cluster| Ok(told.extend(cluster.verdict.map(|verdict| verdict.verdict)))).unwrap();
+    assert_eq!(told, ["duplicate"]);
+    assert_eq!(report.digest().unwrap(), before);
+    let with = |fields: serde_json::Value| serde_json::json!({"scan": {}, "clusters": [fields.clone()], "identical": [fields]});
+    let digest = |fields| crate::report::json_digest(&with(fields));
+    assert_eq!(
+        digest(serde_json::json!({"id": "1", "verdict": {"verdict": "keep"}})),
+        digest(serde_json::json!({"id": "1"}))
+    );
+    assert_ne!(digest(serde_json::json!({"id": "1", "other": 1})), digest(serde_json::json!({"id": "1"})));
+}
+
+#[tokio::test]
 async fn a_decision_can_be_taken_back_and_what_was_decided_before_holds_again() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
