@@ -13,6 +13,7 @@ use cognate_coordinator::{Containment, Layer, Thresholds};
 use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
+use crate::case::CaseArgs;
 use crate::coordinator::CoordinatorArgs;
 use crate::evaluate::EvaluateArgs;
 use crate::exit::usage;
@@ -28,6 +29,7 @@ use crate::template::TemplateArgs;
 use crate::text::TextArgs;
 use crate::trace::{LogFormat, LogLevel};
 use crate::verdict::VerdictArgs;
+use crate::watch::WatchArgs;
 use crate::worker::WorkerArgs;
 
 /// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Which copies are kept and which could go
     Plan(PlanArgs),
+    /// Queries that are asked again whenever something new was synced
+    Watch(WatchArgs),
+    /// Queries that are kept with what was answered to them
+    Case(CaseArgs),
     /// Boilerplate that later scans set aside
     Template(TemplateArgs),
     /// What people decide about what scans found

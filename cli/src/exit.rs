@@ -82,15 +82,9 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
-/// Commands that the design names and this version does not have.
-const LATER: [&str; 2] = ["watch", "case"];
-
 /// The answer to a command that is not there.
 pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
     let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    if LATER.contains(&name.as_str()) {
-        return usage(format!("`cognate {name}` is not yet there in this version; `cognate --help` lists what is"));
-    }
     usage(format!("there is no command `{name}`; `cognate --help` lists what there is"))
 }
 

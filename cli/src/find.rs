@@ -7,6 +7,8 @@ mod choose;
 mod output;
 mod text;
 
+pub(crate) use ask::opening;
+
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -214,6 +216,11 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
     let unread = answer.coverage.iter().filter_map(|row| row.searched).any(|searched| searched.unread > 0);
     let is_whole = query.whole && covered == answer.coverage.len() && !unread;
     Ok(if is_whole { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// The documents of a query, each as one table: for queries that are kept.
+pub(crate) fn kept_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
+    query.documents.iter().map(ask::whole)
 }
 
 /// The word for how a match lies to what was sought.

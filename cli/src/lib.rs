@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
 
 mod args;
+mod case;
 mod compare;
 mod config;
 mod coordinator;
@@ -12,6 +13,7 @@ mod explain;
 mod extraction;
 mod find;
 mod fingerprint;
+mod kept;
 mod operator;
 mod output;
 mod plan;
@@ -26,6 +28,7 @@ mod template;
 mod text;
 mod trace;
 mod verdict;
+mod watch;
 mod worker;
 
 use std::process::ExitCode;
@@ -65,6 +68,8 @@ pub fn main() -> ExitCode {
         Command::Find(args) => find::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Watch(args) => watch::run(&args),
+        Command::Case(args) => case::run(&args),
         Command::Template(args) => template::run(&args),
         Command::Verdict(args) => verdict::run(&args),
         Command::Text(args) => text::run(&args),

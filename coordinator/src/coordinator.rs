@@ -72,6 +72,9 @@ pub struct Coordinator {
     pub(crate) schedules_changed: Notify,
     /// How many finds are under way at a time.
     pub(crate) finds: Semaphore,
+    /// Held while what watches know is changed, and while a case is.
+    pub(crate) watching: Mutex<()>,
+    pub(crate) cases: Mutex<()>,
     /// One launch at a time, so that an id is looked for and taken in one step.
     launching: Mutex<()>,
 }
@@ -127,6 +130,8 @@ impl Coordinator {
             draining: watch::Sender::new(false),
             schedules_changed: Notify::new(),
             finds: Semaphore::new(FINDS_AT_ONCE),
+            watching: Mutex::default(),
+            cases: Mutex::default(),
             launching: Mutex::default(),
         })
     }
@@ -251,6 +256,7 @@ impl Coordinator {
         tokio::select! {
             served = server::serve(self.services(Some(operator)), incoming, shutdown, drain) => served,
             () = schedule::run(Arc::clone(self), limits, keep) => Ok(()),
+            () = crate::watch::run(Arc::clone(self)) => Ok(()),
         }
     }
 

@@ -9,6 +9,7 @@ mod measure;
 mod query;
 pub mod record;
 mod search;
+pub(crate) mod stored;
 mod wire;
 
 use std::collections::BTreeMap;

@@ -32,7 +32,10 @@ pub(crate) struct Event {
     /// Who did it: the name of an operator or site, or nothing where the coordinator did.
     #[prost(string, tag = "2")]
     pub(crate) by: String,
-    #[prost(oneof = "What", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 32, 33, 40")]
+    #[prost(
+        oneof = "What",
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 32, 33, 40, 50, 51, 52, 53, 54"
+    )]
     pub(crate) what: Option<What>,
 }
 
@@ -89,9 +92,44 @@ pub(crate) enum What {
     FilterSaved(SavedFilter),
     #[prost(string, tag = "33")]
     FilterRemoved(String),
+    /// A query is asked again whenever something was synced.
+    #[prost(message, tag = "50")]
+    Watch(v1::Watch),
+    #[prost(string, tag = "51")]
+    WatchRemoved(String),
+    /// A query is kept with what is answered to it.
+    #[prost(message, tag = "52")]
+    Case(v1::Case),
+    /// It was asked.
+    #[prost(message, tag = "53")]
+    CaseChecked(CaseChecked),
+    /// What was answered is erased.
+    #[prost(message, tag = "54")]
+    CaseErased(CaseErased),
     /// Somebody did something that changes nothing here, and is to be known.
     #[prost(message, tag = "40")]
     Acted(Acted),
+}
+
+/// An answer to a case's query, which lies in a file of its own.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CaseChecked {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    /// Its place among the case's answers, from 0.
+    #[prost(uint32, tag = "2")]
+    pub(crate) number: u32,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) check: Option<v1::CaseCheck>,
+}
+
+/// An answer that was erased.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CaseErased {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(uint32, tag = "2")]
+    pub(crate) number: u32,
 }
 
 /// What somebody did.

@@ -10,6 +10,7 @@
 mod audit;
 mod authorize;
 pub mod browse;
+mod case;
 mod coordinator;
 mod error;
 pub mod explain;
@@ -39,6 +40,7 @@ mod session;
 mod store;
 mod template;
 mod verdict;
+mod watch;
 mod webhook;
 mod worker_service;
 

@@ -32,6 +32,7 @@ pub(crate) struct Metrics {
     pub(crate) documents: Gauge,
     pub(crate) scans_running: Gauge,
     pub(crate) new_overlap: Counter,
+    pub(crate) watch_hits: Counter,
     batches: By<Counter>,
     scans: By<Counter>,
     auth_failures: By<Counter>,
@@ -63,6 +64,7 @@ impl Metrics {
             documents: Gauge::default(),
             scans_running: Gauge::default(),
             new_overlap: Counter::default(),
+            watch_hits: Counter::default(),
             batches: By::default(),
             scans: By::default(),
             auth_failures: By::default(),
@@ -108,6 +110,7 @@ impl Metrics {
         all.register("sled_bytes", "What sled takes of it", self.sled_bytes.clone());
         all.register("documents", "Documents in the indexes that stand", self.documents.clone());
         all.register("scans_running", "Scans that have not ended", self.scans_running.clone());
+        all.register("watch_hits", "Documents that watches found anew", self.watch_hits.clone());
         all.register("new_overlap", "Scans of schedules that found something new in common", self.new_overlap.clone());
         all.register("scans", "Scans that ended, by how", self.scans.clone());
         all.register("auth_failures", "Calls and connections that were refused, by why", self.auth_failures.clone());

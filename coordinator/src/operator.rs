@@ -5,6 +5,7 @@ mod audit;
 mod events;
 mod explain;
 mod find;
+mod kept;
 mod login;
 mod results;
 mod scans;
@@ -58,6 +59,9 @@ impl OperatorMethods for OperatorService {
     type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
     type ListVerdictsStream = ReceiverStream<Result<v1::VerdictState, Status>>;
     type ListVerdictActionsStream = ReceiverStream<Result<v1::VerdictAction, Status>>;
+    type ListWatchesStream = ReceiverStream<Result<v1::WatchState, Status>>;
+    type ListCasesStream = ReceiverStream<Result<v1::Case, Status>>;
+    type ExportCaseStream = ReceiverStream<Result<v1::ExportCaseResponse, Status>>;
     type FindStream = ReceiverStream<Result<v1::FindResponse, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
@@ -314,6 +318,50 @@ impl OperatorMethods for OperatorService {
     async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
         let operator = operator_of(&request)?;
         self.search(operator, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn put_watch(&self, request: Request<v1::PutWatchRequest>) -> Answer<v1::PutWatchResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.put_watch(&operator, request)).await.map(Response::new)
+    }
+
+    async fn list_watches(&self, request: Request<v1::ListWatchesRequest>) -> Answer<Self::ListWatchesStream> {
+        Ok(Response::new(self.list_watches(&operator_of(&request)?)?))
+    }
+
+    async fn remove_watch(&self, request: Request<v1::RemoveWatchRequest>) -> Answer<v1::RemoveWatchResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.remove_watch(&operator, &request.name)).await.map(Response::new)
+    }
+
+    async fn open_case(&self, request: Request<v1::OpenCaseRequest>) -> Answer<v1::Case> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.open_case(&operator, request)).await.map(Response::new)
+    }
+
+    async fn check_case(&self, request: Request<v1::CheckCaseRequest>) -> Answer<v1::Case> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.check_case(&operator, &request.name)).await.map(Response::new)
+    }
+
+    async fn list_cases(&self, request: Request<v1::ListCasesRequest>) -> Answer<Self::ListCasesStream> {
+        Ok(Response::new(self.list_cases(&operator_of(&request)?)?))
+    }
+
+    async fn export_case(&self, request: Request<v1::ExportCaseRequest>) -> Answer<Self::ExportCaseStream> {
+        let operator = operator_of(&request)?;
+        let (service, name) = (self.clone(), request.into_inner().name);
+        let runtime = tokio::runtime::Handle::current();
+        blocking(move || {
+            let _in_runtime = runtime.enter();
+            service.export_case(&operator, &name)
+        })
+        .await
+        .map(Response::new)
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {

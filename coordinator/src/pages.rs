@@ -11,6 +11,7 @@ mod error;
 mod exports;
 mod fields;
 pub(crate) mod filters;
+mod find;
 mod guard;
 mod jobs;
 mod launch;
@@ -50,9 +51,10 @@ use crate::operator::OperatorService;
 use crate::scan::seconds;
 
 /// The menu: the key of each place, its address, its name, and from which role on it is offered.
-const MENU: [(&str, &str, &str, Role); 7] = [
+const MENU: [(&str, &str, &str, Role); 8] = [
     ("overview", "/", "Overview", Role::Viewer),
     ("scans", "/scans", "Scans", Role::Viewer),
+    ("find", "/find", "Find", Role::Analyst),
     ("sites", "/sites", "Sites", Role::Viewer),
     ("schedules", "/schedules", "Schedules", Role::Viewer),
     ("templates", "/templates", "Templates", Role::Viewer),
@@ -92,6 +94,7 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
     let pages = Pages::new(coordinator, settings);
     let guarded = Router::new()
         .merge(exports::routes())
+        .merge(find::routes())
         .merge(overview::routes())
         .merge(result::routes())
         .merge(scan::routes())

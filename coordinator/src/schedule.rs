@@ -95,7 +95,7 @@ impl Coordinator {
                         coordinator.metrics.new_overlap.inc();
                     }
                     if !address.is_empty() {
-                        webhook::tell(&address, &notice);
+                        webhook::tell(&address, &notice, &format!("schedule {}", notice.schedule));
                     }
                 }
                 Ok(None) => {}

@@ -18,7 +18,7 @@ use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{
     Assignment, AttachResponse, Cancel, Estimate, Hello, OpenIndex, SyncEnded, SyncProgress, SyncSummary, Welcome,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 
 use self::greeting::Greeting;
@@ -42,6 +42,8 @@ pub(crate) struct Sessions {
     own: Mutex<HashMap<SiteName, IndexId>>,
     /// Counts attachments, so that who waits for a site hears of it.
     changes: watch::Sender<u64>,
+    /// Told whenever an index was sealed.
+    pub(crate) seals: Notify,
 }
 
 struct Session {
@@ -188,6 +190,7 @@ impl Sessions {
             assigned: Mutex::default(),
             own: Mutex::default(),
             changes: watch::Sender::new(0),
+            seals: Notify::new(),
         }
     }
 
@@ -464,6 +467,7 @@ impl Sessions {
 
     /// Writes down that the index of a push was sealed.
     pub(crate) fn sealed(&self, site: &SiteName, assignment: u64, sealed: SealedIndex) {
+        self.seals.notify_one();
         if assignment == 0 {
             lock(&self.own).insert(site.clone(), sealed.id);
             return;

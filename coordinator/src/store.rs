@@ -14,13 +14,15 @@
 //! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
 //! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
 //! | `profile`, `schedule` | name | as on the wire | until it is removed |
+//! | `watch`, `case` | name | as on the wire | until it is removed; as long as the state |
+//! | `watched` | watch, 0, site, 0, repository, 0 | [`WatchedRow`] | until the watch is removed; not in the journal |
 //! | `template` | template id, big-endian | as on the wire | as long as the state: scans refer to those that were taken back |
 //! | `verdict` | kind, view or tier, 16 bytes | [`crate::verdict::VerdictRow`] | until it is taken back |
 //! | `verdict_action` | action (u64), part (u32), big-endian | [`crate::verdict::ActionRow`] | as long as the state |
 //! | `saved_filter` | name | [`crate::verdict::SavedFilter`] | until it is removed |
 //! | `verdict_log` | number, big-endian | key of the action that was done or undone | as long as the state |
 //!
-//! Members, scans, profiles, schedules, templates and verdicts change only through [`Store::record`], which writes the journal first. What a
+//! Members, scans, profiles, schedules, templates, verdicts, watches and cases change only through [`Store::record`], which writes the journal first. What a
 //! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
 
 mod rows;
@@ -39,10 +41,11 @@ use prost::Message;
 use tokio::sync::watch;
 
 pub(crate) use self::rows::{
-    FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey, SlotRow,
+    FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey,
+    SlotRow, WatchedRow,
 };
 use crate::error::Error;
-use crate::journal::{Event, Journal, MemberName, Position, ScanEvent, What};
+use crate::journal::{CaseChecked, CaseErased, Event, Journal, MemberName, Position, ScanEvent, What};
 
 /// The version of the rows, and that of a store with places for parts of repositories, which versions before this one would
 /// take for places of whole ones.
@@ -74,6 +77,9 @@ pub(crate) struct Store {
     saved_filters: sled::Tree,
     /// The last number of the log; 0: it was not asked for yet.
     verdict_count: AtomicU64,
+    watches: sled::Tree,
+    watched: sled::Tree,
+    cases: sled::Tree,
     slots: sled::Tree,
     indexes: sled::Tree,
     scans: sled::Tree,
@@ -152,6 +158,9 @@ impl Store {
                 verdict_log: db.open_tree("verdict_log")?,
                 saved_filters: db.open_tree("saved_filter")?,
                 verdict_count: AtomicU64::new(0),
+                watches: db.open_tree("watch")?,
+                watched: db.open_tree("watched")?,
+                cases: db.open_tree("case")?,
                 slots: db.open_tree("slot")?,
                 indexes: db.open_tree("index")?,
                 scans: db.open_tree("scan")?,
@@ -209,6 +218,9 @@ impl Store {
         self.verdicts().try_for_each(|row| row.map(drop))?;
         self.verdict_actions().try_for_each(|row| row.map(drop))?;
         self.saved_filters()?;
+        self.watches()?;
+        self.all::<WatchedRow>(&self.watched)?;
+        self.cases()?;
         self.slots()?;
         self.indexes()?;
         self.scans()?;
@@ -383,6 +395,21 @@ impl Store {
                 Ok(())
             }
             What::Acted(_) => Ok(()),
+            What::Watch(watch) => put(&self.watches, watch.name.as_bytes(), watch),
+            What::WatchRemoved(name) => {
+                self.watches.remove(name.as_bytes())?;
+                Ok(())
+            }
+            What::Case(case) => put(&self.cases, case.name.as_bytes(), case),
+            What::CaseChecked(CaseChecked { name, number, check }) => self.change_case(name, |case| {
+                case.checks.truncate(*number as usize);
+                case.checks.extend(check.clone());
+            }),
+            What::CaseErased(CaseErased { name, number }) => self.change_case(name, |case| {
+                if let Some(check) = case.checks.get_mut(*number as usize) {
+                    check.erased = true;
+                }
+            }),
             What::Template(template) => put(&self.templates, &template.id.to_be_bytes(), template),
             What::TemplateUnmarked(id) => {
                 let Some(template) = self.template(*id)? else { return Ok(()) };
@@ -442,7 +469,7 @@ impl Store {
     pub(crate) fn take_seen(&self, folder: &Path) {
         let taken = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<()> {
             let before = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).open()?;
-            for (name, tree) in [("seen", &self.seen), ("used", &self.used)] {
+            for (name, tree) in [("seen", &self.seen), ("used", &self.used), ("watched", &self.watched)] {
                 for entry in before.open_tree(name)?.iter() {
                     let (key, value) = entry?;
                     tree.insert(key, value)?;
@@ -471,6 +498,51 @@ impl Store {
     /// All templates, those too that were taken back, in the order of their ids.
     pub(crate) fn templates(&self) -> Result<Vec<v1::Template>, Error> {
         self.all(&self.templates)
+    }
+
+    fn change_case(&self, name: &str, change: impl FnOnce(&mut v1::Case)) -> Result<(), Error> {
+        let Some(mut case) = self.case(name)? else { return Ok(()) };
+        change(&mut case);
+        put(&self.cases, name.as_bytes(), &case)
+    }
+
+    pub(crate) fn case(&self, name: &str) -> Result<Option<v1::Case>, Error> {
+        self.get(&self.cases, name.as_bytes())
+    }
+
+    pub(crate) fn cases(&self) -> Result<Vec<v1::Case>, Error> {
+        self.all(&self.cases)
+    }
+
+    pub(crate) fn watch(&self, name: &str) -> Result<Option<v1::Watch>, Error> {
+        self.get(&self.watches, name.as_bytes())
+    }
+
+    pub(crate) fn watches(&self) -> Result<Vec<v1::Watch>, Error> {
+        self.all(&self.watches)
+    }
+
+    /// What a watch knows of a repository.
+    pub(crate) fn watch_row(&self, watch: &str, key: &SlotKey) -> Result<Option<WatchedRow>, Error> {
+        self.get(&self.watched, &watched_key(watch, key))
+    }
+
+    pub(crate) fn put_watch_row(&self, watch: &str, key: &SlotKey, row: &WatchedRow) -> Result<(), Error> {
+        put(&self.watched, &watched_key(watch, key), row)
+    }
+
+    /// What a watch knows of all repositories.
+    pub(crate) fn watched_of(&self, watch: &str) -> Result<Vec<WatchedRow>, Error> {
+        let rows = self.watched.scan_prefix([watch.as_bytes(), &[0]].concat());
+        rows.map(|entry| self.decode(&entry?.1)).collect()
+    }
+
+    /// Forgets what a watch knows.
+    pub(crate) fn forget_watched(&self, watch: &str) -> Result<(), Error> {
+        for entry in self.watched.scan_prefix([watch.as_bytes(), &[0]].concat()) {
+            self.watched.remove(entry?.0)?;
+        }
+        Ok(())
     }
 
     /// Which repositories have indexes, under which methods.
@@ -578,6 +650,10 @@ fn number(bytes: Option<&[u8]>) -> u64 {
 fn member_key(kind: v1::MemberKind, name: &str) -> Vec<u8> {
     let kind = u8::try_from(i32::from(kind)).expect("there are few kinds");
     [&[kind], name.as_bytes()].concat()
+}
+
+fn watched_key(watch: &str, key: &SlotKey) -> Vec<u8> {
+    [watch.as_bytes(), &[0], key.site.as_str().as_bytes(), &[0], key.repository.as_str().as_bytes(), &[0]].concat()
 }
 
 fn put(tree: &sled::Tree, key: &[u8], row: &impl Message) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Telling somebody over HTTP that a scan of a schedule has ended.
+//! Telling somebody over HTTP that a scan of a schedule has ended, or that a watch found something new.
 
 use std::time::Duration;
 
@@ -49,8 +49,8 @@ pub(crate) fn check(address: &str) -> Result<(), Error> {
     }
 }
 
-/// Tells it, and tries again a few times. Blocks.
-pub(crate) fn tell(address: &str, notice: &Notice) {
+/// Tells a notice of something, and tries again a few times. Blocks.
+pub(crate) fn tell(address: &str, notice: &impl Serialize, of: &str) {
     let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build();
     let agent = ureq::Agent::new_with_config(config);
     let body = serde_json::to_string(notice).expect("words and numbers can be written");
@@ -60,10 +60,10 @@ pub(crate) fn tell(address: &str, notice: &Notice) {
             Ok(_) => return,
             // Whoever refuses it will refuse it again.
             Err(ureq::Error::StatusCode(code)) if (400..500).contains(&code) && code != 408 && code != 429 => {
-                tracing::warn!(schedule = notice.schedule, code, "a webhook refused the notice of a scan");
+                tracing::warn!(of, code, "a webhook refused a notice");
                 return;
             }
-            Err(error) => tracing::warn!(schedule = notice.schedule, %error, "a webhook could not be told of a scan"),
+            Err(error) => tracing::warn!(of, %error, "a webhook could not be told"),
         }
     }
 }

@@ -65,3 +65,8 @@ pub const FIND_MATCHES_DEFAULT: usize = 100;
 pub const FIND_MATCHES_MAX: usize = 10_000;
 /// How many documents are named for a match of a find.
 pub const FIND_HOLDERS_MAX: usize = 1_000;
+/// How many features a query that is kept may have, all its documents together: it is one message, and one row of the store.
+pub const STORED_FEATURES_MAX: usize = 1 << 15;
+/// How many documents a query that is kept may have.
+pub const STORED_DOCUMENTS_MAX: usize = 64;
+const _: () = assert!(STORED_FEATURES_MAX * 24 + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);

@@ -75,7 +75,7 @@ fn lot(documents: &[Sought]) -> usize {
 }
 
 /// A document in pieces.
-pub(crate) fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
+fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
     let tables = document.features.chunks(FIND_PIECE_FEATURES).zip(0_u32..).map(|(features, piece)| {
         let first = piece * u32::try_from(FIND_PIECE_FEATURES).unwrap_or(0);
         let last = first + u32::try_from(features.len()).unwrap_or(0);
@@ -87,12 +87,25 @@ pub(crate) fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
             repeated_byte: repeated.map(|place| place - first).collect(),
         }
     });
-    let end = FindEnd {
+    let tables = tables.map(|table| Up::Piece(FindPiece { features: Some(table), end: None }));
+    tables.chain(std::iter::once(Up::Piece(FindPiece { features: None, end: Some(end(document)) })))
+}
+
+/// A document as one table, with its end.
+pub(super) fn whole(document: &Sought) -> (ChunkTable, FindEnd) {
+    let table = ChunkTable {
+        tags: document.features.iter().flat_map(|feature| feature.tag.0).collect(),
+        length_bytes: document.features.iter().map(|feature| feature.weight).collect(),
+        repeated_byte: document.repeated.clone(),
+    };
+    (table, end(document))
+}
+
+fn end(document: &Sought) -> FindEnd {
+    FindEnd {
         digest: document.digest.0.to_vec(),
         size_bytes: document.size_bytes,
         windows: document.windows,
         index: document.index.map(|index| index.to_string()).unwrap_or_default(),
-    };
-    let tables = tables.map(|table| Up::Piece(FindPiece { features: Some(table), end: None }));
-    tables.chain(std::iter::once(Up::Piece(FindPiece { features: None, end: Some(end) })))
+    }
 }

@@ -32,6 +32,9 @@ pub(crate) struct OperatorArg {
     pub(crate) operator: Option<PathBuf>,
 }
 
+/// What calls are made with.
+pub(crate) type Client = OperatorClient<Channel>;
+
 /// A person at the coordinator. Every client that it hands out uses the same connection, which is made when it is needed
 /// and again when it breaks.
 #[derive(Clone, Debug)]

@@ -38,6 +38,7 @@ impl Coordinator {
             about.map(|scan| scan.id).collect()
         };
         concerned.into_iter().for_each(|id| self.cancel(id));
+        self.erase_cases(site, by)?;
         let forgotten = self.keeping().forget(site, by, self.now())?;
         tracing::info!(%site, by, indexes = forgotten.indexes, documents = forgotten.documents, "a site was forgotten");
         Ok(forgotten)

@@ -1,6 +1,6 @@
 //! What two contents have in common, in the terms of reports.
 
-use cognate_fingerprint::{Estimate, Likeness, Method};
+use cognate_fingerprint::{Agreement, binomial_interval};
 use cognate_proto::v1::FindRelation;
 use cognate_similarity::{Containment, Relation, Resemblance};
 
@@ -17,6 +17,18 @@ impl Measure {
             resemblance: whole,
             sought_in_found: whole,
             found_in_sought: whole,
+            estimated: false,
+        }
+    }
+
+    /// The method proposes it, and says no more.
+    pub(super) fn candidate() -> Measure {
+        Measure {
+            relation: FindRelation::Candidate,
+            shared_bytes: None,
+            resemblance: None,
+            sought_in_found: None,
+            found_in_sought: None,
             estimated: false,
         }
     }
@@ -41,41 +53,35 @@ impl Measure {
         }
     }
 
-    /// What signatures say. The sought one is `a`.
-    pub(super) fn estimated(method: &Method, likeness: &Likeness, sought_bytes: u64, found_bytes: u64) -> Measure {
-        let Likeness { resemblance, a_in_b, b_in_a, .. } = likeness;
-        let reaches = |estimate: &Estimate| Containment::FOUR_FIFTHS.is_reached_by(estimate.agreeing, estimate.sample);
-        let relation = match (method.check_containment().is_ok(), resemblance, a_in_b, b_in_a) {
-            (_, None, None, None) => FindRelation::Candidate,
-            (true, _, Some(a), Some(b)) => match (reaches(a), reaches(b)) {
-                (true, true) => FindRelation::Near,
-                (true, false) => FindRelation::Contains,
-                (false, true) => FindRelation::Contained,
-                (false, false) => FindRelation::Shares,
+    /// What agrees of two samples, the sought one first.
+    pub(super) fn sampled(agreement: &Agreement, sought_bytes: u64, found_bytes: u64) -> Measure {
+        let reaches = |part, whole| Containment::FOUR_FIFTHS.is_reached_by(part, whole);
+        match *agreement {
+            Agreement::Sets { common, a, b, whole } => {
+                let relation = match (reaches(common, a), reaches(common, b)) {
+                    (true, true) => FindRelation::Near,
+                    (true, false) => FindRelation::Contains,
+                    (false, true) => FindRelation::Contained,
+                    (false, false) => FindRelation::Shares,
+                };
+                Measure {
+                    relation,
+                    shared_bytes: Some(part_of(common, a, sought_bytes)),
+                    resemblance: Some(share(common, a + b - common, whole)),
+                    sought_in_found: Some(share(common, a, whole)),
+                    found_in_sought: Some(share(common, b, whole)),
+                    estimated: !whole,
+                }
+            }
+            Agreement::Sample { agreeing, sample, whole } => Measure {
+                relation: if reaches(agreeing, sample) { FindRelation::Near } else { FindRelation::Shares },
+                // r (a + b) / (1 + r)
+                shared_bytes: Some(part_of(agreeing, sample + agreeing, sought_bytes.saturating_add(found_bytes))),
+                resemblance: Some(share(agreeing, sample, whole)),
+                sought_in_found: None,
+                found_in_sought: None,
+                estimated: !whole,
             },
-            (_, Some(resemblance), ..) if reaches(resemblance) => FindRelation::Near,
-            _ => FindRelation::Shares,
-        };
-        let part = |estimate: &Estimate, whole: u64| {
-            let part = u128::from(estimate.agreeing) * u128::from(whole) / u128::from(estimate.sample.max(1));
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
-        let of_both = |estimate: &Estimate| {
-            // r (a + b) / (1 + r)
-            let sum = sought_bytes.saturating_add(found_bytes);
-            let sample = estimate.sample.saturating_add(estimate.agreeing);
-            part(&Estimate { sample, ..*estimate }, sum)
-        };
-        let shared_bytes = a_in_b.as_ref().map(|estimate| part(estimate, sought_bytes));
-        let shared_bytes = shared_bytes.or_else(|| resemblance.as_ref().map(of_both));
-        let estimates = [resemblance, a_in_b, b_in_a];
-        Measure {
-            relation,
-            shared_bytes,
-            resemblance: resemblance.as_ref().map(share),
-            sought_in_found: a_in_b.as_ref().map(share),
-            found_in_sought: b_in_a.as_ref().map(share),
-            estimated: estimates.into_iter().flatten().any(|estimate| !estimate.exact),
         }
     }
 
@@ -103,10 +109,15 @@ impl Measure {
     }
 }
 
-fn share(estimate: &Estimate) -> Share {
-    let [low, high] = estimate.interval.map(rounded);
-    let interval = (!estimate.exact).then_some([low, high]);
-    Share { ratio: Ratio::of(estimate.agreeing, estimate.sample), interval }
+fn share(part: u64, whole: u64, is_all: bool) -> Share {
+    let interval = (!is_all && whole > 0).then(|| binomial_interval(part, whole).map(rounded));
+    Share { ratio: Ratio::of(part, whole), interval }
+}
+
+/// This part of so many bytes.
+fn part_of(part: u64, whole: u64, bytes: u64) -> u64 {
+    let product = u128::from(part) * u128::from(bytes) / u128::from(whole.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]

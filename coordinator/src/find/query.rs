@@ -6,7 +6,7 @@ use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::v1::{self, FindEnd, FindOpen, FindPiece};
 use cognate_similarity::Containment;
 
-use super::method_id_of;
+use super::{Fingerprints, method_id_of};
 use crate::error::Error;
 
 /// The longest decimal number that is taken.
@@ -56,6 +56,26 @@ pub struct Sought {
 }
 
 impl FindQuery {
+    /// What somebody asks who has fingerprints in a file.
+    ///
+    /// # Errors
+    /// When it makes no sense, or is too much.
+    pub(crate) fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
+        let mut arriving = Arriving::open(open)?;
+        for (_, document) in fingerprints.documents {
+            let Sought { size_bytes, digest, windows, index, features, repeated } = document;
+            let table = v1::ChunkTable {
+                tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
+                length_bytes: features.iter().map(|feature| feature.weight).collect(),
+                repeated_byte: repeated,
+            };
+            let index = index.map(|index| index.to_string()).unwrap_or_default();
+            let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
+            arriving.take(&FindPiece { features: Some(table), end: Some(end) })?;
+        }
+        arriving.finish()
+    }
+
     /// Checks what somebody opens a find with; the documents come after it.
     fn open(open: &FindOpen) -> Result<FindQuery, Error> {
         let spec = open.method.clone().unwrap_or_default();

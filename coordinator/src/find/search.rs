@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Method, Runs, Signature, Tag};
+use cognate_fingerprint::{ContentDigest, Feature, Runs, Tag, is_hit};
 use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
-use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
 use super::{FindQuery, Found, Holder, Match, Measure, Searched, Sought};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::index::{Index, IndexedContent};
-use crate::indexes::{Manifest, Sealed};
+use crate::indexes::Sealed;
 use crate::store::SlotKey;
 use crate::template;
 
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         let (sought, progress) = (&self.query.documents[number], &self.documents[number]);
         let method = &self.query.method;
         if method.name() == "similarity-index" {
-            return Ok(Vec::new());
+            return within_range(open, sought);
         }
         let mut shared: HashMap<u32, u64> = HashMap::new();
         open.shards.visit_tags(&progress.sorted, &mut |tag, postings| {
@@ -118,6 +118,10 @@ impl<'a> Search<'a> {
             }
             Ok(())
         })?;
+        if method.verified_by().is_some() {
+            let contents = shared.keys().filter_map(|ordinal| open.contents.get(ordinal));
+            return Ok(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())).collect());
+        }
         if !method.has_chunks() {
             return self.estimated(open, sought, shared.into_keys());
         }
@@ -163,32 +167,29 @@ impl<'a> Search<'a> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let own = self.signature(sought.clone());
+        let own = self.features(&sought.features);
         let mut found = Vec::new();
         self.coordinator.scans.indexes.manifests(&open.sealed, &wanted, &mut |manifest| {
-            let other = self.signature(sought_of(&manifest));
-            let likeness = self.query.method.likeness(&own, &other);
-            if !likeness.is_candidate {
-                return Ok(());
-            }
-            let sizes = [sought.size_bytes, other.size_bytes];
-            let measure = Measure::estimated(&self.query.method, &likeness, sizes[0], sizes[1]);
-            if measure.reaches(&self.query.least, sizes) {
-                found.push((other.digest, other.size_bytes, measure));
+            let features: Vec<Feature> =
+                manifest.chunks.iter().map(|(tag, weight, _)| Feature { tag, weight }).collect();
+            let Some(agreement) = self.query.method.agreement(&own, &self.features(&features)) else { return Ok(()) };
+            let sizes = [sought.size_bytes, manifest.content.size_bytes];
+            let measure = Measure::sampled(&agreement, sizes[0], sizes[1]);
+            if measure.shared_bytes > Some(0) && measure.reaches(&self.query.least, sizes) {
+                found.push((manifest.content.digest, sizes[1], measure));
             }
             Ok(())
         })?;
         Ok(found)
     }
 
-    /// A signature without what is set aside, in the order that estimators rely on.
-    fn signature(&self, sought: Sought) -> Signature {
-        let Sought { size_bytes, digest, windows, index, mut features, .. } = sought;
-        features.retain(|feature| self.templates.binary_search(&feature.tag).is_err());
+    /// Features without those that are set aside, ascending and each once.
+    fn features(&self, features: &[Feature]) -> Vec<Feature> {
+        let is_own = |feature: &&Feature| self.templates.binary_search(&feature.tag).is_err();
+        let mut features: Vec<Feature> = features.iter().filter(is_own).copied().collect();
         features.sort_unstable();
         features.dedup();
-        let windows = if windows > 0 { windows } else { windows_of(&self.query.method, size_bytes) };
-        Signature { size_bytes, digest, windows, features, index, shortage: None }
+        features
     }
 
     /// Takes what was found in an index for a document, with who has it.
@@ -256,6 +257,20 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The contents whose number is near that of a document: the numbers stand where others have a feature.
+fn within_range(open: &Open<'_>, sought: &Sought) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+    let (Some(own), mut found) = (sought.index, Vec::new()) else { return Ok(Vec::new()) };
+    for shard in 0..open.shards.shard_count() {
+        open.shards.visit(shard, &mut |postings| {
+            let hits = postings.iter().filter(|posting| is_hit(own, i128::from_be_bytes(posting.tag.0)));
+            let contents = hits.filter_map(|posting| open.contents.get(&posting.content.0));
+            found.extend(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())));
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
 impl Progress {
     fn new(sought: &Sought, templates: &[Tag]) -> Progress {
         let mut tags: HashMap<Tag, (u64, u32)> = HashMap::new();
@@ -288,23 +303,4 @@ impl Progress {
 
 fn sort(matches: &mut [Match]) {
     matches.sort_unstable_by(|a, b| b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest)));
-}
-
-/// A manifest as if it were sought itself.
-fn sought_of(manifest: &Manifest) -> Sought {
-    let features = manifest.chunks.iter().map(|(tag, weight, _)| cognate_fingerprint::Feature { tag, weight });
-    Sought {
-        size_bytes: manifest.content.size_bytes,
-        digest: manifest.content.digest,
-        windows: 0,
-        index: None,
-        features: features.collect(),
-        repeated: Vec::new(),
-    }
-}
-
-/// About how many windows a document of this size has: what is not sent along.
-fn windows_of(method: &Method, size_bytes: u64) -> u64 {
-    // Shingles of words are about one in six bytes; more windows than there are only widen an interval.
-    if method.name() == "shingle" { size_bytes.div_ceil(6) } else { size_bytes }
 }

@@ -95,6 +95,11 @@ fn words(what: &What) -> (&'static str, String, String) {
         What::FilterSaved(filter) => ("saved", format!("filter {}", filter.name), filter.query.clone()),
         What::FilterRemoved(name) => ("removed", format!("filter {name}"), none()),
         What::Undone(undone) => ("took back", format!("verdict {}", undone.action), none()),
+        What::Watch(watch) => ("set up", format!("watch {}", watch.name), watch.note.clone()),
+        What::WatchRemoved(name) => ("removed", format!("watch {name}"), none()),
+        What::Case(case) => ("opened", format!("case {}", case.name), case.note.clone()),
+        What::CaseChecked(checked) => ("asked", format!("case {}", checked.name), none()),
+        What::CaseErased(erased) => ("erased an answer of", format!("case {}", erased.name), none()),
         What::Acted(acted) => {
             let action = match acted.action() {
                 Action::Unspecified => "acted",

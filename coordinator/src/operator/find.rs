@@ -11,7 +11,7 @@ use tonic::{Status, Streaming};
 
 use super::{OperatorService, blocking};
 use crate::error::Error;
-use crate::find::Arriving;
+use crate::find::{Answer, Arriving, FindQuery};
 use crate::identity::Operator;
 
 /// How long may pass between two pieces of a find.
@@ -36,14 +36,7 @@ impl OperatorService {
                 Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and pieces".to_owned()).into()),
             }
         }
-        let query = arriving.finish()?;
-        tracing::info!(by = %operator.name, documents = query.documents.len(), method = query.method.name(), "a find");
-        let service = self.clone();
-        let answer = blocking(move || {
-            let sees = |site: &SiteName| service.is_own(&operator, site.as_str());
-            service.coordinator.find(&query, &sees)
-        });
-        let answer = answer.await?;
+        let answer = self.look(operator, arriving.finish()?).await?;
         drop(turn);
         let (told, stream) = mpsc::channel(4);
         tokio::spawn(async move {
@@ -54,6 +47,24 @@ impl OperatorService {
             }
         });
         Ok(ReceiverStream::new(stream))
+    }
+}
+
+impl OperatorService {
+    /// The same for a query that has come in another way.
+    pub(crate) async fn searched(&self, operator: Operator, query: FindQuery) -> Result<Answer, Status> {
+        let _turn = self.coordinator.finds.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        self.look(operator, query).await
+    }
+
+    async fn look(&self, operator: Operator, query: FindQuery) -> Result<Answer, Status> {
+        tracing::info!(by = %operator.name, documents = query.documents.len(), method = query.method.name(), "a find");
+        let service = self.clone();
+        blocking(move || {
+            let sees = |site: &SiteName| service.is_own(&operator, site.as_str());
+            service.coordinator.find(&query, &sees)
+        })
+        .await
     }
 }
 

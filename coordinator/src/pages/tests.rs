@@ -18,12 +18,8 @@ use crate::{AnalysisLimits, KeepFor, OperatorSettings};
 mod results;
 
 /// How a result would be written, if there were one.
-const EXPORTS: &[crate::http::Export] = &[crate::http::Export {
-    label: "JSON",
-    extension: "json",
-    content_type: "application/json",
-    write: |_, _| Ok(()),
-}];
+const EXPORTS: &[crate::http::Export] =
+    &[crate::http::Export { label: "JSON", extension: "json", content_type: "application/json", write: |_, _| Ok(()) }];
 
 /// A coordinator and its pages.
 struct Browser {
@@ -404,4 +400,27 @@ async fn a_program_sees_and_launches_what_its_owner_may() {
             assert!(serde_json::from_str::<serde_json::Value>(&answer.body).is_ok(), "{}", answer.body);
         }
     }
+}
+
+#[tokio::test]
+async fn a_find_takes_fingerprints_and_shows_names_safely() {
+    const LINE: &str = r#"{"path":"<b>x</b>.txt","size_bytes":5,"method":"tttd","view":"raw","chunk_bytes":1000,"method_id":"000102030405060708090a0b0c0d0e0f","content":"ffffffffffffffffffffffffffffffff","chunks":[[0,5,"00000000000000000000000000000001"]]}"#;
+    let mut browser = Browser::start().await;
+    browser.sign_in(&person("anna", Role::Analyst)).await;
+    let csrf = browser.get("/find").await.csrf();
+    let answer = browser.post("/find", &[("fingerprints", LINE), ("csrf", &csrf)]).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    assert!(answer.body.contains("Nothing was found") && !answer.body.contains("<b>x"), "{}", answer.body);
+    assert!(answer.body.contains("Searched under tttd over raw at 1000"), "{}", answer.body);
+    for (fingerprints, says) in
+        [("x", "line 1"), (&*LINE.replace("\"size_bytes\":5", "\"size_bytes\":6"), "size_bytes"), ("", "fingerprints")]
+    {
+        let answer = browser.post("/find", &[("fingerprints", fingerprints), ("csrf", &csrf)]).await;
+        assert!(answer.status == StatusCode::BAD_REQUEST && answer.body.contains(says), "{}", answer.body);
+    }
+    let answer = browser.post("/find", &[("fingerprints", LINE), ("sites", "nowhere"), ("csrf", &csrf)]).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.body);
+    let mut viewer = Browser::start().await;
+    viewer.sign_in(&person("vera", Role::Viewer)).await;
+    assert_eq!(viewer.get("/find").await.status, StatusCode::FORBIDDEN);
 }

@@ -54,6 +54,24 @@ pub(crate) struct SeenRow {
     pub(crate) unkeyed_across_parties: bool,
 }
 
+/// What a watch knows of a repository.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct WatchedRow {
+    /// The index that was looked at, and up to which batch.
+    #[prost(uint64, tag = "1")]
+    pub(crate) index: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) sequence: u64,
+    /// When that was, and when there was last something new; seconds since 1970.
+    #[prost(sint64, tag = "3")]
+    pub(crate) checked: i64,
+    #[prost(sint64, tag = "4")]
+    pub(crate) last_new: i64,
+    /// Hashes of the documents that match, ascending.
+    #[prost(fixed64, repeated, tag = "5")]
+    pub(crate) known: Vec<u64>,
+}
+
 /// Which indexes a repository has under a method.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SlotRow {

@@ -1,10 +1,11 @@
 //! `cognate find` in a federation: what it finds is what brute force finds, and what it did not look at it says.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cognate_integration_tests::sandbox::contents;
+use cognate_integration_tests::sandbox::{contents, wait_until};
 use cognate_integration_tests::{Federation, Files};
 use serde_json::{Value, json};
 
@@ -334,4 +335,185 @@ fn what_templates_hold_counts_for_nothing_but_copies_do() {
     let after = find(&federation, &[one.to_str().unwrap()]).expect(0).json();
     assert_eq!(told(&after["documents"][0]).len(), 1);
     assert!(after["documents"][0]["template_bytes"].as_u64().unwrap() > 15_000);
+}
+
+/// Takes what is posted to it, one message at a time.
+fn listener() -> (String, std::sync::mpsc::Receiver<Value>) {
+    let (told, heard) = std::sync::mpsc::channel();
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/hook", socket.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in socket.incoming() {
+            let mut reader = std::io::BufReader::new(stream.unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            reader.into_inner().write_all(answer).unwrap();
+            if told.send(serde_json::from_slice(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, heard)
+}
+
+fn watches(federation: &Federation) -> Value {
+    federation.operate(&["watch", "list", "--format", "json"]).expect(0).json()
+}
+
+#[test]
+fn a_watch_tells_of_what_is_new_once_and_of_what_was_there_never() {
+    let (mut federation, sought) = relatives(1111);
+    let mine = sought.to_str().unwrap();
+    scan(&federation, "a/kb,b/kb", &[]);
+    let (address, heard) = listener();
+    let added = federation.operate(&["watch", "add", "leak", mine, "--webhook", &address, "--note", "legal"]);
+    assert!(added.expect(0).text().contains("6 documents match now"));
+    let watch = watches(&federation)[0].clone();
+    assert_eq!((&watch["matches"], &watch["last_new"], &watch["note"]), (&json!(6), &Value::Null, &json!("legal")));
+    assert_eq!(watch["query"]["documents"], json!([{"path": mine, "size_bytes": 60_000}]));
+    // A sync that brings something new, and one that brings nothing.
+    let whole = std::fs::read(&sought).unwrap();
+    std::fs::write(federation.site("b").folder().join("late.bin"), &whole).unwrap();
+    federation.sandbox.settle();
+    scan(&federation, "a/kb,b/kb", &[]);
+    let told = heard.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    let document = json!({"path": "late.bin", "relation": "identical", "sought": mine});
+    assert_eq!(told, json!({"watch": "leak", "site": "b", "repository": "kb", "new": 1, "documents": [document]}));
+    scan(&federation, "a/kb,b/kb", &[]);
+    // A repository that was never scanned before is all new; a restart in between forgets nothing.
+    federation.stop_coordinator();
+    federation.start_coordinator();
+    federation.names().iter().for_each(|name| federation.wait_attached(name));
+    scan(&federation, "c/kb", &[]);
+    let told = heard.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!((&told["site"], &told["new"]), (&json!("c"), &json!(1)));
+    wait_until("what is new is counted", || federation.metric("cognate_watch_hits_total") > 0.5);
+    assert_eq!(watches(&federation)[0]["matches"], 8);
+    assert!(federation.coordinator().stderr().contains("a watch found something new"));
+    // Removed, it is gone, and nobody is told any more.
+    federation.operate(&["watch", "remove", "leak"]).expect(0);
+    assert_eq!(watches(&federation), json!([]));
+    assert!(federation.operate(&["watch", "remove", "leak"]).refusal(1).contains("no watch"));
+    std::fs::write(federation.site("c").folder().join("later.bin"), &whole).unwrap();
+    federation.sandbox.settle();
+    scan(&federation, "c/kb", &[]);
+    assert!(heard.try_recv().is_err());
+    let refused = federation.operate(&["watch", "add", "leak", mine, "--webhook", "ftp://x"]).refusal(2);
+    assert!(refused.contains("webhook"), "{refused}");
+}
+
+#[test]
+fn a_case_keeps_every_answer_and_is_exported_as_one_record() {
+    let (mut federation, sought) = relatives(1112);
+    let mine = sought.to_str().unwrap();
+    scan(&federation, "a/kb,b/kb", &[]);
+    let opened = federation.operate(&["case", "new", "leak-7", mine, "--note", "legal", "--format", "json"]).expect(3);
+    let check = opened.json()["checks"][0].clone();
+    assert_eq!((&check["documents"], &check["searched"], &check["not_searched"]), (&json!(6), &json!(2), &json!(1)));
+    assert!(federation.operate(&["case", "new", "leak-7", mine]).refusal(1).contains("there is a case"));
+    scan(&federation, "c/kb", &[]);
+    federation.operate(&["case", "check", "leak-7"]).expect(0);
+    // Through a rebuild of the store from the journal.
+    federation.stop_coordinator();
+    std::fs::remove_dir_all(federation.coordinator_state().join("store")).unwrap();
+    let config = federation.coordinator_config();
+    federation.sandbox.cognate(["coordinator", "rebuild", "--config", config.to_str().unwrap()]).expect(0);
+    federation.start_coordinator();
+    let file = federation.sandbox.path("case.json");
+    federation.operate(&["case", "export", "leak-7", "-o", file.to_str().unwrap()]).expect(0);
+    let whole: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&whole["schema"], &whole["note"]), (&json!("cognate.case/1"), &json!("legal")));
+    let checks = whole["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2);
+    assert_eq!(told(&checks[0]["record"]["documents"][0]).len(), 6);
+    assert_eq!(told(&checks[1]["record"]["documents"][0]).len(), 7);
+    assert_eq!(checks[0]["record"]["coverage"][2]["covered"], false);
+    assert_eq!(whole["sought"][0]["size_bytes"], 60_000);
+    let listed = federation.operate(&["case", "list", "--format", "json"]).expect(0).json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["name"]), (1, &json!("leak-7")));
+    // An answer that was changed on the disk is no record any more.
+    let kept = federation.coordinator_state().join("cases/leak-7/1.json");
+    let before = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, before.replace("copy.bin", "cop1.bin")).unwrap();
+    assert!(federation.operate(&["case", "export", "leak-7"]).refusal(1).contains("not what was kept"));
+    std::fs::write(&kept, before).unwrap();
+    // What names a site is erased with it; that it was asked is kept.
+    federation.names().iter().for_each(|name| federation.wait_attached(name));
+    federation.operate(&["site", "forget", "c", "--yes"]).expect(0);
+    let case = federation.operate(&["case", "export", "leak-7"]).expect(0).json();
+    assert_eq!(case["checks"][0]["erased"], true);
+    assert_eq!((&case["checks"][1]["record"], &case["checks"][1]["documents"]), (&Value::Null, &json!(7)));
+    assert!(!kept.exists());
+    federation.stop_coordinator();
+}
+
+#[test]
+fn every_method_finds_the_copy_and_says_what_it_can_of_versions() {
+    let mut federation = Federation::new(1113);
+    const WORDS: [&str; 10] =
+        ["river", "stone", "garden", "letter", "window", "paper", "house", "money", "night", "summer"];
+    let words = |dice: &mut cognate_integration_tests::Dice, count: usize| -> String {
+        (0..count).map(|_| format!("{}{} ", dice.pick(&WORDS), dice.below(500))).collect()
+    };
+    let text = words(&mut federation.dice, 6000);
+    let edited = format!("{} something else {}", &text[..20_000], &text[20_000..]);
+    let half = text[..text.len() / 2].to_owned();
+    let other = words(&mut federation.dice, 6000);
+    let files = Files::from([
+        ("copy.txt".to_owned(), text.clone().into_bytes()),
+        ("edited.txt".to_owned(), edited.into_bytes()),
+        ("half.txt".to_owned(), half.into_bytes()),
+        ("other.txt".to_owned(), other.into_bytes()),
+    ]);
+    let methods =
+        ["tttd", "mod", "bsw", "bsw-chunk", "shingle", "min", "sketch"].map(|name| format!("{name:?}")).join(", ");
+    federation.add_with("a", None, &files, &format!("[policy]\nmethods = [{methods}]\n"));
+    let sought = federation.sandbox.folder("mine", &[("mine.txt", text.as_bytes())]).join("mine.txt");
+    federation.sandbox.settle();
+    federation.start_all();
+    for (method, containment, lengths) in [
+        ("mod", true, true),
+        ("bsw", true, true),
+        ("bsw-chunk", true, true),
+        ("shingle", true, true),
+        ("min", false, false),
+        ("sketch", false, false),
+    ] {
+        scan(&federation, "a/kb", &["--method", method]);
+        let answer = find(&federation, &[sought.to_str().unwrap(), "--method", method]).expect(0).json();
+        let matches = answer["documents"][0]["matches"].as_array().unwrap();
+        let of = |path: &str| matches.iter().find(|one| one["holders"][0]["path"] == path).unwrap_or(&Value::Null);
+        assert_eq!(
+            (&of("copy.txt")["relation"], &of("copy.txt")["resemblance"]),
+            (&json!("identical"), &json!(1)),
+            "{method}"
+        );
+        assert_eq!(of("edited.txt")["relation"], "near", "{method} {matches:?}");
+        let half = of("half.txt");
+        let share = if containment { &half["sought_in_found"] } else { &half["resemblance"] };
+        assert!((0.3..0.7).contains(&share.as_f64().unwrap()), "{method} {half}");
+        assert_eq!(half["sought_in_found"].is_null(), !containment, "{method}");
+        assert_eq!(half["relation"], if containment { "contained" } else { "shares" }, "{method}");
+        let is_estimated = method != "bsw-chunk";
+        assert_eq!(half["estimated"] == true, is_estimated, "{method}");
+        if is_estimated {
+            let interval = &half["intervals"]["resemblance"];
+            assert!(
+                interval[0].as_f64() < half["resemblance"].as_f64()
+                    && half["resemblance"].as_f64() < interval[1].as_f64()
+            );
+        }
+        assert_eq!(answer["run_lengths"].is_null(), !lengths, "{method}");
+    }
+    // A method that is not there is refused before anything is asked.
+    let refused = find(&federation, &[sought.to_str().unwrap(), "--method", "tomorrow"]).expect(2);
+    assert!(refused.stderr.contains("tomorrow"), "{}", refused.stderr);
 }

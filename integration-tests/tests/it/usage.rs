@@ -95,12 +95,9 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
 }
 
 #[test]
-fn what_is_not_there_yet_says_so_with_exit_2() {
+fn what_belongs_into_a_file_is_not_written_to_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.folder("x", &[("1", b"1")]);
-    for command in ["watch", "case"] {
-        refused(&sandbox, &[command, "--config", "x"], &[command, "not yet"]);
-    }
     for format in ["xlsx", "sqlite"] {
         refused(&sandbox, &["compare", "x", "--format", format], &[format]);
     }

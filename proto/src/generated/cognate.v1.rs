@@ -2418,6 +2418,153 @@ pub struct Stretch {
     #[prost(uint64, tag = "2")]
     pub length_bytes: u64,
 }
+/// What is sought, as it is kept: fingerprints alone.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StoredQuery {
+    #[prost(message, optional, tag = "1")]
+    pub open: ::core::option::Option<FindOpen>,
+    #[prost(message, repeated, tag = "2")]
+    pub documents: ::prost::alloc::vec::Vec<SoughtDocument>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SoughtDocument {
+    /// What it is called by who asks.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// In lists: absent.
+    #[prost(message, optional, tag = "2")]
+    pub features: ::core::option::Option<ChunkTable>,
+    #[prost(message, optional, tag = "3")]
+    pub end: ::core::option::Option<FindEnd>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Watch {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub query: ::core::option::Option<StoredQuery>,
+    /// Told over HTTP when there is something new; nothing: nobody.
+    #[prost(string, tag = "3")]
+    pub webhook: ::prost::alloc::string::String,
+    /// What people are to know of it.
+    #[prost(string, tag = "4")]
+    pub note: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub created_by: ::prost::alloc::string::String,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "6")]
+    pub created: i64,
+    /// What whoever made it was bound to: it looks at nothing else.
+    #[prost(string, tag = "7")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub party: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PutWatchRequest {
+    #[prost(message, optional, tag = "1")]
+    pub watch: ::core::option::Option<Watch>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PutWatchResponse {
+    /// How many documents match now: they are known, and nobody is told of them.
+    #[prost(uint64, tag = "1")]
+    pub hits: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListWatchesRequest {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchState {
+    /// Without features.
+    #[prost(message, optional, tag = "1")]
+    pub watch: ::core::option::Option<Watch>,
+    /// When something was last looked at for it, and when it last had something new; seconds since 1970, 0: never.
+    #[prost(sint64, tag = "2")]
+    pub checked: i64,
+    #[prost(sint64, tag = "3")]
+    pub last_new: i64,
+    /// How many documents match, as of then.
+    #[prost(uint64, tag = "4")]
+    pub hits: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoveWatchRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoveWatchResponse {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Case {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub query: ::core::option::Option<StoredQuery>,
+    #[prost(string, tag = "3")]
+    pub note: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub opened_by: ::prost::alloc::string::String,
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "5")]
+    pub opened: i64,
+    /// What whoever opened it was bound to: it looks at nothing else.
+    #[prost(string, tag = "6")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub party: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "8")]
+    pub checks: ::prost::alloc::vec::Vec<CaseCheck>,
+}
+/// What was found at some time.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CaseCheck {
+    #[prost(sint64, tag = "1")]
+    pub time: i64,
+    #[prost(string, tag = "2")]
+    pub by: ::prost::alloc::string::String,
+    /// The digest of what is kept: 64 hexadecimal digits.
+    #[prost(string, tag = "3")]
+    pub digest: ::prost::alloc::string::String,
+    /// How many documents matched, how many repositories were searched, and how many were not.
+    #[prost(uint64, tag = "4")]
+    pub documents: u64,
+    #[prost(uint32, tag = "5")]
+    pub searched: u32,
+    #[prost(uint32, tag = "6")]
+    pub not_searched: u32,
+    /// The sites that it names. Where one of them was forgotten, what was kept is erased.
+    #[prost(string, repeated, tag = "7")]
+    pub sites: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "8")]
+    pub erased: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OpenCaseRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub query: ::core::option::Option<StoredQuery>,
+    #[prost(string, tag = "3")]
+    pub note: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckCaseRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListCasesRequest {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportCaseRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportCaseResponse {
+    /// A piece of one JSON object, at most 256 KiB.
+    #[prost(bytes = "vec", tag = "1")]
+    pub piece: ::prost::alloc::vec::Vec<u8>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InviteRequest {
     #[prost(message, optional, tag = "1")]
@@ -3917,6 +4064,171 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Find"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Keeps a query that is asked again whenever an index was sealed.
+        pub async fn put_watch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PutWatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PutWatchResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/PutWatch",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "PutWatch"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_watches(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListWatchesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchState>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListWatches",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListWatches"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        pub async fn remove_watch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RemoveWatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RemoveWatchResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/RemoveWatch",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "RemoveWatch"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Opens a case with a query and its first answer, and asks it once more. Both answer with the case, without features.
+        pub async fn open_case(
+            &mut self,
+            request: impl tonic::IntoRequest<super::OpenCaseRequest>,
+        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/OpenCase",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "OpenCase"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn check_case(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckCaseRequest>,
+        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/CheckCase",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "CheckCase"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_cases(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListCasesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Case>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ListCases",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ListCases"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// The query and all answers as one JSON object.
+        pub async fn export_case(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportCaseRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportCaseResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ExportCase",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ExportCase"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// --- The coordinator itself
         pub async fn show_coordinator(
             &mut self,
@@ -4258,6 +4570,64 @@ pub mod operator_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::FindRequest>>,
         ) -> std::result::Result<tonic::Response<Self::FindStream>, tonic::Status>;
+        /// Keeps a query that is asked again whenever an index was sealed.
+        async fn put_watch(
+            &self,
+            request: tonic::Request<super::PutWatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PutWatchResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ListWatches method.
+        type ListWatchesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchState, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        async fn list_watches(
+            &self,
+            request: tonic::Request<super::ListWatchesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ListWatchesStream>,
+            tonic::Status,
+        >;
+        async fn remove_watch(
+            &self,
+            request: tonic::Request<super::RemoveWatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RemoveWatchResponse>,
+            tonic::Status,
+        >;
+        /// Opens a case with a query and its first answer, and asks it once more. Both answer with the case, without features.
+        async fn open_case(
+            &self,
+            request: tonic::Request<super::OpenCaseRequest>,
+        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status>;
+        async fn check_case(
+            &self,
+            request: tonic::Request<super::CheckCaseRequest>,
+        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status>;
+        /// Server streaming response type for the ListCases method.
+        type ListCasesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::Case, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        async fn list_cases(
+            &self,
+            request: tonic::Request<super::ListCasesRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ListCasesStream>, tonic::Status>;
+        /// Server streaming response type for the ExportCase method.
+        type ExportCaseStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportCaseResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The query and all answers as one JSON object.
+        async fn export_case(
+            &self,
+            request: tonic::Request<super::ExportCaseRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ExportCaseStream>, tonic::Status>;
         /// --- The coordinator itself
         async fn show_coordinator(
             &self,
@@ -5703,6 +6073,320 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/PutWatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct PutWatchSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::PutWatchRequest>
+                    for PutWatchSvc<T> {
+                        type Response = super::PutWatchResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PutWatchRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::put_watch(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PutWatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListWatches" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListWatchesSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::ListWatchesRequest>
+                    for ListWatchesSvc<T> {
+                        type Response = super::WatchState;
+                        type ResponseStream = T::ListWatchesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListWatchesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_watches(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListWatchesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/RemoveWatch" => {
+                    #[allow(non_camel_case_types)]
+                    struct RemoveWatchSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::RemoveWatchRequest>
+                    for RemoveWatchSvc<T> {
+                        type Response = super::RemoveWatchResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RemoveWatchRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::remove_watch(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RemoveWatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/OpenCase" => {
+                    #[allow(non_camel_case_types)]
+                    struct OpenCaseSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::OpenCaseRequest>
+                    for OpenCaseSvc<T> {
+                        type Response = super::Case;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::OpenCaseRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::open_case(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OpenCaseSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/CheckCase" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckCaseSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::CheckCaseRequest>
+                    for CheckCaseSvc<T> {
+                        type Response = super::Case;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CheckCaseRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::check_case(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckCaseSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ListCases" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListCasesSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::ListCasesRequest>
+                    for ListCasesSvc<T> {
+                        type Response = super::Case;
+                        type ResponseStream = T::ListCasesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListCasesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::list_cases(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListCasesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ExportCase" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportCaseSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::ServerStreamingService<super::ExportCaseRequest>
+                    for ExportCaseSvc<T> {
+                        type Response = super::ExportCaseResponse;
+                        type ResponseStream = T::ExportCaseStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportCaseRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::export_case(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportCaseSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

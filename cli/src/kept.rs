@@ -1,0 +1,78 @@
+//! What watches and cases have in common on the command line: the query that is kept.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::one_line;
+use cognate_proto::v1;
+use serde_json::{Value, json};
+
+use crate::find::{HowArgs, Query, kept_documents, opening, prepare};
+use crate::operator::client::Operator;
+
+/// What is sought.
+#[derive(Args, Debug)]
+pub(crate) struct SoughtArgs {
+    /// Files
+    #[arg(value_name = "FILE", required_unless_present = "fingerprints", conflicts_with = "fingerprints")]
+    files: Vec<PathBuf>,
+    /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
+    #[arg(long, value_name = "FILE")]
+    fingerprints: Option<PathBuf>,
+    #[command(flatten)]
+    how: HowArgs,
+    /// Keep at most so many matches of each file, the strongest first
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u32,
+    /// What others are to know of it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
+}
+
+impl SoughtArgs {
+    /// The query, as it is kept.
+    pub(crate) async fn query(&self, operator: &Operator) -> anyhow::Result<v1::StoredQuery> {
+        let query: Query = prepare(operator, &self.how, &self.files, self.fingerprints.as_deref()).await?;
+        let open = opening(&query, &self.how, self.limit)?;
+        let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
+        let documents = query.names.iter().map(name).zip(kept_documents(&query));
+        let document = |(name, (features, end))| v1::SoughtDocument { name, features: Some(features), end: Some(end) };
+        Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect() })
+    }
+}
+
+/// `tttd raw 1000`.
+pub(crate) fn method(query: &v1::StoredQuery) -> String {
+    let method = query.open.as_ref().and_then(|open| open.method.clone()).unwrap_or_default();
+    format!("{} {} {}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
+}
+
+/// A kept query for programs.
+pub(crate) fn object(query: &v1::StoredQuery) -> Value {
+    let open = query.open.clone().unwrap_or_default();
+    let method = open.method.unwrap_or_default();
+    let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
+        "" => place.site.clone(),
+        repository => format!("{}/{repository}", place.site),
+    };
+    let document = |document: &v1::SoughtDocument| {
+        let end = document.end.clone().unwrap_or_default();
+        json!({"path": document.name, "size_bytes": end.size_bytes})
+    };
+    json!({
+        "method": method.name,
+        "view": method.view,
+        "chunk_bytes": method.chunk_bytes,
+        "param": method.param,
+        "where": open.repositories.iter().map(place).collect::<Vec<String>>(),
+        "documents": query.documents.iter().map(document).collect::<Vec<Value>>(),
+    })
+}
+
+/// The names of what is sought, for a table.
+pub(crate) fn sought(query: &v1::StoredQuery) -> String {
+    let names: Vec<String> = query.documents.iter().take(3).map(|document| one_line(&document.name)).collect();
+    let more = if query.documents.len() > names.len() { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}

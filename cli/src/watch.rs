@@ -1,0 +1,171 @@
+//! `cognate watch`: queries that are asked again whenever something new was synced.
+
+use clap::{Args, Subcommand};
+use cognate_proto::name::one_line;
+use cognate_proto::v1;
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, usage};
+use crate::kept::{SoughtArgs, method, object, sought};
+use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
+use crate::operator::members::{TableFormat, print, time};
+use crate::output::table::{count, table};
+
+/// Watches for copies, versions and parts of files: whenever an index was sealed after a sync, it is searched for what is
+/// watched, and what is new is told (a line in the log, a counter, a webhook).
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate watch add contracts --view text --webhook https://example.com/hook *.docx
+  cognate watch list
+  cognate watch show contracts
+  cognate watch remove contracts")]
+pub(crate) struct WatchArgs {
+    #[command(subcommand)]
+    command: WatchCommand,
+    #[command(flatten)]
+    operator: OperatorArg,
+}
+
+#[derive(Subcommand, Debug)]
+enum WatchCommand {
+    /// Watch for files; what matches now is known, and not told
+    #[command(after_help = "Example:\n  cognate watch add contracts --view text *.docx")]
+    Add {
+        /// What the watch is called
+        name: String,
+        #[command(flatten)]
+        sought: Box<SoughtArgs>,
+        /// Tell this address of something new
+        #[arg(long, value_name = "URL", default_value = "")]
+        webhook: String,
+    },
+    /// List watches
+    #[command(after_help = "Example:\n  cognate watch list --format json")]
+    List {
+        /// How it is written
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// Show one watch
+    #[command(after_help = "Example:\n  cognate watch show contracts")]
+    Show {
+        /// The watch
+        name: String,
+        /// How it is written
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// Watch no longer
+    #[command(after_help = "Example:\n  cognate watch remove contracts")]
+    Remove {
+        /// The watch
+        name: String,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<Exit> {
+    block_on(async {
+        let operator = Operator::open(&args.operator).await?;
+        match &args.command {
+            WatchCommand::Add { name, sought, webhook } => add(&operator, name, sought, webhook).await,
+            WatchCommand::List { format } => {
+                let states = fetch(&operator).await?;
+                show(&states, *format)
+            }
+            WatchCommand::Show { name, format } => {
+                let mut states = fetch(&operator).await?;
+                states.retain(|state| state.watch.as_ref().is_some_and(|watch| watch.name == *name));
+                match states.is_empty() {
+                    true => Err(usage(format!("no watch `{name}`: `cognate watch list` shows what there is"))),
+                    false => show(&states, *format),
+                }
+            }
+            WatchCommand::Remove { name } => {
+                let request = v1::RemoveWatchRequest { name: name.clone() };
+                let call = |mut client: Client| {
+                    let request = request.clone();
+                    async move { client.remove_watch(request).await }
+                };
+                operator.call(call).await?;
+                print(name)?;
+                Ok(Exit::Complete)
+            }
+        }
+    })
+}
+
+async fn add(operator: &Operator, name: &str, sought: &SoughtArgs, webhook: &str) -> anyhow::Result<Exit> {
+    let query = sought.query(operator).await?;
+    let watch = v1::Watch {
+        name: name.to_owned(),
+        query: Some(query),
+        webhook: webhook.to_owned(),
+        note: sought.note.clone(),
+        ..v1::Watch::default()
+    };
+    let request = v1::PutWatchRequest { watch: Some(watch) };
+    let call = |mut client: Client| {
+        let request = request.clone();
+        async move { client.put_watch(request).await }
+    };
+    let kept = operator.call(call).await?;
+    print(&format!("{name}: {} documents match now, and are not told again", count(kept.hits)))?;
+    Ok(Exit::Complete)
+}
+
+async fn fetch(operator: &Operator) -> anyhow::Result<Vec<v1::WatchState>> {
+    let call = |mut client: Client| async move { client.list_watches(v1::ListWatchesRequest {}).await };
+    let mut rows = operator.call(call).await?;
+    let mut states = Vec::new();
+    while let Some(state) = rows.message().await.map_err(|status| refusal(&status))? {
+        states.push(state);
+    }
+    Ok(states)
+}
+
+fn show(states: &[v1::WatchState], format: TableFormat) -> anyhow::Result<Exit> {
+    match format {
+        TableFormat::Json => print(&format!("{:#}", states.iter().map(told).collect::<Value>()))?,
+        TableFormat::Text => {
+            let headings = ["WATCH", " MATCHES", "LAST NEW", "CHECKED", "METHOD", "SOUGHT", "BY", "NOTE"];
+            print(&table(&headings, states.iter().map(row)))?;
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn at(seconds: i64) -> String {
+    if seconds == 0 { "never".to_owned() } else { time(seconds) }
+}
+
+fn row(state: &v1::WatchState) -> Vec<String> {
+    let watch = state.watch.clone().unwrap_or_default();
+    let query = watch.query.unwrap_or_default();
+    vec![
+        one_line(&watch.name),
+        count(state.hits),
+        at(state.last_new),
+        at(state.checked),
+        method(&query),
+        sought(&query),
+        one_line(&watch.created_by),
+        one_line(&watch.note),
+    ]
+}
+
+fn told(state: &v1::WatchState) -> Value {
+    let watch = state.watch.clone().unwrap_or_default();
+    let at = |seconds: i64| (seconds != 0).then(|| time(seconds));
+    json!({
+        "name": watch.name,
+        "note": watch.note,
+        "webhook": watch.webhook,
+        "created": time(watch.created),
+        "created_by": watch.created_by,
+        "query": object(&watch.query.unwrap_or_default()),
+        "matches": state.hits,
+        "checked": at(state.checked),
+        "last_new": at(state.last_new),
+    })
+}

@@ -1,0 +1,106 @@
+//! Verdicts in a federation: decided by command, told in reports, no part of what a report is held to, and still there after
+//! a crash and in the next scan.
+
+use cognate_integration_tests::{Federation, Files};
+use serde_json::Value;
+
+fn federation(own_seed: u64) -> Federation {
+    let mut federation = Federation::new(own_seed);
+    let texts: Vec<Vec<u8>> = (0..3).map(|_| federation.dice.bytes(60_000)).collect();
+    let mut a = Files::new();
+    let mut b = Files::new();
+    for (number, text) in texts.iter().enumerate() {
+        let edit = federation.dice.bytes(3000);
+        a.insert(format!("plans/{number}.txt"), text.clone());
+        b.insert(format!("copies/{number}.txt"), [&text[..], &edit].concat());
+    }
+    a.insert("same.bin".to_owned(), texts[0][..5000].to_vec());
+    b.insert("same.bin".to_owned(), texts[0][..5000].to_vec());
+    federation.add("a", &a);
+    federation.add("b", &b);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation
+}
+
+/// The verdicts as they stand for the latest scan: what about, what, and why it does not hold.
+fn verdicts(federation: &Federation) -> Vec<Value> {
+    let list = federation.operate(&["verdict", "list", "latest", "--format", "json"]).expect(0).json();
+    list.as_array().unwrap().clone()
+}
+
+fn report(federation: &Federation) -> Value {
+    federation.operate(&["report", "latest", "--format", "json"]).expect(0).json()
+}
+
+/// The ids of the clusters.
+fn clusters(report: &Value) -> Vec<String> {
+    report["clusters"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_is_decided_is_told_in_reports_survives_a_crash_and_later_scans_and_can_be_taken_back() {
+    let mut federation = federation(951);
+    let before = federation.scan(&[]).report();
+    let ids = clusters(&before);
+    assert_eq!(ids.len(), 3, "{before}");
+    let set = before["identical"][0]["id"].as_str().unwrap().to_owned();
+    let set_words = ["verdict", "set", "latest", "duplicate", &ids[0][..12], "--set", &set, "--note", "old"];
+    federation.operate(&set_words).expect(0);
+    let of_document = ["verdict", "set", "latest", "keep", "--document", "a/kb:plans/1.txt"];
+    federation.operate(&of_document).expect(0);
+    federation.operate(&["verdict", "set", "latest", "done", "--filter", "verdict=open", "--expected", "2"]).expect(0);
+    assert_eq!(verdicts(&federation).len(), 5);
+    // Nothing is decided about other than was seen.
+    let refused = federation.operate(&["verdict", "set", "latest", "done", "--all", "--expected", "2"]).refusal(1);
+    assert!(refused.contains("3 clusters"), "{refused}");
+    federation.operate(&["verdict", "set", "latest", "done"]).refusal(2);
+    federation.operate(&["verdict", "set", "latest", "done", "ffffffffffff"]).refusal(1);
+    // The report tells it, and is what it was: also for who verifies it.
+    let told = report(&federation);
+    assert_eq!(told["scan"]["digest"], before["scan"]["digest"]);
+    let of =
+        |id: &str| told["clusters"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap()["verdict"].clone();
+    assert_eq!((of(&ids[0])["verdict"].as_str(), of(&ids[0])["note"].as_str()), (Some("duplicate"), Some("old")));
+    assert_eq!(of(&ids[1])["verdict"], "done");
+    assert_eq!(told["identical"][0]["verdict"]["verdict"], "duplicate");
+    let file = federation.sandbox.path("report.json");
+    std::fs::write(&file, told.to_string()).unwrap();
+    federation.sandbox.cognate(["report", "verify", file.to_str().unwrap()]).expect(0);
+    let csv = federation.operate(&["report", "latest", "--format", "csv"]).expect(0);
+    assert!(csv.text().lines().next().unwrap().ends_with(",verdict,verdict_changed"), "{}", csv.text());
+    // The coordinator is killed; the next scan finds one document changed, which was decided about.
+    federation.kill_coordinator();
+    federation.start_coordinator();
+    federation.wait_attached("a");
+    federation.wait_attached("b");
+    let path = federation.site("a").folder().join("plans/1.txt");
+    let mut text = std::fs::read(&path).unwrap();
+    text.truncate(50_000);
+    std::fs::write(&path, text).unwrap();
+    federation.sandbox.settle();
+    federation.scan(&[]).expect(0);
+    let all = verdicts(&federation);
+    let changed: Vec<&str> = all.iter().filter_map(|row| row["changed"].as_str()).collect();
+    assert_eq!(changed, ["1 member gone, 1 member added"], "{all:?}");
+    assert_eq!(
+        report(&federation)["clusters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["verdict"]["changed"].is_string())
+            .count(),
+        1
+    );
+    // The last one is taken back, as one.
+    let undone = federation.operate(&["verdict", "undo"]).expect(0);
+    assert!(undone.text().contains("2 taken back"), "{}", undone.text());
+    let history = federation.operate(&["verdict", "list", "--history", "--format", "json"]).expect(0).json();
+    let told: Vec<(&str, bool)> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["verdict"].as_str().unwrap(), row["undone"].is_string()))
+        .collect();
+    assert_eq!(told, [("done", true), ("keep", false), ("duplicate", false)]);
+}
