@@ -304,10 +304,18 @@ async fn a_report_with_verdicts_has_the_digest_of_one_without() {
     let before = report.digest().unwrap();
     let mut states = Vec::new();
     let browse = coordinator.browse(ScanId(1)).unwrap();
-    browse.verdict_states(&coordinator.store, |state| Ok(states.push(state))).unwrap();
+    let keep = |state| {
+        states.push(state);
+        Ok(())
+    };
+    browse.verdict_states(&coordinator.store, keep).unwrap();
     report.set_verdicts(states);
     let mut told = Vec::new();
-    report.clusters::<Error>(|cluster| Ok(told.extend(cluster.verdict.map(|verdict| verdict.verdict)))).unwrap();
+    let keep = |cluster: crate::report::ClusterSection| {
+        told.extend(cluster.verdict.map(|verdict| verdict.verdict));
+        Ok::<(), Error>(())
+    };
+    report.clusters(keep).unwrap();
     assert_eq!(told, ["duplicate"]);
     assert_eq!(report.digest().unwrap(), before);
     let with = |fields: serde_json::Value| serde_json::json!({"scan": {}, "clusters": [fields.clone()], "identical": [fields]});
