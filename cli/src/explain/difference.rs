@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn of_bytes_only_what_differs_is_told() {
-        let mut a: Vec<u8> = (0..4_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let mut a: Vec<u8> = (0..4_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
         let mut b = a.clone();
         b[2_000] ^= 1;
         b.splice(3_000..3_000, *b"inserted");

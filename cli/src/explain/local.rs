@@ -39,7 +39,8 @@ pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) ->
             sides.push((chunks, u64::try_from(seen.len())?));
         }
         let sizes = [pair.a.size_bytes, pair.b.size_bytes];
-        for (place, (_, size)) in sides.iter().enumerate().filter(|(place, (_, size))| sizes[*place] != *size) {
+        let other = sides.iter().enumerate().find(|(place, (_, size))| sizes[*place] != *size);
+        if let Some((place, (_, size))) = other {
             let file = files[place].display();
             return Err(usage(format!(
                 "`{file}` is not the document of the scan: it has {size} bytes under `{}`, the document had {}",

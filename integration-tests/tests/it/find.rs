@@ -451,7 +451,7 @@ fn a_case_keeps_every_answer_and_is_exported_as_one_record() {
     let case = federation.operate(&["case", "export", "leak-7"]).expect(0).json();
     assert_eq!(case["checks"][0]["erased"], true);
     assert_eq!((&case["checks"][1]["record"], &case["checks"][1]["documents"]), (&Value::Null, &json!(7)));
-    assert!(!kept.exists());
+    assert!(!kept.try_exists().unwrap());
     federation.stop_coordinator();
 }
 
