@@ -144,9 +144,9 @@ mod tests {
                     assert!(found.is_some() || likeness.resemblance.is_none_or(|estimate| estimate.agreeing == 0));
                     let expected = likeness.resemblance.map(|estimate| (estimate.agreeing, estimate.sample));
                     // One that has nothing resembles nothing.
-                    if !a.features.is_empty() && !b.features.is_empty() && found.is_some() {
+                    if let Some(found) = found.filter(|_| !a.features.is_empty() && !b.features.is_empty()) {
                         assert_eq!(ratio, expected, "{name} {param}");
-                        let whole = match found.unwrap() {
+                        let whole = match found {
                             Agreement::Sample { whole, .. } | Agreement::Sets { whole, .. } => whole,
                         };
                         assert_eq!(whole, likeness.resemblance.unwrap().exact, "{name} {param}");
