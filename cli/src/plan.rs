@@ -1,6 +1,7 @@
 //! `cognate plan`: which copies are kept and which could go, written down for the administrators of the sites.
 
 pub(crate) mod file;
+mod forms;
 mod preview;
 pub(crate) mod script;
 
@@ -13,6 +14,7 @@ use cognate_coordinator::plan::{Keep, Rule, Totals};
 use cognate_coordinator::report::Report;
 
 use self::file::{PlanFile, Set};
+pub(crate) use self::forms::FORMS;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{OperatorArg, block_on};
 use crate::output;

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::identity::Authority;
 use crate::operator::OperatorSettings;
 use crate::pages;
+use crate::plan::Keep;
 use crate::report::Report;
 
 /// How many connections there may be.
@@ -118,6 +119,8 @@ pub struct HttpSettings {
     pub address: String,
     /// The forms in which a result can be had from its pages.
     pub exports: &'static [Export],
+    /// The forms in which a site's plan can be had.
+    pub plan_forms: &'static [PlanForm],
 }
 
 /// A form in which a result is written to a file. Who puts the coordinator together knows how; the pages offer it.
@@ -131,6 +134,19 @@ pub struct Export {
     pub content_type: &'static str,
     /// Writes a result.
     pub write: fn(&Report, &mut dyn io::Write) -> Exported,
+}
+
+/// A form in which the plan of a site is written.
+#[derive(Debug)]
+pub struct PlanForm {
+    /// What it is called on a page.
+    pub label: &'static str,
+    /// How its file's name ends, without the point; unique among the forms.
+    pub extension: &'static str,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Writes what these rules mean for a site.
+    pub write: fn(&Report, &Keep, &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>,
 }
 
 /// Whether a result was written whole.

@@ -19,6 +19,7 @@ mod logins;
 mod overview;
 mod people;
 mod person;
+mod plan;
 mod probes;
 mod result;
 mod scan;
@@ -45,7 +46,7 @@ use self::jobs::Jobs;
 pub(crate) use self::logins::{Logins, Notice};
 pub(crate) use self::person::Person;
 use crate::coordinator::Coordinator;
-use crate::http::{Export, HttpSettings};
+use crate::http::{Export, HttpSettings, PlanForm};
 use crate::identity::Members;
 use crate::operator::OperatorService;
 use crate::scan::seconds;
@@ -81,6 +82,7 @@ pub(crate) struct Pages {
     address: Arc<str>,
     /// In which forms a result can be had.
     exports: &'static [Export],
+    plan_forms: &'static [PlanForm],
     jobs: Jobs,
 }
 
@@ -104,6 +106,7 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
         .merge(schedules::routes())
         .merge(templates::routes())
         .merge(people::routes())
+        .merge(plan::routes())
         .merge(audit::routes())
         .fallback(async || PageError::not_found())
         .layer(axum::middleware::from_fn_with_state(pages.clone(), guard::guard));
@@ -116,9 +119,9 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
 
 impl Pages {
     fn new(coordinator: Arc<Coordinator>, settings: HttpSettings) -> Pages {
-        let HttpSettings { operator, address, exports } = settings;
+        let HttpSettings { operator, address, exports, plan_forms } = settings;
         let service = OperatorService { coordinator, settings: Arc::new(operator) };
-        Pages { service, address: address.into(), exports, jobs: Jobs::default() }
+        Pages { service, address: address.into(), exports, plan_forms, jobs: Jobs::default() }
     }
 
     pub(crate) fn coordinator(&self) -> &Arc<Coordinator> {

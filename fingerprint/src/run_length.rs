@@ -28,7 +28,7 @@ const PLACES: u64 = 1 << 14;
 /// A run is followed for at most so many greatest chunks.
 const REACH_CHUNKS: i64 = 64;
 /// A chunker has forgotten where it began after so many greatest chunks.
-const HISTORY_CHUNKS: i64 = 2;
+const HISTORY_CHUNKS: i64 = 4;
 
 /// The lengths of shared runs, in bytes, that are found with a probability of 50, 95 and 99 %. `None`: no run that the
 /// documents have room for.
@@ -238,7 +238,7 @@ fn thrown(cutter: &Cutter) -> Runs {
 fn throw(cutter: &Cutter, dice: &mut Dice) -> (u64, u64) {
     let (begin, reach) = (-HISTORY_CHUNKS * cutter.max, REACH_CHUNKS * cutter.max.min(64 << 20));
     // Far more is seldom needed, and costs.
-    let mut end = 3 * cutter.max;
+    let mut end = 8 * cutter.max;
     let own = [cutter.candidates(dice, begin, cutter.window), cutter.candidates(dice, begin, cutter.window)];
     let mut common = cutter.candidates(dice, cutter.window, end);
     loop {

@@ -126,6 +126,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         operator: operator_settings.clone(),
         address: operator_settings.pages.clone(),
         exports: crate::output::EXPORTS,
+        plan_forms: crate::plan::FORMS,
     };
     let mut grpc = {
         let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);

@@ -73,7 +73,7 @@ async fn audit(State(pages): State<Pages>, person: Person, Path((id, extension))
 }
 
 /// A file to be kept, never one to be shown in the place of a page.
-fn file(name: &str, content_type: &str, body: Body) -> Response {
+pub(super) fn file(name: &str, content_type: &str, body: Body) -> Response {
     let disposition = format!("attachment; filename=\"{name}\"");
     ([(header::CONTENT_TYPE, content_type.to_owned()), (header::CONTENT_DISPOSITION, disposition)], body)
         .into_response()

@@ -21,6 +21,13 @@ mod results;
 const EXPORTS: &[crate::http::Export] =
     &[crate::http::Export { label: "JSON", extension: "json", content_type: "application/json", write: |_, _| Ok(()) }];
 
+const PLAN_FORMS: &[crate::http::PlanForm] = &[crate::http::PlanForm {
+    label: "JSON",
+    extension: "json",
+    content_type: "application/json",
+    write: |_, keep, site| Ok(format!("{site}: {} rules", keep.rules.len()).into_bytes()),
+}];
+
 /// A coordinator and its pages.
 struct Browser {
     harness: Harness,
@@ -60,7 +67,8 @@ impl Browser {
             pages: "http://127.0.0.1:1".to_owned(),
             keep: KeepFor::default(),
         };
-        let settings = HttpSettings { address: operator.pages.clone(), operator, exports: EXPORTS };
+        let settings =
+            HttpSettings { address: operator.pages.clone(), operator, exports: EXPORTS, plan_forms: PLAN_FORMS };
         let router = router(Arc::clone(&harness.coordinator), settings);
         Browser { harness, router, cookie: String::new() }
     }
@@ -329,6 +337,7 @@ async fn off_loopback_there_is_tls_and_nothing_plain() {
         },
         address: format!("https://127.0.0.1:{port}"),
         exports: &[],
+        plan_forms: &[],
     };
     let serving = listener.serve(Arc::clone(&browser.harness.coordinator), settings, std::future::pending());
     let serving = tokio::spawn(serving);

@@ -58,6 +58,11 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
         (format!("{SCAN}/documents?status=unique"), "own.txt"),
         (format!("{SCAN}/documents?sort=size&path=*.txt"), "drafts/one.txt"),
         (format!("{SCAN}/verdicts"), "Nothing yet"),
+        (format!("{SCAN}/plan"), "reference:a/"),
+        (format!("{SCAN}/plan?keep=reference:b%0Anewest"), "that the rules do not decide"),
+        (format!("{SCAN}/plan?keep=shortest-path"), "could go"),
+        (format!("{SCAN}/plan?keep=nonsense"), "is no rule"),
+        (format!("{SCAN}/plan/a/json?keep=newest&keep=oldest"), "a: 2 rules"),
         (SCAN.to_owned(), "/result\">Result</a>"),
     ] {
         let answer = browser.get(&path).await;
