@@ -40,11 +40,14 @@ use crate::stop::Stop;
   cognate fingerprint --format ndjson -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
 pub(crate) struct FindArgs {
     /// Files
-    #[arg(value_name = "FILE", required_unless_present = "fingerprints", conflicts_with = "fingerprints")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["fingerprints", "hashes"], conflicts_with = "fingerprints")]
     files: Vec<PathBuf>,
     /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
     #[arg(long, value_name = "FILE")]
     fingerprints: Option<PathBuf>,
+    /// Seek what has one of these hashes: not yet in this version
+    #[arg(long, value_name = "LIST", hide = true)]
+    hashes: Option<PathBuf>,
     #[command(flatten)]
     how: HowArgs,
     /// Show at most so many matches of each file, the strongest first
@@ -112,6 +115,11 @@ pub(crate) struct Query {
 
 /// Runs the command.
 pub(crate) fn run(args: &FindArgs) -> anyhow::Result<Exit> {
+    if args.hashes.is_some() {
+        return Err(usage(
+            "find --hashes is not yet there in this version: seek the documents themselves, or their fingerprints",
+        ));
+    }
     block_on(async {
         let stop = Stop::on_signals()?;
         let operator = Operator::open(&args.operator).await?;

@@ -146,8 +146,11 @@ pub struct PlanForm {
     /// Its media type.
     pub content_type: &'static str,
     /// Writes what these rules mean for a site.
-    pub write: fn(&Report, &Keep, &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>,
+    pub write: fn(&Report, &Keep, &str) -> Planned,
 }
+
+/// The plan of a site as a file.
+pub type Planned = Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Whether a result was written whole.
 pub type Exported = Result<(), Box<dyn std::error::Error + Send + Sync>>;

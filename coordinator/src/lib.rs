@@ -49,7 +49,7 @@ pub use cognate_similarity::{Containment, ContainmentError, Thresholds};
 pub use coordinator::{Coordinator, CoordinatorConfig, KeepFor};
 pub use error::{Error, ErrorKind};
 pub(crate) use failpoint::failpoint;
-pub use http::{Export, Exported, HttpListener, HttpSettings, HttpTls, PlanForm};
+pub use http::{Export, Exported, HttpListener, HttpSettings, HttpTls, PlanForm, Planned};
 pub use identity::{Authority, PeerInfo, Refusal, Refusals, addresses, init};
 pub use listener::{Listener, Tls};
 pub use operator::OperatorSettings;

@@ -1,13 +1,11 @@
 //! The forms in which the coordinator's pages hand out the plan of a site: the same that `plan make` writes.
 
-use cognate_coordinator::PlanForm;
 use cognate_coordinator::plan::Keep;
 use cognate_coordinator::report::Report;
+use cognate_coordinator::{PlanForm, Planned};
 
 use super::file::{PlanFile, Set};
 use super::script::script;
-
-type Written = Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
 
 /// All of them.
 pub(crate) const FORMS: &[PlanForm] = &[
@@ -16,15 +14,15 @@ pub(crate) const FORMS: &[PlanForm] = &[
     PlanForm { label: "script", extension: "sh", content_type: "application/x-sh", write: sh },
 ];
 
-fn json(report: &Report, keep: &Keep, site: &str) -> Written {
+fn json(report: &Report, keep: &Keep, site: &str) -> Planned {
     Ok(of_site(report, keep, site)?.json()?)
 }
 
-fn csv(report: &Report, keep: &Keep, site: &str) -> Written {
+fn csv(report: &Report, keep: &Keep, site: &str) -> Planned {
     Ok(of_site(report, keep, site)?.csv()?)
 }
 
-fn sh(report: &Report, keep: &Keep, site: &str) -> Written {
+fn sh(report: &Report, keep: &Keep, site: &str) -> Planned {
     Ok(script(&of_site(report, keep, site)?, &[])?)
 }
 
