@@ -10,7 +10,6 @@ mod adopt;
 mod collect;
 mod compact;
 mod forget;
-#[allow(dead_code, reason = "what shows and estimates comes to it")]
 mod manifests;
 mod replay;
 mod runs;

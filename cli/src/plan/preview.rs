@@ -24,13 +24,13 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     if totals.ties > 0 {
         writeln!(
             out,
-            "{} sets are ties: the rules do not say which to keep, and nothing of them goes (up to {} more with a further rule)",
+            "ties: {}; the rules do not say which to keep there, and nothing goes (up to {} more with a further rule)",
             count(totals.ties),
             bytes(totals.tie_bytes)
         )?;
     }
     if totals.few > 0 {
-        writeln!(out, "{} sets have no more than must be kept", count(totals.few))?;
+        writeln!(out, "left alone: {}; there are no more than must be kept", count(totals.few))?;
     }
     if planned.totals.groups > 0 {
         let rows = planned.by_rule.iter().map(|(rule, kept)| vec![rule.clone(), count(*kept)]);
