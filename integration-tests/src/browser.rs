@@ -6,10 +6,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use thirtyfour::LoggingPrefsLogLevel;
+use thirtyfour::error::WebDriverErrorInner;
 use thirtyfour::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -162,6 +163,12 @@ impl Browser {
         wait_until(what, || condition(self));
     }
 
+    /// Waits for the first element that a CSS selector names to read like this.
+    #[track_caller]
+    pub fn see(&self, css: &str, text: &str) {
+        self.wait(&format!("`{css}` reads \"{text}\""), |browser| browser.text(css) == text);
+    }
+
     // --- Checking
 
     /// Checks that nothing was asked of another host, and that nothing was complained about on the console, since it was
@@ -227,15 +234,29 @@ impl Browser {
     }
 
     fn devtools(&self, method: &str, parameters: Value) -> Value {
-        self.run(async |driver| driver.cdp().send_raw(method, parameters).await)
+        self.run(async |driver| driver.cdp().send_raw(method, parameters.clone()).await)
     }
 
+    /// Does something in the browser. A page may be about to give way to the next one: what is not there yet, or is no
+    /// longer, is looked for again.
     #[track_caller]
-    fn run<T>(&self, action: impl AsyncFnOnce(&WebDriver) -> WebDriverResult<T>) -> T {
+    fn run<T>(&self, action: impl AsyncFn(&WebDriver) -> WebDriverResult<T>) -> T {
         let driver = self.driver.as_ref().expect("it is there until it is dropped");
-        let done = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, action(driver)).await });
-        done.expect("the browser answers").unwrap_or_else(|error| panic!("the browser: {error}"))
+        let began = Instant::now();
+        loop {
+            let done = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, action(driver)).await });
+            match done.expect("the browser answers") {
+                Ok(done) => return done,
+                Err(error) if is_between_pages(&error) && began.elapsed() < DEADLINE => {}
+                Err(error) => panic!("the browser: {error}"),
+            }
+        }
     }
+}
+
+/// Whether an error may only mean that one page is going and the next one coming.
+fn is_between_pages(error: &WebDriverError) -> bool {
+    matches!(error.as_inner(), WebDriverErrorInner::StaleElementReference(_) | WebDriverErrorInner::NoSuchElement(_))
 }
 
 impl Drop for Browser {

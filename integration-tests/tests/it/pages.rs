@@ -11,11 +11,11 @@ fn somebody_signs_in_looks_around_and_signs_out() {
     federation.scan(&[]).expect(0);
     let Some(mut browser) = Browser::signed_in(&federation) else { return };
     assert_eq!(browser.path(), "/");
-    assert_eq!(browser.text("h1"), "Overview");
+    browser.see("h1", "Overview");
     browser.shoot("overview");
     for (label, heading) in [("Scans", "Scans"), ("Sites", "Sites and repositories")] {
         browser.click_text(label);
-        assert_eq!(browser.text("h1"), heading);
+        browser.see("h1", heading);
         browser.shoot(&label.to_lowercase());
     }
     browser.check();
@@ -28,13 +28,13 @@ fn somebody_signs_in_looks_around_and_signs_out() {
     browser.check();
     // What is nowhere is said to be nowhere.
     browser.open("/scans/0123456789abcdef");
-    assert_eq!(browser.text("h1"), "Not found");
+    browser.see("h1", "Not found");
     browser.check_but(&["404"]);
     browser.click_text("Sign out");
-    assert_eq!(browser.text("h1"), "Sign in");
+    browser.see("h1", "Sign in");
     browser.shoot("sign-in");
     browser.open("/scans?page=1");
-    assert_eq!(browser.text("h1"), "Sign in");
+    browser.see("h1", "Sign in");
     // The next address leads to where one was.
     let address = federation.login(&federation.operator());
     browser.sign_in(&address);
@@ -66,7 +66,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.click("input[data-all]");
     browser.shoot("launch");
     browser.click("main form button[type=submit]");
-    assert_eq!(browser.text("h1"), "Launch this scan?");
+    browser.see("h1", "Launch this scan?");
     assert!(browser.texts("tbody th").iter().any(|name| name == "paris/kb"));
     browser.shoot("estimate");
     browser.check_but(&["400"]);
@@ -126,9 +126,9 @@ fn people_are_invited_on_the_pages_and_shut_out_at_once() {
     browser.sign_in(&federation.login(&ben));
     assert!(!browser.has("a[href='/people']") && !browser.has("a[href='/scans/new']"));
     browser.open("/audit");
-    assert_eq!(browser.text("h1"), "Not allowed");
+    browser.see("h1", "Not allowed");
     federation.operate(&["operator", "revoke", "ben"]).expect(0);
     browser.open("/scans");
-    assert_eq!(browser.text("h1"), "Sign in");
+    browser.see("h1", "Sign in");
     browser.check_but(&["403"]);
 }
