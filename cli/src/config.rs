@@ -134,6 +134,9 @@ pub(crate) struct PolicyEntry {
     pub(crate) refine: bool,
     /// Whether the EDRM hash of a message's id may be told, which no key protects.
     pub(crate) message_id_hashes: bool,
+    /// Of which kinds hashes of whole files are kept (`md5`, `sha1`, `sha256`), so that this site can be asked for known
+    /// files. They are never sent.
+    pub(crate) file_hashes: Vec<String>,
     /// What is told of a document's time: `exact`, `day` or `none`.
     pub(crate) times: String,
     /// When documents may be read: `22:00-06:00`, local time; empty: always.
@@ -174,6 +177,7 @@ impl Default for PolicyEntry {
             unkeyed_across_parties: false,
             refine: true,
             message_id_hashes: false,
+            file_hashes: Vec::new(),
             times: "exact".into(),
             hours: String::new(),
             read_bytes_per_second: String::new(),

@@ -4,6 +4,7 @@
 
 mod ask;
 mod choose;
+mod hashes;
 mod output;
 mod text;
 
@@ -32,21 +33,25 @@ use crate::stop::Stop;
 ///
 /// The files are fingerprinted on this machine: only keyed fingerprints go to the coordinator, which holds them against
 /// the indexes that scans have left. Where it has none under the method, the answer says which scan to launch.
+///
+/// With --hashes a list of known files is sought: it goes to the sites that keep such hashes of their files, and hits come
+/// back. Sites that keep none are named.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate find contract.docx
   cognate find --key federation.key --view text *.docx --format json -o found.json
   cognate find draft.txt --site paris --site tokyo/kb --min-containment 0.5
+  cognate find --hashes known.sha256 --site tokyo
   cognate fingerprint --format ndjson -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
 pub(crate) struct FindArgs {
     /// Files
-    #[arg(value_name = "FILE", required_unless_present_any = ["fingerprints", "hashes"], conflicts_with = "fingerprints")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["fingerprints", "hashes"], conflicts_with_all = ["fingerprints", "hashes"])]
     files: Vec<PathBuf>,
     /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
     #[arg(long, value_name = "FILE")]
     fingerprints: Option<PathBuf>,
-    /// Seek what has one of these hashes: not yet in this version
-    #[arg(long, value_name = "LIST", hide = true)]
+    /// Seek what has one of these MD5s, SHA-1s or SHA-256s, as `sha256sum` writes them; `-` reads standard input
+    #[arg(long, value_name = "LIST", conflicts_with = "fingerprints")]
     hashes: Option<PathBuf>,
     #[command(flatten)]
     how: HowArgs,
@@ -91,6 +96,20 @@ pub(crate) struct HowArgs {
     min_containment: Option<Containment>,
 }
 
+impl HowArgs {
+    /// Whether anything is given but where to look.
+    fn is_given(&self) -> bool {
+        let HowArgs { key, method, view, chunk_bytes, param, sites: _, min_shared_bytes, min_containment } = self;
+        key.key.is_some()
+            || method.is_some()
+            || view.is_some()
+            || chunk_bytes.is_some()
+            || param.is_some()
+            || min_shared_bytes.is_some()
+            || min_containment.is_some()
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum FindFormat {
     /// Tables for people
@@ -115,13 +134,11 @@ pub(crate) struct Query {
 
 /// Runs the command.
 pub(crate) fn run(args: &FindArgs) -> anyhow::Result<Exit> {
-    if args.hashes.is_some() {
-        return Err(usage(
-            "find --hashes is not yet there in this version: seek the documents themselves, or their fingerprints",
-        ));
-    }
     block_on(async {
         let stop = Stop::on_signals()?;
+        if let Some(list) = &args.hashes {
+            return hashes::run(args, list, &stop).await;
+        }
         let operator = Operator::open(&args.operator).await?;
         let query = prepare(&operator, &args.how, &args.files, args.fingerprints.as_deref()).await?;
         let answer = ask::ask(&operator, &query, &args.how, args.limit).await?;

@@ -5,6 +5,7 @@
 //! method's postings tell is exact for methods that cut; others' signatures are read back and held against each other.
 
 mod fingerprints;
+pub mod hashes;
 mod measure;
 mod query;
 pub mod record;
@@ -12,7 +13,7 @@ mod search;
 pub(crate) mod stored;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cognate_fingerprint::{ContentDigest, Method, MethodId, RunLengths, Runs};
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -174,7 +175,28 @@ impl Coordinator {
         query: &FindQuery,
         sees: &dyn Fn(&SiteName) -> bool,
     ) -> Result<BTreeMap<(SiteName, RepositoryName), bool>, Error> {
-        let mut places = BTreeMap::new();
+        let places = self.repositories(&query.repositories, sees)?;
+        let mut places: BTreeMap<_, _> = places.into_iter().map(|place| (place, false)).collect();
+        for (key, _, row) in self.scans.indexes.all()? {
+            let is_same_method = || {
+                let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+                method.and_then(|method| Method::try_from(method).ok()) == Some(query.method)
+            };
+            let other = key.method_id != query.method_id && key.scope.is_none() && row.sealed && is_same_method();
+            if let Some(place) = places.get_mut(&(key.site, key.repository)) {
+                *place |= other;
+            }
+        }
+        Ok(places)
+    }
+
+    /// The repositories that are asked about: all that are known, of sites that `sees` lets through.
+    fn repositories(
+        &self,
+        asked: &[(SiteName, Option<RepositoryName>)],
+        sees: &dyn Fn(&SiteName) -> bool,
+    ) -> Result<BTreeSet<(SiteName, RepositoryName)>, Error> {
+        let mut places = BTreeSet::new();
         for member in self.members.list(cognate_proto::v1::MemberKind::Site)? {
             let Some(Ok(site)) = member.membership.map(|membership| membership.name.parse::<SiteName>()) else {
                 continue;
@@ -183,45 +205,25 @@ impl Coordinator {
             if let Some(attached) = self.sessions.attached(&site) {
                 known.extend(attached.repositories.iter().map(ToString::to_string));
             }
-            for name in known.iter().filter_map(|name| name.parse().ok()) {
-                places.insert((site.clone(), name), false);
-            }
+            places.extend(known.iter().filter_map(|name| Some((site.clone(), name.parse().ok()?))));
         }
-        for (key, _, row) in self.scans.indexes.all()? {
-            let is_same_method = || {
-                let method = row.header.as_ref().and_then(|header| header.method.as_ref());
-                method.and_then(|method| Method::try_from(method).ok()) == Some(query.method)
-            };
-            let other = key.method_id != query.method_id && key.scope.is_none() && row.sealed && is_same_method();
-            *places.entry((key.site, key.repository)).or_default() |= other;
-        }
-        places.retain(|(site, _), _| sees(site));
-        check_known(query, &places)?;
-        places.retain(|(site, repository), _| {
-            let named = |(of, which): &(SiteName, Option<RepositoryName>)| {
-                of == site && which.as_ref().is_none_or(|which| which == repository)
-            };
-            query.repositories.is_empty() || query.repositories.iter().any(named)
-        });
-        Ok(places)
-    }
-}
-
-/// Whether what is asked about is there.
-fn check_known(query: &FindQuery, places: &BTreeMap<(SiteName, RepositoryName), bool>) -> Result<(), Error> {
-    for (site, repository) in &query.repositories {
-        let known = |(of, which): &(SiteName, RepositoryName)| {
-            of == site && repository.as_ref().is_none_or(|repository| which == repository)
+        places.extend(self.scans.indexes.all()?.into_iter().map(|(key, ..)| (key.site, key.repository)));
+        places.retain(|(site, _)| sees(site));
+        let is_within = |place: &(SiteName, RepositoryName),
+                         (site, repository): &(SiteName, Option<RepositoryName>)| {
+            place.0 == *site && repository.as_ref().is_none_or(|repository| place.1 == *repository)
         };
-        if !places.keys().any(known) {
+        if let Some((site, repository)) = asked.iter().find(|asked| !places.iter().any(|place| is_within(place, asked)))
+        {
             let name =
                 repository.as_ref().map_or_else(|| site.to_string(), |repository| format!("{site}/{repository}"));
             return Err(Error::UnknownMember(format!(
                 "no repository `{name}`: `cognate repo list` shows what there is"
             )));
         }
+        places.retain(|place| asked.is_empty() || asked.iter().any(|asked| is_within(place, asked)));
+        Ok(places)
     }
-    Ok(())
 }
 
 /// The id of a method with a key that is not known here.

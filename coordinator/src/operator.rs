@@ -5,6 +5,7 @@ mod audit;
 mod events;
 mod explain;
 mod find;
+mod find_hashes;
 mod kept;
 mod login;
 mod results;
@@ -63,6 +64,7 @@ impl OperatorMethods for OperatorService {
     type ListCasesStream = ReceiverStream<Result<v1::Case, Status>>;
     type ExportCaseStream = ReceiverStream<Result<v1::ExportCaseResponse, Status>>;
     type FindStream = ReceiverStream<Result<v1::FindResponse, Status>>;
+    type FindHashesStream = ReceiverStream<Result<v1::FindHashesResponse, Status>>;
     type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
@@ -318,6 +320,14 @@ impl OperatorMethods for OperatorService {
     async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
         let operator = operator_of(&request)?;
         self.search(operator, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn find_hashes(
+        &self,
+        request: Request<tonic::Streaming<v1::FindHashesRequest>>,
+    ) -> Answer<Self::FindHashesStream> {
+        let operator = operator_of(&request)?;
+        self.search_hashes(operator, request.into_inner()).await.map(Response::new)
     }
 
     async fn put_watch(&self, request: Request<v1::PutWatchRequest>) -> Answer<v1::PutWatchResponse> {

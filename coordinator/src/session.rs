@@ -5,6 +5,7 @@
 //! takes its place, so do its assignments, and what the old one still pushes is refused.
 
 mod greeting;
+mod queries;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use cognate_fingerprint::{KeyFingerprint, Method, MethodId};
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::{RepositoryName, SiteName, one_line};
 use cognate_proto::scope::{Scope, ScopeId};
 use cognate_proto::v1::attach_response::Message as Down;
@@ -22,6 +24,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 
 use self::greeting::Greeting;
+use self::queries::Queries;
+pub(crate) use self::queries::{SiteAnswer, SiteQuestion};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::scan::seconds;
@@ -40,6 +44,8 @@ pub(crate) struct Sessions {
     assigned: Mutex<HashMap<u64, Assigned>>,
     /// The index that a site last sealed on its own schedule: what it tells of that sync belongs to it.
     own: Mutex<HashMap<SiteName, IndexId>>,
+    /// What sites have been asked by hashes of files.
+    queries: Queries,
     /// Counts attachments, so that who waits for a site hears of it.
     changes: watch::Sender<u64>,
     /// Told whenever an index was sealed.
@@ -90,6 +96,8 @@ pub(crate) struct AttachedSite {
     pub(crate) paused: bool,
     pub(crate) last_heard: i64,
     pub(crate) clock_skew_seconds: i64,
+    /// Of which kinds it keeps hashes of its files.
+    pub(crate) file_hashes: HashKinds,
 }
 
 /// What a site has been asked to do, and who wants to know about it.
@@ -189,6 +197,7 @@ impl Sessions {
             attached: Mutex::default(),
             assigned: Mutex::default(),
             own: Mutex::default(),
+            queries: Queries::default(),
             changes: watch::Sender::new(0),
             seals: Notify::new(),
         }
@@ -316,7 +325,13 @@ impl Sessions {
             paused: session.paused,
             last_heard: session.last_heard,
             clock_skew_seconds: session.clock_skew_seconds,
+            file_hashes: session.greeting.file_hashes,
         })
+    }
+
+    /// Tells when the present session of a site ends, if it has one.
+    fn live(&self, site: &SiteName) -> Option<Live> {
+        lock(&self.attached).get(site).map(|session| Live(session._life.subscribe()))
     }
 
     /// The sites that are attached, in the order of their names.

@@ -10,11 +10,13 @@ use cognate_proto::name::SiteName;
 use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
+use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::Worker;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse,
-    ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse,
+    AttachRequest, AttachResponse, FileHashHitsRequest, FileHashHitsResponse, FileHashTable, FileHashesRequest,
+    KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse,
+    ScopeRequest, ScopeResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -46,6 +48,7 @@ pub(crate) struct WorkerService {
 impl Worker for WorkerService {
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
     type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
+    type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
 
@@ -126,6 +129,51 @@ impl Worker for WorkerService {
             }
         });
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn file_hashes(
+        &self,
+        request: Request<FileHashesRequest>,
+    ) -> Result<Response<Self::FileHashesStream>, Status> {
+        let site = site_of(&request)?;
+        let list = self.sessions.hashes_asked(&site, request.into_inner().query)?;
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in list.pieces() {
+                if pieces.send(Ok(piece)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn file_hash_hits(
+        &self,
+        request: Request<Streaming<FileHashHitsRequest>>,
+    ) -> Result<Response<FileHashHitsResponse>, Status> {
+        let site = site_of(&request)?;
+        let mut requests = request.into_inner();
+        let Some(FileHashHitsRequest { message: Some(HitsUp::Answer(answer)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("an answer begins with what it is an answer to"));
+        };
+        let mut answering = self.sessions.answering(&site, answer.query)?;
+        loop {
+            // A stream that breaks off is an answer that is cut off.
+            let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
+            let taken = match message {
+                Some(message) => answering.take(message),
+                None => Err(Error::Invalid("it is cut off".to_owned())),
+            };
+            match taken {
+                Ok(true) => return Ok(Response::new(FileHashHitsResponse {})),
+                Ok(false) => {}
+                Err(error) => {
+                    answering.finish(Err(format!("its site's answer cannot be used: {error}")));
+                    return Err(error.into());
+                }
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 
 pub mod batch;
 pub mod dial;
+pub mod file_hash;
 pub mod identity;
 pub mod invitation;
 pub mod limits;

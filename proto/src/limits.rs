@@ -70,3 +70,14 @@ pub const STORED_FEATURES_MAX: usize = 1 << 15;
 /// How many documents a query that is kept may have.
 pub const STORED_DOCUMENTS_MAX: usize = 64;
 const _: () = assert!(STORED_FEATURES_MAX * 24 + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);
+
+/// How many hashes of whole files one query may be about: 32 MB at either side.
+pub const FILE_HASHES_MAX: usize = 1 << 20;
+/// How many hashes go in one message.
+pub const FILE_HASHES_PIECE: usize = 1 << 14;
+const _: () = assert!(FILE_HASHES_PIECE * 32 < MESSAGE_BYTES_MAX);
+/// How many files a site names for all hashes of a query together; all are counted.
+pub const FILE_HASH_HOLDERS_MAX: usize = 200_000;
+/// How many files go in one message.
+pub const FILE_HASH_HOLDERS_PIECE: usize = 64;
+const _: () = assert!(FILE_HASH_HOLDERS_PIECE * (PATH_BYTES_MAX + 256) < MESSAGE_BYTES_MAX);

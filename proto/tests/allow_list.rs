@@ -33,6 +33,19 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("EnrollRequest.token_id", "which invitation", "16 bytes"),
     ("EnrollResponse.ca_certificate", "the CA's certificate", "4 KiB"),
     ("EnrollResponse.certificate", "the member's certificate", "4 KiB"),
+    ("FileHashCoverage.repository", "the name of a repository that the worker offered", "64 bytes, letters and digits"),
+    ("FileHashEnd.failure", "why a site does not answer, one line for people", "1 KiB"),
+    ("FileHashHolder.path", "the name of a file with a hash that was asked for", "8 KiB"),
+    ("FileHashHolder.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("FileHashQuery.asked_by", "the name of a person, for the site's log", "64 bytes, letters and digits"),
+    ("FileHashQuery.repositories", "names of repositories that the worker offered", "64 bytes each, 1,024 of them"),
+    ("FileHashTable.md5", "hashes of files that are sought, never of files at the sender's", "16 bytes each, 16,384"),
+    ("FileHashTable.sha1", "hashes of files that are sought, never of files at the sender's", "20 bytes each, 16,384"),
+    (
+        "FileHashTable.sha256",
+        "hashes of files that are sought, never of files at the sender's",
+        "32 bytes each, 16,384",
+    ),
     ("FindCoverage.party", "the name of a party", "64 bytes, letters and digits"),
     ("FindCoverage.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("FindCoverage.site", "the name of a site", "64 bytes, letters and digits"),
@@ -42,6 +55,12 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("FindHolder.path", "the name of a document, coordinator to who may see its site", "8 KiB"),
     ("FindHolder.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("FindHolder.site", "the name of a site", "64 bytes, letters and digits"),
+    ("FindHashesCoverage.party", "the name of a party", "64 bytes, letters and digits"),
+    ("FindHashesCoverage.reason", "why a repository could not be asked, one line for people", "1 KiB"),
+    ("FindHashesCoverage.repository", "the name of a repository", "64 bytes, letters and digits"),
+    ("FindHashesCoverage.site", "the name of a site", "64 bytes, letters and digits"),
+    ("FindHashesHolder.party", "the name of a party", "64 bytes, letters and digits"),
+    ("FindHashesHolder.site", "the name of a site", "64 bytes, letters and digits"),
     ("FindMatch.digest", "the keyed hash of a content that was found", "16 bytes"),
     ("FindOpen.min_containment", "a decimal number from 0 to 1", "32 bytes"),
     ("ExplainRequest.a", "the digest of a content of a result", "16 bytes"),
@@ -177,7 +196,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 ];
 
 /// What a coordinator may say on the control stream.
-const DOWN: &[&str] = &["assignment", "cancel", "credit", "drain", "keep_alive", "resend", "result", "welcome"];
+const DOWN: &[&str] =
+    &["assignment", "cancel", "credit", "drain", "file_hash_query", "keep_alive", "resend", "result", "welcome"];
 
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
@@ -215,6 +235,13 @@ fn fields(message: &str) -> Vec<String> {
 #[test]
 fn nothing_else_ever_comes_down_the_control_stream() {
     assert_eq!(fields("AttachResponse"), DOWN);
+}
+
+#[test]
+fn a_list_of_hashes_comes_down_and_hits_alone_go_up() {
+    assert_eq!(fields("FileHashQuery"), ["asked_by", "hashes", "holders_max", "query", "repositories"]);
+    assert_eq!(fields("FileHashHit"), ["files", "holders", "number"]);
+    assert_eq!(fields("FileHashHolder"), ["modified", "path", "repository", "size_bytes", "state"]);
 }
 
 #[test]

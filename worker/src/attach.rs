@@ -4,6 +4,7 @@
 //! does not offer or allow is refused with the reason.
 
 pub(crate) mod checked;
+mod file_hash;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -198,6 +199,7 @@ impl Session<'_> {
             }
             Down::Assignment(assignment) => self.start(assignment)?,
             Down::Resend(resend) => self.resend(resend).await?,
+            Down::FileHashQuery(query) => self.start_query(query)?,
             Down::Cancel(cancel) => match self.cancels.get(&cancel.assignment) {
                 Some(cancelled) => cancelled.store(true, Ordering::Relaxed),
                 // It has ended in the meantime.
@@ -497,6 +499,7 @@ pub(crate) fn hello(site: &Site) -> Hello {
         paused: site.pace.is_paused(),
         unkeyed_across_parties: config.policy.unkeyed_across_parties,
         now: i64::try_from(now).unwrap_or(i64::MAX),
+        file_hashes: config.policy.file_hashes.to_wire(),
     }
 }
 

@@ -1,19 +1,23 @@
 //! What this site knows of its files from earlier: by their stamps, unchanged documents are neither read nor sent again.
 //!
-//! One sled tree, one row per path: key = repository name, 0, path; value = version byte, then an encoded [`StampRow`].
+//! One sled tree, one row per path: key = repository name, 0, path; value = version byte, then an encoded row (`rows.rs`).
 //! It is a cache: a damaged one is set aside, and the documents are read again. sled is named in this module only.
+
+mod rows;
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_fingerprint::{Content, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
 use prost::Message as _;
 
+use self::rows::{MadeRow, decode, encode};
 use crate::error::SiteError;
+use crate::file_hash::FileHashes;
 use crate::lists::Location;
 use crate::stamp::Stamp;
 use crate::texts::TextKey;
@@ -34,7 +38,7 @@ pub(crate) struct Cache {
     inside: sled::Tree,
     /// Where what was extracted lies.
     texts: sled::Tree,
-    /// How many documents each repository held at its last sync.
+    /// What the last sync of each repository came to.
     roots: sled::Tree,
     db: sled::Db,
 }
@@ -46,6 +50,8 @@ pub(crate) struct Known {
     pub(crate) class: FileClass,
     /// The digest of its bytes, where a text view asked for it: by it, what was extracted is found again.
     pub(crate) bytes_digest: Option<[u8; 16]>,
+    /// The hashes of its bytes that the site keeps.
+    pub(crate) hashes: FileHashes,
     /// What each method made of it.
     pub(crate) made: Vec<Made>,
 }
@@ -68,6 +74,17 @@ pub(crate) struct Piece {
     pub(crate) message_id_hash: Option<[u8; 16]>,
 }
 
+/// What a sync of all of a repository came to.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct LastSync {
+    /// The documents of the index.
+    pub(crate) documents: u64,
+    /// The files that were come across, those that could not be read among them; 0: it is not known.
+    pub(crate) files: u64,
+    /// When it ended: seconds since 1970.
+    pub(crate) seconds: i64,
+}
+
 /// A path to be remembered or forgotten.
 pub(crate) struct Change {
     pub(crate) path: DocumentPath,
@@ -82,52 +99,6 @@ impl Change {
     pub(crate) fn forget(path: DocumentPath) -> Change {
         Change { path, known: None, inside: None }
     }
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct StampRow {
-    #[prost(uint64, tag = "1")]
-    length_bytes: u64,
-    #[prost(sint64, tag = "2")]
-    modified_ns: i64,
-    #[prost(sint64, tag = "3")]
-    changed_ns: i64,
-    #[prost(uint64, tag = "4")]
-    inode: u64,
-    #[prost(enumeration = "FileClass", tag = "5")]
-    class: i32,
-    #[prost(message, repeated, tag = "6")]
-    made: Vec<MadeRow>,
-    #[prost(bytes = "vec", tag = "7")]
-    bytes_digest: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct MadeRow {
-    #[prost(bytes = "vec", tag = "1")]
-    method_id: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    digest: Vec<u8>,
-    #[prost(uint64, tag = "3")]
-    size_bytes: u64,
-    #[prost(uint64, tag = "4")]
-    chunk_count: u64,
-    #[prost(uint64, tag = "5")]
-    file: u64,
-    #[prost(uint64, tag = "6")]
-    offset: u64,
-    #[prost(uint64, tag = "7")]
-    list_bytes: u64,
-    /// 0: read.
-    #[prost(enumeration = "DocumentState", tag = "8")]
-    state: i32,
-    #[prost(bytes = "vec", tag = "9")]
-    message_id_hash: Vec<u8>,
-    #[prost(uint32, tag = "10")]
-    inside: u32,
-    /// Of one that is inside of another: its path.
-    #[prost(bytes = "vec", tag = "11")]
-    path: Vec<u8>,
 }
 
 impl Cache {
@@ -182,7 +153,7 @@ impl Cache {
         let pieces: Vec<_> = rows
             .map(|row| {
                 let row = MadeRow::decode(row.ok()?.1.as_ref()).ok()?;
-                Some((DocumentPath::new(&row.path).ok()?, row.piece()?))
+                Some((row.path()?, row.piece()?))
             })
             .collect::<Option<_>>()?;
         (pieces.len() == made.inside as usize).then_some(pieces)
@@ -220,7 +191,7 @@ impl Cache {
                 for (number, (inside, piece)) in (0u32..).zip(pieces) {
                     let key =
                         [inside_key(repository, path, Some(*method_id)).as_slice(), &number.to_be_bytes()].concat();
-                    let row = MadeRow { path: inside.as_bytes().to_vec(), ..MadeRow::of(*method_id, piece, 0) };
+                    let row = MadeRow::inside(*method_id, inside, piece);
                     batch.insert(key, row.encode_to_vec());
                 }
             }
@@ -228,10 +199,24 @@ impl Cache {
         self.inside.apply_batch(batch)
     }
 
-    /// How many documents the repository held at its last sync.
-    pub(crate) fn documents_at_last_sync(&self, repository: &RepositoryName) -> u64 {
+    /// Hands everything that is known of a repository's files to `each`, by path, for as long as it wants more. Rows that
+    /// cannot be read are left out.
+    pub(crate) fn each(&self, repository: &RepositoryName, mut each: impl FnMut(DocumentPath, Known) -> bool) {
+        let prefix = [repository.as_str().as_bytes(), &[0]].concat();
+        for row in self.rows.scan_prefix(&prefix) {
+            let Ok((key, value)) = row else { continue };
+            let Ok(path) = DocumentPath::new(&key[prefix.len()..]) else { continue };
+            let Some(known) = decode(&value) else { continue };
+            if !each(path, known) {
+                return;
+            }
+        }
+    }
+
+    /// What the last sync of all of a repository came to.
+    pub(crate) fn last_sync(&self, repository: &RepositoryName) -> LastSync {
         let value = self.roots.get(repository.as_str()).ok().flatten();
-        value.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes)).unwrap_or(0)
+        LastSync::from_bytes(value.as_deref().unwrap_or_default())
     }
 
     /// Hands every place of a list to `each`, which says what becomes of it. Rows that cannot be read are removed.
@@ -267,14 +252,12 @@ impl Cache {
     /// Where what was extracted lies, if it was.
     pub(crate) fn text(&self, key: &TextKey) -> Option<Location> {
         let row = self.texts.get(key.as_bytes()).ok()??;
-        let row = MadeRow::decode(row.as_ref()).ok()?;
-        Some(Location { file: row.file, offset: row.offset, length_bytes: row.list_bytes })
+        Some(MadeRow::decode(row.as_ref()).ok()?.location())
     }
 
     /// Remembers where what was extracted lies.
     pub(crate) fn keep_text(&self, key: &TextKey, location: Location) {
-        let Location { file, offset, length_bytes: list_bytes } = location;
-        let row = MadeRow { file, offset, list_bytes, ..MadeRow::default() };
+        let row = MadeRow::from(location);
         if let Err(error) = self.texts.insert(key.as_bytes(), row.encode_to_vec()) {
             tracing::warn!(%error, "the cache cannot be written; documents will be extracted again");
         }
@@ -284,8 +267,7 @@ impl Cache {
     pub(crate) fn forget_texts(&self, gone: impl Fn(Location) -> bool) -> std::io::Result<()> {
         rewrite_tree(&self.texts, |value| {
             let Ok(row) = MadeRow::decode(value) else { return Ok(Rewritten::Gone) };
-            let location = Location { file: row.file, offset: row.offset, length_bytes: row.list_bytes };
-            Ok(if gone(location) { Rewritten::Gone } else { Rewritten::Stays })
+            Ok(if gone(row.location()) { Rewritten::Gone } else { Rewritten::Stays })
         })
     }
 
@@ -307,11 +289,11 @@ impl Cache {
         }
     }
 
-    /// Remembers how many documents the repository holds, where that is known, and brings all that was remembered to the
+    /// Remembers what a sync of all of a repository came to, where it was one, and brings all that was remembered to the
     /// disk.
-    pub(crate) fn finish_sync(&self, repository: &RepositoryName, documents: Option<u64>) {
-        let count = |documents: u64| self.roots.insert(repository.as_str(), &documents.to_be_bytes()).map(drop);
-        let result = documents.map_or(Ok(()), count).and_then(|()| self.db.flush());
+    pub(crate) fn finish_sync(&self, repository: &RepositoryName, last: Option<LastSync>) {
+        let insert = |last: LastSync| self.roots.insert(repository.as_str(), last.to_bytes()).map(drop);
+        let result = last.map_or(Ok(()), insert).and_then(|()| self.db.flush());
         if let Err(error) = result {
             tracing::warn!(%error, "the cache cannot be written; documents will be read again");
         }
@@ -415,83 +397,10 @@ fn inside_key(repository: &RepositoryName, path: &DocumentPath, method_id: Optio
     [repository.as_str().as_bytes(), &[0], path.as_bytes(), &[0], method_id].concat()
 }
 
-impl MadeRow {
-    fn of(method_id: MethodId, piece: &Piece, inside: u32) -> MadeRow {
-        let mut row = MadeRow {
-            method_id: method_id.0.to_vec(),
-            state: if piece.state == DocumentState::Read { 0 } else { piece.state.into() },
-            message_id_hash: piece.message_id_hash.map(Vec::from).unwrap_or_default(),
-            inside,
-            ..MadeRow::default()
-        };
-        row.set_location(piece);
-        row
-    }
-
-    fn set_location(&mut self, piece: &Piece) {
-        if let Some((content, location)) = &piece.listed {
-            self.digest = content.digest.0.to_vec();
-            (self.size_bytes, self.chunk_count) = (content.size_bytes, content.chunk_count);
-            (self.file, self.offset, self.list_bytes) = (location.file, location.offset, location.length_bytes);
-        }
-    }
-
-    fn piece(&self) -> Option<Piece> {
-        let listed = || {
-            let digest = ContentDigest(self.digest.as_slice().try_into().ok()?);
-            let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest };
-            Some((content, Location { file: self.file, offset: self.offset, length_bytes: self.list_bytes }))
-        };
-        let message_id_hash = match self.message_id_hash.as_slice() {
-            [] => None,
-            bytes => Some(bytes.try_into().ok()?),
-        };
-        Some(match DocumentState::try_from(self.state).ok()? {
-            DocumentState::Unspecified => {
-                Piece { state: DocumentState::Read, listed: Some(listed()?), message_id_hash }
-            }
-            state => Piece { state, listed: None, message_id_hash },
-        })
-    }
-}
-
-fn encode(known: &Known) -> Vec<u8> {
-    let row = StampRow {
-        length_bytes: known.stamp.length_bytes,
-        modified_ns: known.stamp.modified_ns,
-        changed_ns: known.stamp.changed_ns,
-        inode: known.stamp.inode,
-        class: known.class.into(),
-        made: known.made.iter().map(|made| MadeRow::of(made.method_id, &made.piece, made.inside)).collect(),
-        bytes_digest: known.bytes_digest.map(Vec::from).unwrap_or_default(),
-    };
-    let mut value = vec![1];
-    row.encode(&mut value).expect("a vector takes everything");
-    value
-}
-
-fn decode(value: &[u8]) -> Option<Known> {
-    let (1, row) = value.split_first().map(|(version, row)| (*version, row))? else { return None };
-    let row = StampRow::decode(row).ok()?;
-    let made = |row: MadeRow| {
-        let method_id = MethodId(row.method_id.as_slice().try_into().ok()?);
-        Some(Made { method_id, piece: row.piece()?, inside: row.inside })
-    };
-    Some(Known {
-        stamp: Stamp {
-            length_bytes: row.length_bytes,
-            modified_ns: row.modified_ns,
-            changed_ns: row.changed_ns,
-            inode: row.inode,
-        },
-        class: row.class(),
-        bytes_digest: row.bytes_digest.as_slice().try_into().ok(),
-        made: row.made.into_iter().map(made).collect::<Option<_>>()?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use cognate_fingerprint::ContentDigest;
+
     use super::*;
 
     /// Opens a cache that this process has just closed: sled may let go of its lock a moment later, from another thread.
@@ -511,6 +420,7 @@ mod tests {
             stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
             class: FileClass::Pdf,
             bytes_digest: None,
+            hashes: FileHashes::from_bytes(&[0; 17]).unwrap(),
             made: vec![Made { method_id: MethodId([1; 16]), piece: piece(3), inside: 0 }],
         }
     }
@@ -531,12 +441,13 @@ mod tests {
         let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a/b").unwrap());
         let cache = Cache::open(&folder.path().join("db")).unwrap();
         cache.apply(&repository, &set(&path, Some(known())));
-        cache.finish_sync(&repository, Some(12));
+        let last = LastSync { documents: 12, files: 13, seconds: -14 };
+        cache.finish_sync(&repository, Some(last));
         drop(cache);
         let cache = open_again(&folder.path().join("db")).unwrap();
         assert_eq!(cache.get(&repository, &path), Some(known()));
         assert_eq!(cache.get(&"other".parse().unwrap(), &path), None);
-        assert_eq!(cache.documents_at_last_sync(&repository), 12);
+        assert_eq!(cache.last_sync(&repository), last);
         cache.apply(&repository, &set(&path, None));
         assert_eq!(cache.get(&repository, &path), None);
     }
@@ -582,11 +493,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
         let cache = Cache::open(&path).unwrap();
-        cache.finish_sync(&RepositoryName::main(), Some(1));
+        cache.finish_sync(&RepositoryName::main(), Some(LastSync { documents: 1, files: 1, seconds: 1 }));
         drop(cache);
         std::fs::write(path.join("conf"), b"this is not sled's").unwrap();
         let cache = open_again(&path).unwrap();
-        assert_eq!(cache.documents_at_last_sync(&RepositoryName::main()), 0);
+        assert_eq!(cache.last_sync(&RepositoryName::main()), LastSync::default());
         assert!(folder.path().join("db.damaged-1").try_exists().unwrap());
     }
 

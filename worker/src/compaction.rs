@@ -134,6 +134,7 @@ mod tests {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
             class: FileClass::Plain,
             bytes_digest: None,
+            hashes: Default::default(),
             made: vec![Made { method_id: MethodId([1; 16]), piece, inside: 0 }],
         }
     }

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use cognate_fingerprint::{Content, Fingerprinter, View};
 use cognate_proto::batch::DocumentState;
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::{ChunkTable, FileClass};
@@ -18,6 +19,7 @@ pub(crate) use self::inside::Sight;
 use self::spool::Spool;
 use crate::cache::Known;
 use crate::census::Head;
+use crate::file_hash::{FileHashes, Hashed};
 use crate::lists::{Lists, Location};
 use crate::pace::{Pace, Paced};
 use crate::root::{Root, state_of};
@@ -47,6 +49,8 @@ pub(crate) struct Fingerprinted {
     pub(crate) class: FileClass,
     /// The digest of its bytes, where a text view asked for it.
     pub(crate) bytes_digest: Option<[u8; 16]>,
+    /// The hashes of its bytes that the site keeps.
+    pub(crate) hashes: FileHashes,
     /// It changed each time it was read.
     pub(crate) changing: bool,
     /// What was found will be found again: its stamp can be relied on at the next sync, and nothing went wrong but by the
@@ -84,6 +88,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) view: View,
     /// How text is come by, under a text view.
     pub(crate) sight: Option<Sight<'a>>,
+    /// Of which kinds hashes of whole documents are made.
+    pub(crate) hashes: HashKinds,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) pace: &'a Pace,
     pub(crate) cancelled: &'a AtomicBool,
@@ -140,14 +146,15 @@ impl Reader<'_> {
     fn read_bytes(&mut self, file: &File, stamp: Stamp) -> io::Result<Reading> {
         // A file that grows as fast as it is read would never end: what it held when it was opened is read, and no more.
         let paced = Paced::new(file.take(stamp.length_bytes), self.pace, self.cancelled);
-        let mut head = Head::new(paced);
+        let mut hashed = Hashed::new(Head::new(paced), self.hashes);
         let mut spool = Spool::new(self.lists);
-        let content = match self.fingerprinter.read(&mut head, |chunk| spool.push(&chunk)) {
+        let content = match self.fingerprinter.read(&mut hashed, |chunk| spool.push(&chunk)) {
             Ok(content) => content,
             // The spool's errors are the site's own; the file's are the document's.
             Err(error) if spool.failed => return Err(error),
             Err(error) => return Ok(Reading::Failed(state_of(&error))),
         };
+        let (head, hashes) = hashed.finish();
         let chunks = spool.end_list()?;
         Ok(Reading::Done(Box::new(Fingerprinted {
             own: Finding::read(content, chunks),
@@ -155,6 +162,7 @@ impl Reader<'_> {
             spooled: spool.finish()?,
             class: head.class(),
             bytes_digest: None,
+            hashes,
             read_bytes: head.passed_bytes(),
             stamp,
             changing: content.size_bytes != stamp.length_bytes,
@@ -189,6 +197,7 @@ mod tests {
             fingerprinter: Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none()),
             view: View::Raw,
             sight: None,
+            hashes: HashKinds::NONE,
             clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
             pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
             cancelled: &AtomicBool::new(false),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use cognate_proto::v1::{Estimate, SyncSummary};
 
 use crate::error::SyncError;
+use crate::file_hash::FileHashes;
 use crate::root::Root;
 use crate::stamp::Stamp;
 use crate::sync::{Job, Site};
@@ -43,7 +44,8 @@ impl Site {
             estimate.documents += 1;
             estimate.size_bytes += stamp.length_bytes;
             let known = cache.as_ref().and_then(|cache| cache.get(&job.repository, &path));
-            let known = known.filter(|known| known.stamp == stamp);
+            let keeps = |hashes: &FileHashes| hashes.kinds().contains_all(self.config.policy.file_hashes);
+            let known = known.filter(|known| known.stamp == stamp && keeps(&known.hashes));
             let made = known.and_then(|known| known.made.into_iter().find(|made| made.method_id == job.method_id));
             // What is inside of a document is not looked up for an estimate.
             let chunks = made.map(|made| made.piece.listed.map_or(0, |(content, _)| content.chunk_count));

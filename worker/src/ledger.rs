@@ -154,6 +154,10 @@ pub enum Kind {
     ResultsRequest = 12,
     /// Which contents a refinement is about is asked for.
     ScopeRequest = 13,
+    /// The hashes of files that a query is about are asked for.
+    FileHashesRequest = 14,
+    /// Which files have a hash that was asked for.
+    FileHashHits = 15,
 }
 
 impl Kind {
@@ -173,6 +177,8 @@ impl Kind {
             Kind::ReceivedRequest => "received-request",
             Kind::ResultsRequest => "results-request",
             Kind::ScopeRequest => "scope-request",
+            Kind::FileHashesRequest => "file-hashes-request",
+            Kind::FileHashHits => "file-hash-hits",
         }
     }
 }

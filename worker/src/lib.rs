@@ -20,6 +20,7 @@ mod error;
 mod estimate;
 mod extraction;
 mod failpoint;
+mod file_hash;
 pub mod ledger;
 mod lists;
 mod numbered;

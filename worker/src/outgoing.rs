@@ -6,15 +6,18 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cognate_proto::file_hash::FileHashList;
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::scope::{Announced, Scope, ScopeError};
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::enrolment_client::EnrolmentClient;
+use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, Hello, PushRequest, PushResponse, ReceivedIndex,
-    ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
+    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest, Hello,
+    PushRequest, PushResponse, ReceivedIndex, ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest,
+    ResultsResponse, ScopeRequest,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -52,6 +55,16 @@ impl Book {
             Book::None => Ok(()),
             Book::Ledger(ledger, destination) => ledger.record(kind, destination, message, index()),
             Book::Rehearsal(rehearsal) => rehearsal.record(kind, message, index()),
+        }
+    }
+}
+
+impl Book {
+    /// Brings what was written down to the disk.
+    fn settle(&self) -> Result<(), LedgerError> {
+        match self {
+            Book::Ledger(ledger, _) => ledger.sync(),
+            Book::None | Book::Rehearsal(_) => Ok(()),
         }
     }
 }
@@ -166,6 +179,36 @@ impl Uplink {
             arriving.take(&piece).map_err(broken)?;
         }
         arriving.finish().map_err(broken)
+    }
+
+    /// Asks for the hashes that a query is about: so many were announced.
+    pub(crate) async fn file_hashes(&self, query: u64, announced: u64) -> Result<FileHashList, SyncError> {
+        let request = FileHashesRequest { query };
+        self.book.record(Kind::FileHashesRequest, &request, || None)?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        let asked = tokio::time::timeout(ANSWER_MAX, worker.file_hashes(request)).await.map_err(late)?;
+        let (mut pieces, mut list) = (asked?.into_inner(), FileHashList::default());
+        while let Some(piece) = tokio::time::timeout(ANSWER_MAX, pieces.message()).await.map_err(late)?? {
+            list.take(&piece).map_err(|error| SyncError::Violation(format!("it sent {error}")))?;
+        }
+        match list.hashes().len() as u64 == announced {
+            true => Ok(list),
+            false => Err(SyncError::Violation("it sent another number of hashes than it announced".to_owned())),
+        }
+    }
+
+    /// Tells which files have a hash that was asked for.
+    pub(crate) async fn file_hash_hits(&self, messages: Vec<HitsUp>) -> Result<(), SyncError> {
+        let requests: Vec<FileHashHitsRequest> =
+            messages.into_iter().map(|message| FileHashHitsRequest { message: Some(message) }).collect();
+        requests.iter().try_for_each(|request| self.book.record(Kind::FileHashHits, request, || None))?;
+        self.book.settle()?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        let telling = worker.file_hash_hits(tokio_stream::iter(requests));
+        tokio::time::timeout(ANSWER_MAX, telling).await.map_err(late)??;
+        Ok(())
     }
 
     /// Asks for the scans that concern this site, or for what concerns it of one.

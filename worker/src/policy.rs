@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use cognate_fingerprint::Method;
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -43,6 +44,8 @@ pub struct Policy {
     pub refine: bool,
     /// Whether the EDRM hash of a message's id may be told.
     pub message_id_hashes: bool,
+    /// Of which kinds hashes of whole files are kept, by which this site can be asked for known files. They never leave.
+    pub file_hashes: HashKinds,
     /// What is told of a document's time.
     pub times: Times,
     /// When documents may be read; `None`: always.
@@ -97,6 +100,7 @@ impl Policy {
             unkeyed_across_parties: true,
             refine: true,
             message_id_hashes: true,
+            file_hashes: HashKinds::NONE,
             times: Times::Exact,
             hours: None,
             read_bytes_per_second: None,

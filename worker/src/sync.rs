@@ -17,6 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use cognate_fingerprint::{Key, Method, MethodId};
 use cognate_proto::batch::DocumentState;
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::scope::{Announced, Scope, ScopeId};
@@ -89,6 +90,8 @@ pub struct Site {
     pub(crate) board: Board,
     /// Syncs are carried out one after the other: each uses all threads that the site allows.
     pub(crate) turn: Arc<tokio::sync::Semaphore>,
+    /// The same for questions by hashes of files, which wait for no sync.
+    pub(crate) questions: tokio::sync::Semaphore,
     lists: Lists,
     texts: Texts,
     children: Children,
@@ -199,6 +202,7 @@ impl Site {
             pace: Pace::new(&config.policy, config.clock),
             board,
             turn: Arc::new(tokio::sync::Semaphore::new(1)),
+            questions: tokio::sync::Semaphore::new(1),
             lists,
             texts,
             children: Children::new(config.extraction.clone(), config.threads),
@@ -401,6 +405,7 @@ impl Site {
             fingerprinter: job.method.fingerprinter(&self.config.key),
             view: job.method.view(),
             sight,
+            hashes: if work.cache.is_some() { self.config.policy.file_hashes } else { HashKinds::NONE },
             clock: self.config.clock,
             pace: &self.pace,
             cancelled,
@@ -458,6 +463,7 @@ impl Site {
                 return Ok(Found::Outdated);
             }
             if let Some(known) = &earlier
+                && known.hashes.kinds().contains_all(self.config.policy.file_hashes)
                 && let Some(made) = known.made.iter().find(|made| made.method_id == job.method_id)
                 && let Some(inside) = cache.inside(&job.repository, path, made)
                 && !self.is_any_lost(inside.iter().map(|(_, piece)| piece).chain([&made.piece]))

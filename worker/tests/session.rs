@@ -17,9 +17,10 @@ use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::push_response::Message as PushDown;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
-    Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, MethodSpec, Opened, PushRequest, PushResponse,
-    ReceivedRequest, ReceivedResponse, RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse,
-    ScopeRequest, ScopeResponse, Sealed, SelectionSpec, SyncEnded, Welcome,
+    Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, FileHashHitsRequest, FileHashHitsResponse,
+    FileHashTable, FileHashesRequest, MethodSpec, Opened, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse,
+    RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse, Sealed,
+    SelectionSpec, SyncEnded, Welcome,
 };
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
@@ -79,6 +80,7 @@ impl Worker for Service {
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
     type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
+    type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
 
     async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         if let Some(status) = &self.script.refuses {
@@ -134,6 +136,17 @@ impl Worker for Service {
             }
         });
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn file_hashes(&self, _: Request<FileHashesRequest>) -> Result<Response<Self::FileHashesStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn file_hash_hits(
+        &self,
+        _: Request<Streaming<FileHashHitsRequest>>,
+    ) -> Result<Response<FileHashHitsResponse>, Status> {
+        Err(Status::unimplemented("not here"))
     }
 
     async fn results(&self, _: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {

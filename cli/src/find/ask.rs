@@ -44,20 +44,25 @@ pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit
 
 /// What a find is opened with.
 pub(crate) fn opening(query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<FindOpen> {
-    let place = |text: &String| -> anyhow::Result<RepositoryPlace> {
+    Ok(FindOpen {
+        method: Some(query.spec.clone()),
+        repositories: places(&how.sites)?,
+        min_shared_bytes: how.min_shared_bytes.unwrap_or(0),
+        min_containment: how.min_containment.map(|share| share.to_string()).unwrap_or_default(),
+        matches_max: limit,
+    })
+}
+
+/// The places that `--site` names.
+pub(super) fn places(sites: &[String]) -> anyhow::Result<Vec<RepositoryPlace>> {
+    let place = |text: &String| {
         let (site, repository) = text.split_once('/').unwrap_or((text, ""));
         if site.is_empty() {
             return Err(usage(format!("--site: `{text}` is not SITE or SITE/REPOSITORY")));
         }
         Ok(RepositoryPlace { site: site.to_owned(), repository: repository.to_owned() })
     };
-    Ok(FindOpen {
-        method: Some(query.spec.clone()),
-        repositories: how.sites.iter().map(place).collect::<anyhow::Result<_>>()?,
-        min_shared_bytes: how.min_shared_bytes.unwrap_or(0),
-        min_containment: how.min_containment.map(|share| share.to_string()).unwrap_or_default(),
-        matches_max: limit,
-    })
+    sites.iter().map(place).collect()
 }
 
 fn request(message: Up) -> FindRequest {

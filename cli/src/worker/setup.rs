@@ -127,6 +127,12 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         plain_indexes: entry.plain_indexes,
         term_vectors: entry.term_vectors,
         message_id_hashes: entry.message_id_hashes,
+        file_hashes: entry
+            .file_hashes
+            .iter()
+            .map(|kind| kind.parse())
+            .collect::<Result<_, _>>()
+            .map_err(at("file_hashes"))?,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,

@@ -80,12 +80,6 @@ impl FindQuery {
     fn open(open: &FindOpen) -> Result<FindQuery, Error> {
         let spec = open.method.clone().unwrap_or_default();
         let method = Method::try_from(&spec).map_err(|error| Error::Invalid(format!("`method`: {error}")))?;
-        let name = |error: cognate_proto::name::NameError| Error::Invalid(format!("`repositories`: {error}"));
-        let place = |place: &v1::RepositoryPlace| {
-            let repository = Some(&place.repository).filter(|name| !name.is_empty());
-            let repository = repository.map(|name| name.parse()).transpose().map_err(name)?;
-            Ok((place.site.parse().map_err(name)?, repository))
-        };
         Ok(FindQuery {
             method,
             method_id: method_id_of(&spec)?,
@@ -98,6 +92,14 @@ impl FindQuery {
             documents: Vec::new(),
         })
     }
+}
+
+/// A repository, or without one all of a site.
+pub(super) fn place(place: &v1::RepositoryPlace) -> Result<(SiteName, Option<RepositoryName>), Error> {
+    let name = |error: cognate_proto::name::NameError| Error::Invalid(format!("`repositories`: {error}"));
+    let repository = Some(&place.repository).filter(|name| !name.is_empty());
+    let repository = repository.map(|name| name.parse()).transpose().map_err(name)?;
+    Ok((place.site.parse().map_err(name)?, repository))
 }
 
 fn share(text: &str) -> Result<Option<Containment>, Error> {

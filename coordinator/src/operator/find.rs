@@ -15,7 +15,7 @@ use crate::find::{Answer, Arriving, FindQuery};
 use crate::identity::Operator;
 
 /// How long may pass between two pieces of a find.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 impl OperatorService {
     /// Takes in what is sought, searches, and tells what was found.

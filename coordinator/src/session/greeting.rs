@@ -1,6 +1,7 @@
 //! What a worker says of itself when it attaches, checked.
 
 use cognate_fingerprint::KeyFingerprint;
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::limits::REPOSITORIES_MAX;
 use cognate_proto::name::{RepositoryName, one_line};
 use cognate_proto::v1::Hello;
@@ -18,6 +19,7 @@ pub(super) struct Greeting {
     pub(super) unkeyed_across_parties: bool,
     pub(super) generation: u64,
     pub(super) instance: u64,
+    pub(super) file_hashes: HashKinds,
 }
 
 impl Greeting {
@@ -50,6 +52,7 @@ impl Greeting {
             unkeyed_across_parties: hello.unkeyed_across_parties,
             generation: hello.generation,
             instance: hello.instance,
+            file_hashes: HashKinds::from_wire(&hello.file_hashes),
         })
     }
 

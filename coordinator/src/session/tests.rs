@@ -1,4 +1,7 @@
 use cognate_fingerprint::{ContentDigest, View};
+use cognate_proto::file_hash::{FileHash, FileHashList};
+use cognate_proto::v1::file_hash_hits_request::Message as Up;
+use cognate_proto::v1::{FileHashAnswer, FileHashCoverage, FileHashEnd, FileHashHit, FileHashHolder};
 
 use super::*;
 
@@ -182,4 +185,101 @@ fn it_is_known_how_far_a_clock_is_ahead_and_when_a_site_was_heard_of() {
     let known = fixture.sessions.attached(&site("a")).unwrap();
     assert_eq!((known.clock_skew_seconds, known.last_heard), (400, 1_000_000));
     assert_eq!(fixture.store.seen(&site("a")).unwrap().last_heard, 1_000_000);
+}
+
+/// Asks site `a` for three hashes, and answers what it was told, with whoever waits.
+async fn ask(fixture: &Arc<Fixture>, inbox: &mut Inbox) -> (u64, tokio::task::JoinHandle<Result<SiteAnswer, String>>) {
+    let list = Arc::new(FileHashList::new((0..3).map(|number| FileHash::Md5([number; 16])).collect()).unwrap());
+    let repositories = vec!["main".parse().unwrap()];
+    let question = SiteQuestion { list, repositories, holders_max: 2, asked_by: "anna".into() };
+    let asked = Arc::clone(fixture);
+    let waiting = tokio::spawn(async move { asked.sessions.query(&site("a"), question).await });
+    loop {
+        match inbox.recv().await.unwrap().unwrap().message.unwrap() {
+            Down::FileHashQuery(query) => return (query.query, waiting),
+            other => assert!(matches!(other, Down::Welcome(_)), "{other:?}"),
+        }
+    }
+}
+
+fn coverage(repository: &str) -> Up {
+    Up::Coverage(FileHashCoverage { repository: repository.into(), files: 4, ..FileHashCoverage::default() })
+}
+
+fn hit(number: u32, files: u64, paths: &[&str]) -> Up {
+    let holder = |path: &&str| FileHashHolder {
+        repository: "main".into(),
+        path: path.as_bytes().to_vec(),
+        ..FileHashHolder::default()
+    };
+    Up::Hit(FileHashHit { number, files, holders: paths.iter().map(holder).collect() })
+}
+
+fn end(failure: &str) -> Up {
+    Up::End(FileHashEnd { failure: failure.into() })
+}
+
+#[tokio::test]
+async fn a_site_answers_what_it_was_asked_and_once() {
+    let fixture = Arc::new(fixture());
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (number, waiting) = ask(&fixture, &mut inbox).await;
+    assert_eq!(fixture.sessions.hashes_asked(&site("a"), number).unwrap().hashes().len(), 3);
+    // Neither another site nor another number.
+    assert!(fixture.sessions.hashes_asked(&site("b"), number).is_err());
+    assert!(fixture.sessions.answering(&site("a"), number + 1).is_err());
+    let mut answering = fixture.sessions.answering(&site("a"), number).unwrap();
+    for message in [coverage("main"), hit(0, 3, &["x"]), hit(0, 0, &["y"]), hit(2, 1, &[])] {
+        assert!(!answering.take(message).unwrap());
+    }
+    assert!(answering.take(end("")).unwrap());
+    let answer = waiting.await.unwrap().unwrap();
+    let told: Vec<(u32, u64, usize)> =
+        answer.hits.iter().map(|(number, (files, holders))| (*number, *files, holders.len())).collect();
+    assert_eq!(told, [(0, 3, 2), (2, 1, 0)]);
+    assert!(fixture.sessions.answering(&site("a"), number).is_err());
+    let (number, waiting) = ask(&fixture, &mut inbox).await;
+    let mut refusing = fixture.sessions.answering(&site("a"), number).unwrap();
+    assert!(refusing.take(end("policy.file_hashes is sha1")).unwrap());
+    assert_eq!(waiting.await.unwrap().unwrap_err(), "policy.file_hashes is sha1");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_not_asked_for_is_refused() {
+    let fixture = Arc::new(fixture());
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (number, _waiting) = ask(&fixture, &mut inbox).await;
+    let check = |messages: &[Up]| {
+        let mut answering = fixture.sessions.answering(&site("a"), number).unwrap();
+        let (last, before) = messages.split_last().unwrap();
+        before.iter().for_each(|message| assert!(!answering.take(message.clone()).unwrap()));
+        assert!(answering.take(last.clone()).is_err(), "{last:?}");
+    };
+    check(&[coverage("elsewhere")]);
+    check(&[coverage("main"), coverage("main")]);
+    check(&[hit(0, 1, &["x"]), coverage("main")]);
+    check(&[hit(3, 1, &["x"])]);
+    check(&[hit(1, 1, &["x"]), hit(0, 1, &["x"])]);
+    check(&[hit(0, 1, &["x", "y"])]);
+    check(&[hit(0, 9, &["x", "y", "z"])]);
+    check(&[hit(0, 1, &["../../etc/passwd"])]);
+    check(&[Up::Answer(FileHashAnswer { query: number })]);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_site_hears_that_it_has_gone_away() {
+    let fixture = Arc::new(fixture());
+    let (attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (number, waiting) = ask(&fixture, &mut inbox).await;
+    fixture.sessions.detach(&site("a"), attached.number);
+    assert_eq!(waiting.await.unwrap().unwrap_err(), "its site went away before it answered");
+    assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());
+    let (number, waiting) = {
+        let (_attached, mut inbox) = fixture.attach("a", &hello(2, 2)).unwrap();
+        ask(&fixture, &mut inbox).await
+    };
+    // Nobody waits any more: the question is forgotten.
+    waiting.abort();
+    let _ = waiting.await;
+    assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());
 }

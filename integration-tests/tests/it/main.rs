@@ -13,6 +13,7 @@ mod exports;
 mod faults;
 mod federation;
 mod find;
+mod find_hashes;
 mod hostile;
 mod identity;
 mod ledger;

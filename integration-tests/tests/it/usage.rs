@@ -95,12 +95,6 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
 }
 
 #[test]
-fn what_is_not_there_yet_says_so_with_exit_2() {
-    let sandbox = Sandbox::new();
-    refused(&sandbox, &["find", "--hashes", "list"], &["--hashes", "not yet"]);
-}
-
-#[test]
 fn what_belongs_into_a_file_is_not_written_to_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.folder("x", &[("1", b"1")]);

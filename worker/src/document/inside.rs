@@ -18,6 +18,7 @@ use super::spool::Spool;
 use super::{Finding, Fingerprinted, Reader, Reading};
 use crate::cache::{Cache, Known};
 use crate::census::Head;
+use crate::file_hash::{FileHashes, Hashed};
 use crate::pace::Paced;
 use crate::root::state_of;
 use crate::stamp::Stamp;
@@ -73,6 +74,7 @@ impl Reader<'_> {
             stamp,
             class: seen.class,
             bytes_digest: seen.digest,
+            hashes: seen.hashes,
             changing: seen.changed,
             settled: !found.by_chance,
             read_bytes: seen.read_bytes,
@@ -82,20 +84,26 @@ impl Reader<'_> {
     /// Reads the bytes for their digest, where somebody will ask for it, or as many as tell what kind they are of.
     fn look(&self, file: &File, stamp: Stamp, earlier: Option<&Known>) -> io::Result<Seen> {
         let kept = self.sight.as_ref().is_some_and(|sight| sight.kept.is_some());
-        if let Some(Known { bytes_digest: Some(digest), class, .. }) = earlier.filter(|_| kept) {
-            return Ok(Seen { digest: Some(*digest), class: *class, read_bytes: 0, changed: false });
+        let earlier = earlier.filter(|known| kept && known.hashes.kinds().contains_all(self.hashes));
+        if let Some(Known { bytes_digest: Some(digest), class, hashes, .. }) = earlier {
+            let hashes = hashes.clone();
+            return Ok(Seen { digest: Some(*digest), class: *class, hashes, read_bytes: 0, changed: false });
         }
         let mut head = Head::new(Paced::new(file.take(stamp.length_bytes), self.pace, self.cancelled));
         if !kept {
             head.fill()?;
-            return Ok(Seen { digest: None, class: head.class(), read_bytes: stamp.length_bytes, changed: false });
+            let (class, hashes) = (head.class(), FileHashes::default());
+            return Ok(Seen { digest: None, class, hashes, read_bytes: stamp.length_bytes, changed: false });
         }
         let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(&mut head)?;
+        let mut hashed = Hashed::new(head, self.hashes);
+        hasher.update_reader(&mut hashed)?;
+        let (head, hashes) = hashed.finish();
         let mut digest = [0; 16];
         digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         let read_bytes = head.passed_bytes();
-        Ok(Seen { digest: Some(digest), class: head.class(), read_bytes, changed: read_bytes != stamp.length_bytes })
+        let changed = read_bytes != stamp.length_bytes;
+        Ok(Seen { digest: Some(digest), class: head.class(), hashes, read_bytes, changed })
     }
 
     /// What an earlier extraction of the same bytes left, where it can be read to its end.
@@ -255,6 +263,7 @@ impl Reader<'_> {
 struct Seen {
     digest: Option<[u8; 16]>,
     class: FileClass,
+    hashes: FileHashes,
     read_bytes: u64,
     changed: bool,
 }

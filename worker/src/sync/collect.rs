@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::time::UNIX_EPOCH;
 
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
@@ -13,7 +14,7 @@ use cognate_proto::v1::{ChunkTable, SkipReason, SyncSummary};
 
 use super::{Counters, Finished, Found, Job, Outcome, Site, Work};
 use crate::board::UNREADABLE_MAX;
-use crate::cache::{Cache, Change, Known, Made, Piece};
+use crate::cache::{Cache, Change, Known, LastSync, Made, Piece};
 use crate::census::Census;
 use crate::document::{Chunks, Finding, Fingerprinted};
 use crate::error::SyncError;
@@ -52,6 +53,8 @@ pub(super) struct Collector<'a> {
     remembers: bool,
     /// Folders that could not be listed: what lies below them is not gone.
     unlisted: Vec<DocumentPath>,
+    /// Files that were come across and selected, whatever became of them.
+    files: u64,
     unreadable: u64,
     unreadable_documents: Vec<(DocumentPath, DocumentState)>,
     /// Documents that a refinement chose and that are not what they were.
@@ -103,6 +106,7 @@ impl<'a> Collector<'a> {
             remembered: Vec::new(),
             remembers: true,
             unlisted: Vec::new(),
+            files: 0,
             unreadable: 0,
             unreadable_documents: Vec::new(),
             outdated: 0,
@@ -182,7 +186,7 @@ impl<'a> Collector<'a> {
         counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         self.outbox.finish_sync().map_err(|source| self.site.records(source))?;
         match (self.cache, self.chosen) {
-            (Some(cache), None) => cache.finish_sync(&self.job.repository, Some(self.outbox.documents())),
+            (Some(cache), None) => cache.finish_sync(&self.job.repository, Some(self.last_sync())),
             // How many documents the repository holds, only a sync of all of them can tell.
             (Some(cache), Some(_)) => cache.finish_sync(&self.job.repository, None),
             (None, _) => {}
@@ -205,10 +209,19 @@ impl<'a> Collector<'a> {
         })
     }
 
+    fn last_sync(&self) -> LastSync {
+        let now = (self.site.config.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        LastSync {
+            documents: self.outbox.documents(),
+            files: self.files,
+            seconds: i64::try_from(now).unwrap_or(i64::MAX),
+        }
+    }
+
     /// A root without a single entry that held documents before is more likely not mounted than emptied.
     fn guard_root(&self, counters: &Counters) -> Result<(), SyncError> {
         let Some(cache) = self.cache else { return Ok(()) };
-        let documents = cache.documents_at_last_sync(&self.job.repository);
+        let documents = cache.last_sync(&self.job.repository).documents;
         if self.chosen.is_some() {
             let held = std::fs::read_dir(&self.job.path).is_ok_and(|mut entries| entries.next().is_some());
             let empty = documents > 0 && !held;
@@ -236,6 +249,7 @@ impl<'a> Collector<'a> {
     fn collect(&mut self, outcome: Outcome) -> Result<(), Stopped> {
         self.counters.documents_done.fetch_add(1, Ordering::Relaxed);
         let path = outcome.path;
+        self.files += u64::from(!matches!(outcome.found, Found::NotSelected | Found::Outdated));
         match outcome.found {
             Found::NotSelected => {
                 self.skipped.count(SkipReason::NotSelected);
@@ -325,7 +339,7 @@ impl<'a> Collector<'a> {
         made.retain(|made| made.method_id != method_id);
         let count = u32::try_from(inside.len()).map_err(|_| io::Error::other("too many documents inside of one"))?;
         made.push(Made { method_id, piece: own, inside: count });
-        let known = Known { stamp: done.stamp, class: done.class, bytes_digest, made };
+        let known = Known { stamp: done.stamp, class: done.class, bytes_digest, hashes: done.hashes.clone(), made };
         Ok(Change { path, known: Some(known), inside: Some((method_id, inside)) })
     }
 

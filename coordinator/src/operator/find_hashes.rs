@@ -1,0 +1,67 @@
+//! Finds by hashes as somebody may make them: within the sites that it may see, and a few at a time.
+
+use std::sync::Arc;
+
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::find_hashes_request::Message as Up;
+use cognate_proto::v1::{FindHashesRequest, FindHashesResponse};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::OperatorService;
+use super::find::SILENCE_MAX;
+use crate::error::Error;
+use crate::find::hashes::{HashAnswer, HashQuery};
+use crate::identity::Operator;
+
+impl OperatorService {
+    /// Takes in what is sought, asks the sites, and tells what they answered.
+    pub(super) async fn search_hashes(
+        &self,
+        operator: Operator,
+        mut pieces: Streaming<FindHashesRequest>,
+    ) -> Result<ReceiverStream<Result<FindHashesResponse, Status>>, Status> {
+        let Some(Up::Open(open)) = next(&mut pieces).await? else {
+            return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
+        };
+        let mut query = HashQuery::open(&open)?;
+        while let Some(message) = next(&mut pieces).await? {
+            match message {
+                Up::Hashes(table) => query.take(&table)?,
+                Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and hashes".to_owned()).into()),
+            }
+        }
+        let answer = self.searched_hashes(operator, query).await?;
+        let (told, stream) = mpsc::channel(4);
+        tokio::spawn(async move {
+            for message in answer.into_wire() {
+                if told.send(Ok(FindHashesResponse { message: Some(message) })).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(ReceiverStream::new(stream))
+    }
+
+    /// The same for a query that has come in another way.
+    pub(crate) async fn searched_hashes(&self, operator: Operator, query: HashQuery) -> Result<HashAnswer, Status> {
+        if query.list.hashes().is_empty() {
+            return Err(Error::Invalid("a find by hashes is about one at least".to_owned()).into());
+        }
+        let _turn = self.coordinator.finds.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        tracing::info!(by = %operator.name, hashes = query.list.hashes().len(), "a find by hashes");
+        let by = operator.name.to_string();
+        let sees = |site: &SiteName| self.is_own(&operator, site.as_str());
+        Ok(Arc::clone(&self.coordinator).find_hashes(query, &by, &sees).await?)
+    }
+}
+
+/// What comes next. Who says nothing for long makes room for others.
+async fn next(pieces: &mut Streaming<FindHashesRequest>) -> Result<Option<Up>, Status> {
+    let came = tokio::time::timeout(SILENCE_MAX, pieces.message()).await;
+    let came = came.map_err(|_| Status::deadline_exceeded("a find must not pause while others wait: send it again"))?;
+    let Some(message) = came? else { return Ok(None) };
+    let empty = || Status::from(Error::Invalid("a message of a find is empty".to_owned()));
+    message.message.map(Some).ok_or_else(empty)
+}
