@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
+use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::response::{Html, IntoResponse as _, Response};
 use cognate_proto::name::ScanId;
@@ -230,9 +231,17 @@ impl Page {
 struct ErrorPage {
     page: Page,
     error: PageError,
+    /// The scan whose page was asked for, where there is more to say of it than this; or nothing.
+    scan: String,
 }
 
 impl ErrorPage {
+    fn new(page: Page, error: PageError, path: &str) -> ErrorPage {
+        let scan = path.strip_prefix("/scans/").and_then(|rest| rest.split('/').next());
+        let scan = scan.filter(|scan| error.status == StatusCode::CONFLICT && scan_id(scan).is_ok());
+        ErrorPage { page, error, scan: scan.unwrap_or_default().to_owned() }
+    }
+
     fn title(&self) -> &'static str {
         match self.error.status.as_u16() {
             400 => "That cannot be done",

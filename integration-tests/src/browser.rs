@@ -25,6 +25,13 @@ const HEIGHT: u32 = 900;
 /// Higher pages are cut off in pictures.
 const HEIGHT_MAX: u64 = 6000;
 
+/// Where what is downloaded goes, in the browser's own folder.
+const DOWNLOADS: &str = "downloads";
+/// The keys that have no letter, as the driver knows them.
+pub const ENTER: &str = "\u{e007}";
+/// See [`ENTER`].
+pub const END: &str = "\u{e010}";
+
 /// A browser, and the driver that it hangs on.
 pub struct Browser {
     runtime: Runtime,
@@ -32,8 +39,8 @@ pub struct Browser {
     process: Child,
     /// Where the pages are: scheme, host and port.
     base: String,
-    /// Profile and caches, thrown away with it.
-    _folder: tempfile::TempDir,
+    /// Profile, caches and what was downloaded, thrown away with it.
+    folder: tempfile::TempDir,
 }
 
 /// Says where everybody sees it, though the test succeeds, that something was not checked.
@@ -51,13 +58,14 @@ impl Browser {
             return None;
         };
         let folder = tempfile::Builder::new().prefix("cognate-browser-").tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(DOWNLOADS)).unwrap();
         let (process, port) = drive(&driver, folder.path());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let capabilities = capabilities(&browser, folder.path());
         let address = format!("http://127.0.0.1:{port}");
         let driver = runtime.block_on(async { WebDriver::builder(address, capabilities).connect().await });
         let driver = driver.expect("the browser starts");
-        Some(Browser { runtime, driver: Some(driver), process, base: String::new(), _folder: folder })
+        Some(Browser { runtime, driver: Some(driver), process, base: String::new(), folder })
     }
 
     /// A browser in which the first administrator of a federation is signed in.
@@ -81,13 +89,13 @@ impl Browser {
 
     /// Opens a page by its path.
     #[track_caller]
-    pub fn open(&mut self, path: &str) {
+    pub fn open(&self, path: &str) {
         let address = format!("{}{path}", self.base);
         self.go(&address);
     }
 
     #[track_caller]
-    fn go(&mut self, address: &str) {
+    fn go(&self, address: &str) {
         self.run(async |driver| driver.goto(address).await);
     }
 
@@ -100,30 +108,64 @@ impl Browser {
     /// Clicks what a CSS selector names.
     #[track_caller]
     pub fn click(&self, css: &str) {
-        self.run(async |driver| driver.find(By::Css(css)).await?.click().await);
+        self.act(async |driver| driver.find(By::Css(css)).await?.click().await);
     }
 
     /// Clicks the link or button with this text.
     #[track_caller]
     pub fn click_text(&self, text: &str) {
         let path = format!("//*[self::a or self::button or self::summary][normalize-space(.)=\"{text}\"]");
-        self.run(async |driver| driver.find(By::XPath(&*path)).await?.click().await);
+        self.act(async |driver| driver.find(By::XPath(&*path)).await?.click().await);
     }
 
     /// Empties a field and types into it.
     #[track_caller]
     pub fn fill(&self, css: &str, text: &str) {
-        self.run(async |driver| {
+        self.act(async |driver| {
             let field = driver.find(By::Css(css)).await?;
             field.clear().await?;
             field.send_keys(text).await
         });
     }
 
+    /// Chooses an option of a list by its value.
+    #[track_caller]
+    pub fn choose(&self, css: &str, value: &str) {
+        self.click(&format!("{css} option[value=\"{value}\"]"));
+    }
+
+    /// Presses keys on what a CSS selector names, whatever stands in it.
+    #[track_caller]
+    pub fn press_on(&self, css: &str, keys: &str) {
+        self.act(async |driver| driver.find(By::Css(css)).await?.send_keys(keys).await);
+    }
+
+    /// Clicks a link to a file, and answers what the file is called and what is in it.
+    #[track_caller]
+    pub fn download(&self, css: &str) -> (String, Vec<u8>) {
+        let folder = self.folder.path().join(DOWNLOADS);
+        self.devtools("Browser.setDownloadBehavior", json!({"behavior": "allow", "downloadPath": folder}));
+        // While it is on its way it has a name of the browser's own, and there is an empty file in its place.
+        let whole = || {
+            let files = crate::sandbox::names(&folder);
+            let is_whole = |path: &PathBuf| {
+                path.extension().is_none_or(|extension| extension != "crdownload")
+                    && path.metadata().is_ok_and(|metadata| metadata.len() > 0)
+            };
+            files.first().filter(|path| files.len() == 1 && is_whole(path)).cloned()
+        };
+        self.click(css);
+        wait_until(&format!("`{css}` is downloaded"), || whole().is_some());
+        let path = whole().expect("it was there");
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), bytes)
+    }
+
     /// Presses keys wherever the focus is.
     #[track_caller]
     pub fn press(&self, keys: &str) {
-        self.run(async |driver| driver.active_element().await?.send_keys(keys).await);
+        self.act(async |driver| driver.active_element().await?.send_keys(keys).await);
     }
 
     // --- Looking
@@ -169,6 +211,18 @@ impl Browser {
         self.wait(&format!("`{css}` reads \"{text}\""), |browser| browser.text(css) == text);
     }
 
+    /// Waits for the first element that a CSS selector names to read something that begins like this.
+    #[track_caller]
+    pub fn see_begin(&self, css: &str, text: &str) {
+        self.wait(&format!("`{css}` begins with \"{text}\""), |browser| browser.text(css).starts_with(text));
+    }
+
+    /// Waits for the browser to be at an address that holds this.
+    #[track_caller]
+    pub fn see_at(&self, part: &str) {
+        self.wait(&format!("the browser is at `…{part}…`"), |browser| browser.path().contains(part));
+    }
+
     // --- Checking
 
     /// Checks that nothing was asked of another host, and that nothing was complained about on the console, since it was
@@ -208,8 +262,7 @@ impl Browser {
         for width in WIDTHS {
             for scheme in SCHEMES {
                 self.look(width, scheme);
-                let wide = self.script("return document.documentElement.scrollWidth").as_u64().unwrap_or_default();
-                assert!(wide <= u64::from(width), "{} is {wide} pixels wide in a window of {width}", self.path());
+                self.check_width(width);
                 let high = self.script("return document.documentElement.scrollHeight").as_u64().unwrap_or_default();
                 let clip = json!({"x": 0, "y": 0, "width": width, "height": high.clamp(300, HEIGHT_MAX), "scale": 1});
                 let taken = self.devtools(
@@ -225,6 +278,21 @@ impl Browser {
         self.look(WIDTHS[0], SCHEMES[0]);
     }
 
+    /// Checks that the page is no wider than the window, on a laptop and on a telephone.
+    #[track_caller]
+    pub fn check_widths(&self) {
+        for width in WIDTHS.into_iter().rev() {
+            self.look(width, SCHEMES[0]);
+            self.check_width(width);
+        }
+    }
+
+    #[track_caller]
+    fn check_width(&self, width: u32) {
+        let wide = self.script("return document.documentElement.scrollWidth").as_u64().unwrap_or_default();
+        assert!(wide <= u64::from(width), "{} is {wide} pixels wide in a window of {width}", self.path());
+    }
+
     /// Makes the window this wide, and says which colours are liked.
     fn look(&self, width: u32, scheme: &str) {
         let metrics = json!({"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": false});
@@ -235,6 +303,13 @@ impl Browser {
 
     fn devtools(&self, method: &str, parameters: Value) -> Value {
         self.run(async |driver| driver.cdp().send_raw(method, parameters.clone()).await)
+    }
+
+    /// Does something to a page that is wholly there: its script listens to keys, and nothing moves any more.
+    #[track_caller]
+    fn act<T>(&self, action: impl AsyncFn(&WebDriver) -> WebDriverResult<T>) -> T {
+        self.wait("the page is loaded", |browser| browser.script("return document.readyState") == "complete");
+        self.run(action)
     }
 
     /// Does something in the browser. A page may be about to give way to the next one: what is not there yet, or is no
@@ -259,9 +334,23 @@ fn is_between_pages(error: &WebDriverError) -> bool {
     matches!(error.as_inner(), WebDriverErrorInner::StaleElementReference(_) | WebDriverErrorInner::NoSuchElement(_))
 }
 
+/// What a browser shows, for who reads of a failure: where it is, what is to be read there, and what was complained about.
+async fn shown(driver: &WebDriver) -> WebDriverResult<String> {
+    let url = driver.current_url().await?;
+    let text = driver.find(By::Tag("body")).await?.text().await?;
+    let complaints: Vec<String> = driver.browser_log().await?.into_iter().map(|entry| entry.message).collect();
+    Ok(format!("{url}\n{text}\n{complaints:?}"))
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.take() {
+            if std::thread::panicking() {
+                let showing = async { tokio::time::timeout(Duration::from_secs(5), shown(&driver)).await };
+                if let Ok(Ok(shown)) = self.runtime.block_on(showing) {
+                    let _ = writeln!(std::io::stderr(), "--- the browser is at {shown}");
+                }
+            }
             let quitting = async { tokio::time::timeout(Duration::from_secs(5), driver.quit()).await };
             let _ = self.runtime.block_on(quitting);
         }

@@ -31,16 +31,17 @@ pub(super) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
         }
         Err(error) => error.into_response(),
     };
-    finished(response, || person.page(""))
+    finished(response, &path, || person.page(""))
 }
 
 /// What is open to everybody: only told how to treat what they get.
 pub(super) async fn open(State(pages): State<Pages>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
     let response = match checked(request, None).await {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     };
-    finished(response, || Page::of_nobody(pages.now()))
+    finished(response, &path, || Page::of_nobody(pages.now()))
 }
 
 /// Reads a form and makes sure that a page of ours sent it.
@@ -84,15 +85,15 @@ fn to_sign_in(pages: &Pages, method: &Method, path: &str) -> Response {
 }
 
 /// Errors become pages, and every answer says how it is to be treated.
-fn finished(mut response: Response, page: impl FnOnce() -> Page) -> Response {
+fn finished(mut response: Response, path: &str, page: impl FnOnce() -> Page) -> Response {
     if let Some(error) = response.extensions_mut().remove::<PageError>() {
         let status = error.status;
-        let shown = html(&ErrorPage { page: page(), error });
+        let shown = html(&ErrorPage::new(page(), error, path));
         response = shown.unwrap_or_else(IntoResponse::into_response);
         *response.status_mut() = status;
     } else if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         response = PageError::not_found().into_response();
-        return finished(response, page);
+        return finished(response, path, page);
     }
     secured(&mut response);
     response

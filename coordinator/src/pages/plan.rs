@@ -156,7 +156,7 @@ async fn reading<T: Send + 'static>(
     person.may("FetchResult")?;
     let (service, operator) = (pages.service.clone(), person.operator.clone());
     let reading = tokio::task::spawn_blocking(move || {
-        service.check_result(&operator, id)?;
+        service.result_of(&operator, id)?;
         read(&Report::open(&service.coordinator.result_path(id))?)
     });
     Ok(reading.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)

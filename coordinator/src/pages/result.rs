@@ -46,7 +46,7 @@ async fn browsing<T: Send + 'static>(
     let (person, filter) = (person.clone(), filter.clone());
     let working = tokio::task::spawn_blocking(move || {
         let service = &person.pages.service;
-        service.check_result(&person.operator, id)?;
+        service.result_of(&person.operator, id)?;
         if let Some(since) = filter.since {
             service.check_result(&person.operator, since)?;
         }

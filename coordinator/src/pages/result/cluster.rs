@@ -63,10 +63,17 @@ impl One {
         self.after.as_ref().map_or_else(list, |row| self.address(row))
     }
 
+    /// The filter and the order again, for a form that shows the same cluster otherwise.
+    fn asked(&self) -> Vec<(String, String)> {
+        form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
+    }
+
     fn with_pivot(&self, digest: &str) -> String {
         let separator = if self.query.is_empty() { "" } else { "&" };
+        let threshold = if self.threshold > 0 { format!("&threshold={}", self.threshold) } else { String::new() };
         let row = &self.cluster.cluster;
-        format!("/scans/{}/clusters/{}/{}?{}{separator}pivot={digest}", self.id, row.view, row.id, self.query)
+        let address = format!("/scans/{}/clusters/{}/{}", self.id, row.view, row.id);
+        format!("{address}?{}{separator}pivot={digest}{threshold}", self.query)
     }
 
     /// Whether a link is weaker than the threshold.

@@ -1,0 +1,63 @@
+//! Launching a scan, watching it, keeping it for later.
+
+use cognate_integration_tests::{Browser, Federation, Files};
+
+/// A name that would be a program, an address and another file, if pages let it.
+const HOSTILE: &str = "<img src=http://elsewhere.invalid/x onerror=alert(1)>&quot;\u{202e}fdp.exe";
+
+#[test]
+fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
+    let mut federation = Federation::new(1102);
+    let text: Vec<u8> = (0..4000_u32).flat_map(|line| format!("line {line} of a long letter\n").into_bytes()).collect();
+    let trees: Vec<Files> = (0..2)
+        .map(|site| [(HOSTILE.to_owned(), text.clone()), (format!("own{site}"), vec![site; 100])].into_iter().collect())
+        .collect();
+    for (name, files) in ["paris", "tokyo"].iter().zip(&trees) {
+        federation.add(name, files);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let Some(browser) = Browser::signed_in(&federation) else { return };
+    // Nothing chosen: the form comes back, and says so.
+    browser.open("/scans/new");
+    browser.fill("#min_shared_bytes", "4KB");
+    browser.click("main form button[type=submit]");
+    assert!(browser.text(".problem").contains("at least one"), "{}", browser.text(".problem"));
+    assert_eq!(browser.script("return document.querySelector('#min_shared_bytes').value"), "4KB");
+    browser.click("input[data-all]");
+    browser.shoot("launch");
+    browser.click("main form button[type=submit]");
+    browser.see("h1", "Launch this scan?");
+    assert!(browser.texts("tbody th").iter().any(|name| name == "paris/kb"));
+    browser.shoot("estimate");
+    browser.check_but(&["400"]);
+    browser.click("main form[action='/scans/launch'] button");
+    browser.wait("the scan has ended", |browser| browser.has(".state.complete"));
+    browser.shoot("scan-complete");
+    // What is hostile is shown, and does nothing.
+    let id = browser.path().rsplit('/').next().unwrap().to_owned();
+    browser.open(&format!("/scans/{id}/identical"));
+    assert!(browser.text("main").contains("\\u{202e}fdp.exe"), "{}", browser.text("main"));
+    assert!(!browser.has("main img"));
+    browser.shoot("hostile");
+    browser.check();
+    // Kept for later, and taken away again.
+    browser.open(&format!("/scans/new?again={id}"));
+    browser.click("main form button[type=submit]");
+    browser.fill("#profile-name", "monthly");
+    browser.click("form[action='/profiles/save'] button");
+    assert!(browser.text(".notice").contains("monthly"));
+    browser.fill("input[name=every]", "7days");
+    browser.click_text("Schedule");
+    assert!(browser.text(".notice").contains("launched now"));
+    browser.shoot("schedules");
+    browser.click("form[action='/schedules/remove'] button");
+    assert!(browser.text("main").contains("No schedule yet"));
+    browser.check();
+    // Looked into for boilerplate: a while later there is an answer.
+    browser.open("/templates");
+    browser.shoot("templates");
+    browser.click_text("Look");
+    browser.wait("it was looked for", |browser| browser.text("main").contains("Nothing is worth marking"));
+    browser.check();
+}
