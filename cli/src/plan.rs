@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use cognate_coordinator::plan::{Keep, Rule, Totals};
+use cognate_coordinator::plan::{Decision, Keep, Left, Rule, Totals};
 use cognate_coordinator::report::Report;
 
 use self::file::{PlanFile, Set};
@@ -37,8 +37,9 @@ enum PlanCommand {
 /// Decides which documents of each set of the same bytes are kept, and shows what would go. With -o, writes for each site a plan
 /// (JSON and CSV) and a script that its administrator may read and run: it moves files into a folder, and only when told to.
 ///
-/// Rules count in their order: where one does not tell two documents apart, the next one does. Where none does, all stay, and
-/// the set is told as a tie.
+/// What people decided comes first: what is intentional or not a duplicate is left out, what is to be kept stays, and a
+/// document that is a duplicate goes before others. Then rules count in their order: where one does not tell two documents
+/// apart, the next one does. Where none does, or verdicts contradict each other, all stay, and the set is told as a tie.
 #[derive(Args, Debug)]
 #[command(after_help = "Rules:
   reference:SITE[/REPOSITORY[/FOLDER]]   everything there is kept
@@ -108,8 +109,12 @@ async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
 struct Planned {
     totals: Totals,
     /// The first sets of which something goes, and the first ties.
-    shown: Vec<cognate_coordinator::plan::Decision>,
-    ties: Vec<cognate_coordinator::plan::Decision>,
+    shown: Vec<Decision>,
+    ties: Vec<Decision>,
+    /// The first that verdicts leave out.
+    left_out: Vec<Decision>,
+    /// Whether it was known what people decided.
+    verdicts_known: bool,
     /// How often each rule decided what is kept.
     by_rule: BTreeMap<String, u64>,
     /// The plan of each site of which something goes.
@@ -124,6 +129,8 @@ impl Planned {
             totals: Totals::default(),
             shown: Vec::new(),
             ties: Vec::new(),
+            left_out: Vec::new(),
+            verdicts_known: report.has_verdicts(),
             by_rule: BTreeMap::new(),
             plans: BTreeMap::new(),
         };
@@ -140,16 +147,26 @@ impl Planned {
                     plan.add(Set::of(&decision, site));
                 }
             }
+            if decision.left == Some(Left::Verdict) {
+                let mut sites: Vec<&str> =
+                    decision.members.iter().map(|member| member.document.site.as_str()).collect();
+                sites.dedup();
+                for site in sites {
+                    planned.plans.entry(site.to_owned()).or_insert_with(|| head.for_site(site)).leave_out(&decision);
+                }
+            }
             let list = match decision.left {
                 None => &mut planned.shown,
-                Some(cognate_coordinator::plan::Left::Tie) => &mut planned.ties,
-                Some(cognate_coordinator::plan::Left::Few) => return Ok(()),
+                Some(Left::Tie) => &mut planned.ties,
+                Some(Left::Verdict) => &mut planned.left_out,
+                Some(Left::Few) => return Ok(()),
             };
             if list.len() < limit {
                 list.push(decision);
             }
             Ok(())
         })?;
+        planned.plans.retain(|_, plan| !plan.sets.is_empty());
         Ok(planned)
     }
 

@@ -1,14 +1,17 @@
 //! Plans: which copies are kept and which could go, by rules that people give. Nothing here, and nothing of Cognate, deletes
 //! or moves a document; what is planned is carried out by whoever owns it.
 //!
-//! A plan is made of *groups* of documents that stand for each other: identical sets of the same bytes. Where people have
-//! decided on clusters, those are groups as well, and are chosen from by the same rules.
+//! A plan is made of *groups* of documents that stand for each other: identical sets of the same bytes. What people have
+//! decided about a group, or about a document in it, that counts before the rules do.
 
 mod rule;
+mod said;
 
 use std::cmp::Ordering;
 
 pub use self::rule::{Rule, RuleError};
+pub use self::said::Said;
+use self::said::{Around, Bearing, Judged};
 use crate::error::Error;
 use crate::report::{IdenticalSet, Located, Report};
 
@@ -19,6 +22,19 @@ pub struct Keep {
     pub rules: Vec<Rule>,
     /// How many documents of a group are kept at least; 1 or more.
     pub min_copies: usize,
+}
+
+/// Documents that stand for each other, and what people decided about them.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The digest of what they hold.
+    pub digest: String,
+    /// The size of each.
+    pub size_bytes: u64,
+    /// The documents, by site, repository and path, each with what was decided about it alone.
+    pub documents: Vec<(Located, Option<Said>)>,
+    /// What was decided about all of them.
+    pub said: Vec<Said>,
 }
 
 /// What becomes of the documents of a group.
@@ -32,6 +48,8 @@ pub struct Decision {
     pub members: Vec<Member>,
     /// Why nothing of it goes, if nothing does.
     pub left: Option<Left>,
+    /// The verdicts because of which nothing goes.
+    pub said: Vec<Said>,
 }
 
 /// A document of a group.
@@ -41,6 +59,8 @@ pub struct Member {
     pub document: Located,
     /// Why it is kept, if it is; else it goes.
     pub kept: Option<Why>,
+    /// What was decided about it alone, if that bears on plans.
+    pub said: Option<Said>,
 }
 
 /// Why a document is kept.
@@ -58,15 +78,21 @@ pub enum Why {
     All,
     /// It stands inside of another document, from where it cannot be taken away.
     Inside,
+    /// Somebody decided so, in this word.
+    Verdict(&'static str),
+    /// What goes was told to be a duplicate, and this was not.
+    Spared,
 }
 
 /// Why nothing of a group goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// The rules do not say which are kept: somebody must.
+    /// The rules do not say which are kept, or verdicts do not go together: somebody must decide.
     Tie,
     /// There are no more than must be kept.
     Few,
+    /// Somebody decided that nothing is to be done about it.
+    Verdict,
 }
 
 /// What a plan comes to.
@@ -80,10 +106,20 @@ pub struct Totals {
     pub gone: u64,
     /// Their bytes.
     pub gone_bytes: u64,
-    /// Groups that the rules do not decide.
+    /// Groups that are not decided.
     pub ties: u64,
-    /// Bytes that copies beyond the least number waste in those.
+    /// Of those, the ones whose verdicts do not go together, or do not hold any more.
+    pub unclear: u64,
+    /// Bytes that copies beyond the least number waste in the others.
     pub tie_bytes: u64,
+    /// Groups that are left out because they are intentional.
+    pub intentional: u64,
+    /// Because they are not duplicates.
+    pub not_duplicates: u64,
+    /// Because all of it is to be kept.
+    pub kept_whole: u64,
+    /// Documents of those three.
+    pub left_out: u64,
     /// Groups of which all documents must be kept.
     pub few: u64,
 }
@@ -96,6 +132,8 @@ impl std::fmt::Display for Why {
             Why::Tie => f.write_str("tie"),
             Why::All => f.write_str("no more than must be kept"),
             Why::Inside => f.write_str("inside of another document"),
+            Why::Verdict(verdict) => write!(f, "verdict: {verdict}"),
+            Why::Spared => f.write_str("verdict: the others are duplicates"),
         }
     }
 }
@@ -117,6 +155,18 @@ impl Totals {
     pub fn add(&mut self, decision: &Decision, keep: &Keep) {
         match decision.left {
             Some(Left::Few) => self.few += 1,
+            Some(Left::Verdict) => {
+                match decision.said.first().map(|said| said.verdict.verdict) {
+                    Some("intentional") => self.intentional += 1,
+                    Some("keep") => self.kept_whole += 1,
+                    _ => self.not_duplicates += 1,
+                }
+                self.left_out += decision.members.len() as u64;
+            }
+            Some(Left::Tie) if !decision.said.is_empty() => {
+                self.ties += 1;
+                self.unclear += 1;
+            }
             Some(Left::Tie) => {
                 self.ties += 1;
                 let more = decision.members.len().saturating_sub(keep.min_copies.max(1)) as u64;
@@ -140,63 +190,120 @@ impl Report {
     /// # Errors
     /// When the file cannot be read, or `each` fails.
     pub fn plan<E: From<Error>>(&self, keep: &Keep, mut each: impl FnMut(Decision) -> Result<(), E>) -> Result<(), E> {
+        let around = Around::of(self)?;
         self.identical(|set: IdenticalSet| match (set.tier, set.size_bytes) {
-            ("same bytes", Some(size_bytes)) if size_bytes > 0 => each(decide(set.id, size_bytes, set.documents, keep)),
+            ("same bytes", Some(size_bytes)) if size_bytes > 0 => {
+                let of_set = set.verdict.map(|verdict| {
+                    let (id, view) = (Some(set.id.clone()), Some(set.tier.to_owned()));
+                    Said { about: "identical", id, view, verdict }
+                });
+                let said = of_set.into_iter().chain(around.said(&set.id)).collect();
+                let documents = set.documents.into_iter().map(|document| {
+                    let verdict = self.verdict_of_document(&document);
+                    let said = verdict.map(|verdict| Said { about: "document", id: None, view: None, verdict });
+                    (document, said)
+                });
+                each(decide(Group { digest: set.id, size_bytes, documents: documents.collect(), said }, keep))
+            }
             _ => Ok(()),
         })
     }
 }
 
 /// Decides which documents of a group are kept. Never all go, never fewer stay than are wanted, never one goes that stands
-/// where everything is kept; and where the rules do not tell a document that would go from one that would stay, all stay.
-pub fn decide(group: String, size_bytes: u64, documents: Vec<Located>, keep: &Keep) -> Decision {
-    let least = keep.min_copies.max(1);
-    let mut members: Vec<Member> = documents
-        .into_iter()
-        .map(|document| {
-            let kept = keep.rules.iter().find(|rule| rule.is_reference_of(&document));
-            let kept = kept.map(|rule| Why::Reference(rule.to_string()));
-            let inside = document.path.contains(cognate_proto::path::INSIDE).then_some(Why::Inside);
-            Member { document, kept: kept.or(inside) }
-        })
-        .collect();
-    // What cannot be taken away is kept, and is no copy that could stand for another.
-    let references = members.iter().filter(|member| matches!(member.kept, Some(Why::Reference(_)))).count();
-    let mut open: Vec<usize> = (0..members.len()).filter(|place| members[*place].kept.is_none()).collect();
-    open.sort_by(|a, b| compare(&keep.rules, &members[*a].document, &members[*b].document).0);
-    let wanted = least.saturating_sub(references);
-    let left = if open.is_empty() || wanted >= open.len() {
-        Some(Left::Few)
-    } else if wanted > 0 {
-        let (last, first) = (&members[open[wanted - 1]].document, &members[open[wanted]].document);
-        (compare(&keep.rules, last, first).0 == Ordering::Equal).then_some(Left::Tie)
-    } else {
-        None
-    };
-    match left {
-        Some(left) => {
-            let why = if left == Left::Tie { Why::Tie } else { Why::All };
-            members
-                .iter_mut()
-                .filter(|member| member.kept.is_none())
-                .for_each(|member| member.kept = Some(why.clone()));
+/// where everything is kept or that somebody wants to stay; and where neither verdicts nor rules tell a document that would go
+/// from one that would stay, all stay.
+pub fn decide(group: Group, keep: &Keep) -> Decision {
+    let Group { digest, size_bytes, documents, said } = group;
+    let members = documents.into_iter().map(|(document, said)| {
+        let said = said.filter(|said| said.bearing() != Bearing::None);
+        let kept = stays(&document, said.as_ref(), keep);
+        Member { document, kept, said }
+    });
+    let mut decision = Decision { group: digest, size_bytes, members: members.collect(), left: None, said: Vec::new() };
+    match Judged::of(said, &decision.members) {
+        Judged::Open => decision.choose(keep),
+        Judged::Apart(said) => {
+            let word = said.first().map_or("", |said| said.verdict.verdict);
+            decision.leave(Left::Verdict, &Why::Verdict(word));
+            decision.said = said;
         }
-        None => {
-            for (rank, place) in open[..wanted].iter().enumerate() {
-                let next = &members[open[wanted]].document;
-                let rule = compare(&keep.rules, &members[*place].document, next).1;
-                let by = rule.map_or(Why::Copies, |rule| Why::Rule(rule.to_string()));
-                members[*place].kept = Some(if rank == 0 && references == 0 { by } else { Why::Copies });
-            }
+        Judged::Unclear(said) => {
+            decision.leave(Left::Tie, &Why::Tie);
+            decision.said = said;
         }
     }
-    Decision { group, size_bytes, members, left }
+    decision
 }
 
-/// Which of two is kept rather, and the first rule that says so.
-fn compare<'r>(rules: &'r [Rule], a: &Located, b: &Located) -> (Ordering, Option<&'r Rule>) {
-    let told = rules.iter().map(|rule| (rule.compare(a, b), Some(rule)));
-    told.into_iter().find(|(order, _)| *order != Ordering::Equal).unwrap_or((Ordering::Equal, None))
+/// Why a document stays whatever becomes of the others.
+fn stays(document: &Located, said: Option<&Said>, keep: &Keep) -> Option<Why> {
+    if document.path.contains(cognate_proto::path::INSIDE) {
+        return Some(Why::Inside);
+    }
+    let reference = keep.rules.iter().find(|rule| rule.is_reference_of(document));
+    reference.map(|rule| Why::Reference(rule.to_string())).or_else(|| {
+        let said = said.filter(|said| said.holds() && matches!(said.bearing(), Bearing::Stay | Bearing::Apart));
+        said.map(|said| Why::Verdict(said.verdict.verdict))
+    })
+}
+
+impl Decision {
+    /// Chooses by what was decided about documents, then by the rules.
+    fn choose(&mut self, keep: &Keep) {
+        let members = &mut self.members;
+        let standing = members.iter().filter(|member| member.stands_for_others()).count();
+        let mut open: Vec<usize> = (0..members.len()).filter(|place| members[*place].kept.is_none()).collect();
+        open.sort_by(|a, b| compare(&keep.rules, &members[*a], &members[*b]).0);
+        let wanted = keep.min_copies.max(1).saturating_sub(standing);
+        if open.is_empty() || wanted >= open.len() {
+            return self.leave(Left::Few, &Why::All);
+        }
+        if wanted == 0 {
+            return;
+        }
+        let (stays, next) = open.split_at(wanted);
+        let next = next[0];
+        if compare(&keep.rules, &members[stays[wanted - 1]], &members[next]).0 == Ordering::Equal {
+            return self.leave(Left::Tie, &Why::Tie);
+        }
+        for (rank, place) in stays.iter().enumerate() {
+            let by = compare(&keep.rules, &members[*place], &members[next]).1;
+            members[*place].kept =
+                Some(if rank == 0 && standing == 0 { by.unwrap_or(Why::Copies) } else { Why::Copies });
+        }
+    }
+
+    /// Nothing of it goes.
+    fn leave(&mut self, left: Left, why: &Why) {
+        self.left = Some(left);
+        for member in self.members.iter_mut().filter(|member| member.kept.is_none()) {
+            member.kept = Some(why.clone());
+        }
+    }
+}
+
+impl Member {
+    /// Whether it is a copy that is kept for the others. What cannot be taken away is none, and what is a copy on purpose
+    /// has its own purpose.
+    fn stands_for_others(&self) -> bool {
+        matches!(self.kept, Some(Why::Reference(_) | Why::Verdict("keep")))
+    }
+
+    fn is_duplicate(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.holds() && said.bearing() == Bearing::Go)
+    }
+}
+
+/// Which of two is kept rather, and what says so first.
+fn compare(rules: &[Rule], a: &Member, b: &Member) -> (Ordering, Option<Why>) {
+    match a.is_duplicate().cmp(&b.is_duplicate()) {
+        Ordering::Equal => {}
+        order => return (order, Some(Why::Spared)),
+    }
+    let mut told = rules.iter().map(|rule| (rule.compare(&a.document, &b.document), rule));
+    told.find(|(order, _)| *order != Ordering::Equal)
+        .map_or((Ordering::Equal, None), |(order, rule)| (order, Some(Why::Rule(rule.to_string()))))
 }
 
 #[cfg(test)]

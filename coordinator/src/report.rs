@@ -61,6 +61,10 @@ pub struct Report {
     slice: Option<String>,
     /// What was decided, by whether it is about a cluster, by view or tier, and by id.
     verdicts: HashMap<(bool, String, String), VerdictSection>,
+    /// What was decided about documents.
+    of_documents: HashMap<verdicts::PlaceKey, VerdictSection>,
+    /// Whether that was said.
+    has_verdicts: bool,
 }
 
 impl Report {
@@ -91,6 +95,8 @@ impl Report {
             is_of_before,
             slice: None,
             verdicts: HashMap::new(),
+            of_documents: HashMap::new(),
+            has_verdicts: false,
         };
         report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
         Ok(report)
@@ -537,7 +543,7 @@ impl Report {
         self.connection.query_row(sql, [], read).map_err(|error| self.failed(error))
     }
 
-    fn each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), Error> {
+    pub(crate) fn each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), Error> {
         let mut run = || {
             let mut statement = self.connection.prepare(sql)?;
             let mut rows = statement.query([])?;

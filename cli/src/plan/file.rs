@@ -1,6 +1,6 @@
 //! The plan of one site: schema `cognate.plan/1`. Fields may be added, never renamed.
 
-use cognate_coordinator::plan::{Decision, Keep};
+use cognate_coordinator::plan::{Decision, Keep, Left, Said};
 use cognate_coordinator::report::Report;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,14 @@ pub(crate) struct PlanFile {
     pub(crate) keyed: bool,
     pub(crate) keep: Vec<String>,
     pub(crate) min_copies: u64,
+    /// Whether it was known what people decided: a file of a result does not say it.
+    #[serde(default)]
+    pub(crate) verdicts_known: bool,
     pub(crate) totals: PlanTotals,
     pub(crate) sets: Vec<Set>,
+    /// Sets with documents at this site that verdicts leave out.
+    #[serde(default)]
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// The method whose digests name the documents.
@@ -41,6 +47,48 @@ pub(crate) struct PlanTotals {
     pub(crate) sets: u64,
     pub(crate) documents: u64,
     pub(crate) bytes: u64,
+    #[serde(default)]
+    pub(crate) left_out: u64,
+}
+
+/// A set that verdicts leave out.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct LeftOut {
+    pub(crate) digest: String,
+    pub(crate) size_bytes: u64,
+    /// At this site.
+    pub(crate) documents: u64,
+    pub(crate) verdicts: Vec<Verdict>,
+}
+
+/// What somebody decided.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct Verdict {
+    /// `cluster`, `identical` or `document`.
+    pub(crate) about: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) view: Option<String>,
+    pub(crate) verdict: String,
+    pub(crate) by: String,
+    pub(crate) time: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+}
+
+impl Verdict {
+    fn of(said: &Said) -> Verdict {
+        Verdict {
+            about: said.about.to_owned(),
+            id: said.id.clone(),
+            view: said.view.clone(),
+            verdict: said.verdict.verdict.to_owned(),
+            by: said.verdict.by.clone(),
+            time: said.verdict.time.clone(),
+            note: said.verdict.note.clone(),
+        }
+    }
 }
 
 /// Documents that are the same, some of which go.
@@ -65,6 +113,9 @@ pub(crate) struct Kept {
     pub(crate) modified: String,
     /// Why it is kept.
     pub(crate) rule: String,
+    /// What was decided about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verdict: Option<Verdict>,
 }
 
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -74,6 +125,9 @@ pub(crate) struct Going {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) path_escaped: Option<bool>,
     pub(crate) modified: String,
+    /// What was decided about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verdict: Option<Verdict>,
 }
 
 impl Set {
@@ -86,12 +140,14 @@ impl Set {
             path_escaped: member.document.path_escaped,
             modified: member.document.modified.clone(),
             rule: member.kept.as_ref().map(ToString::to_string).unwrap_or_default(),
+            verdict: member.said.as_ref().map(Verdict::of),
         });
         let go = decision.gone().filter(|member| member.document.site == site).map(|member| Going {
             repository: member.document.repository.clone(),
             path: member.document.path.clone(),
             path_escaped: member.document.path_escaped,
             modified: member.document.modified.clone(),
+            verdict: member.said.as_ref().map(Verdict::of),
         });
         let (kept, go) = (kept.collect(), go.collect());
         Set { digest: decision.group.clone(), size_bytes: decision.size_bytes, kept, go }
@@ -134,6 +190,8 @@ impl PlanFile {
             min_copies: keep.min_copies as u64,
             totals: PlanTotals::default(),
             sets: Vec::new(),
+            verdicts_known: report.has_verdicts(),
+            left_out: Vec::new(),
         })
     }
 
@@ -146,6 +204,20 @@ impl PlanFile {
         self.totals.documents += set.go.len() as u64;
         self.totals.bytes += set.go.len() as u64 * set.size_bytes;
         self.sets.push(set);
+    }
+
+    /// Writes down that a set is left out, if verdicts leave it out and this site has documents of it.
+    pub(super) fn leave_out(&mut self, decision: &Decision) {
+        let at_site = decision.members.iter().filter(|member| member.document.site == self.site).count() as u64;
+        if decision.left == Some(Left::Verdict) && at_site > 0 {
+            self.totals.left_out += 1;
+            self.left_out.push(LeftOut {
+                digest: decision.group.clone(),
+                size_bytes: decision.size_bytes,
+                documents: at_site,
+                verdicts: decision.said.iter().map(Verdict::of).collect(),
+            });
+        }
     }
 
     pub(crate) fn json(&self) -> anyhow::Result<Vec<u8>> {
@@ -172,7 +244,7 @@ impl PlanFile {
                     set.size_bytes.into(),
                     going.modified.as_str().into(),
                     set.digest.as_str().into(),
-                    Cell::None,
+                    going.verdict.as_ref().map_or(Cell::None, |said| format!("verdict: {}", said.verdict).into()),
                     copies.join("; ").into(),
                 ])?;
             }

@@ -33,6 +33,7 @@ fn of_site(report: &Report, keep: &Keep, site: &str) -> anyhow::Result<PlanFile>
         if decision.gone().any(|member| member.document.site == site) {
             plan.add(Set::of(&decision, site));
         }
+        plan.leave_out(&decision);
         Ok(())
     })?;
     Ok(plan)

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use cognate_coordinator::plan::{Decision, Keep};
+use cognate_proto::name::one_line;
 use cognate_proto::path::printable;
 
 use super::Planned;
@@ -21,13 +22,36 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
         bytes(totals.gone_bytes),
         count(totals.kept)
     )?;
-    if totals.ties > 0 {
+    let (unclear, ties) = (totals.unclear, totals.ties - totals.unclear);
+    if ties > 0 {
         writeln!(
             out,
             "ties: {}; the rules do not say which to keep there, and nothing goes (up to {} more with a further rule)",
-            count(totals.ties),
+            count(ties),
             bytes(totals.tie_bytes)
         )?;
+    }
+    if unclear > 0 {
+        writeln!(
+            out,
+            "ties by verdicts: {}; they contradict each other or do not hold any more, and nothing goes until one is set anew",
+            count(unclear)
+        )?;
+    }
+    let left_out = totals.intentional + totals.not_duplicates + totals.kept_whole;
+    if left_out > 0 {
+        writeln!(
+            out,
+            "left out by verdicts: {} sets, {} documents ({} intentional, {} not a duplicate, {} keep)",
+            count(left_out),
+            count(totals.left_out),
+            count(totals.intentional),
+            count(totals.not_duplicates),
+            count(totals.kept_whole)
+        )?;
+    }
+    if !planned.verdicts_known {
+        writeln!(out, "verdicts: not known; a result in a file does not say what was decided about it")?;
     }
     if totals.few > 0 {
         writeln!(out, "left alone: {}; there are no more than must be kept", count(totals.few))?;
@@ -43,7 +67,8 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     }
     list("WOULD GO", &planned.shown, totals.groups, limit, out)?;
     list("TIES, LEFT AS THEY ARE", &planned.ties, totals.ties, limit, out)?;
-    if totals.ties > 0 {
+    list("LEFT OUT BY VERDICTS", &planned.left_out, left_out, limit, out)?;
+    if ties > 0 {
         let last = keep.rules.iter().any(|rule| rule.to_string() == "shortest-path");
         let advice = if last { "prefer:SITE" } else { "shortest-path" };
         writeln!(out, "\n  A further rule decides: for example --keep {advice}")?;
@@ -59,12 +84,16 @@ fn list(title: &str, shown: &[Decision], all: u64, limit: usize, out: &mut impl 
     for decision in shown.iter().take(limit) {
         let copies = count(decision.members.len() as u64);
         writeln!(out, "  {copies} × {}", bytes(decision.size_bytes))?;
+        for said in &decision.said {
+            writeln!(out, "    {}", one_line(&said.to_string()))?;
+        }
         for member in decision.members.iter().take(NAMED_MAX) {
             let document = &member.document;
             let path = printable(document.path.as_bytes());
             let place = format!("{}/{}: {path}", document.site, document.repository);
             match &member.kept {
                 Some(why) => writeln!(out, "    keep  {place}  ({why})")?,
+                None if member.said.is_some() => writeln!(out, "    go    {place}  (verdict: duplicate)")?,
                 None => writeln!(out, "    go    {place}")?,
             }
         }

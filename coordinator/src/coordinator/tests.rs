@@ -9,6 +9,7 @@ use crate::indexes::tests::{method, push, root};
 use crate::report::Report;
 use crate::store::{FrozenRow, SlotKey};
 
+mod plans;
 mod triage;
 pub(crate) mod two_views;
 

@@ -17,7 +17,6 @@ use super::{PageError, Pages, Person, Shown, scan_id};
 use crate::http::Export;
 use crate::journal::Action;
 use crate::operator::blocking;
-use crate::report::Report;
 
 /// How much is sent at a time, and how many such pieces may wait.
 const PIECE_BYTES: usize = 64 << 10;
@@ -41,9 +40,9 @@ pub(super) async fn written(person: &Person, id: ScanId, export: &'static Export
     person.may("FetchResult")?;
     let (service, operator) = (person.pages.service.clone(), person.operator.clone());
     let opening = blocking(move || {
-        let path = service.result_of(&operator, id)?;
+        service.result_of(&operator, id)?;
         service.coordinator.note(Action::Fetched, id.0, operator.name.as_str())?;
-        Report::open(&path)
+        service.coordinator.report_with_verdicts(id)
     });
     let report = opening.await?;
     let (pieces, stream) = mpsc::channel(PIECES_WAITING);

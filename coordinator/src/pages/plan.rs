@@ -48,6 +48,7 @@ struct Planned {
     totals: Totals,
     shown: Vec<Decision>,
     ties: Vec<Decision>,
+    left_out: Vec<Decision>,
     /// How many documents go at each site, and their bytes.
     sites: BTreeMap<String, (u64, u64)>,
 }
@@ -64,6 +65,7 @@ impl Planned {
             let list = match decision.left {
                 None => &mut planned.shown,
                 Some(Left::Tie) => &mut planned.ties,
+                Some(Left::Verdict) => &mut planned.left_out,
                 Some(Left::Few) => return Ok(()),
             };
             if list.len() < SHOWN_MAX {
@@ -75,8 +77,12 @@ impl Planned {
     }
 
     /// What is shown, what somebody must decide first.
-    fn lists(&self) -> [(&'static str, &[Decision]); 2] {
-        [("Sets that the rules do not decide", &self.ties), ("Sets of which something goes", &self.shown)]
+    fn lists(&self) -> [(&'static str, &[Decision]); 3] {
+        [
+            ("Sets that are not decided", &self.ties),
+            ("Sets of which something goes", &self.shown),
+            ("Sets that verdicts leave out", &self.left_out),
+        ]
     }
 }
 
@@ -157,7 +163,7 @@ async fn reading<T: Send + 'static>(
     let (service, operator) = (pages.service.clone(), person.operator.clone());
     let reading = tokio::task::spawn_blocking(move || {
         service.result_of(&operator, id)?;
-        read(&Report::open(&service.coordinator.result_path(id))?)
+        read(&service.coordinator.report_with_verdicts(id)?)
     });
     Ok(reading.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
 }

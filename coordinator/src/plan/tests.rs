@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::report::VerdictSection;
 
 fn document(site: &str, path: &str, modified: &str) -> Located {
     Located {
@@ -18,9 +19,32 @@ fn keep(rules: &[&str], min_copies: usize) -> Keep {
     Keep { rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(), min_copies }
 }
 
+fn group(documents: Vec<(Located, Option<Said>)>, said: Vec<Said>) -> Group {
+    Group { digest: "set".to_owned(), size_bytes: 10, documents, said }
+}
+
+fn said(about: &'static str, verdict: &'static str, changed: bool) -> Said {
+    let changed = changed.then(|| "1 member added".to_owned());
+    let (by, time) = ("anna".to_owned(), "2026".to_owned());
+    Said { about, id: None, view: None, verdict: VerdictSection { by, changed, note: None, time, verdict } }
+}
+
 fn told(documents: &[(&str, &str, &str)], keep: &Keep) -> (Vec<String>, Option<Left>) {
-    let documents = documents.iter().map(|(site, path, modified)| document(site, path, modified)).collect();
-    let decision = decide("set".to_owned(), 10, documents, keep);
+    let documents: Vec<_> = documents.iter().map(|document| (*document, "")).collect();
+    told_with(&documents, &[], keep)
+}
+
+/// The same with a verdict about each document, if it is not empty, and with verdicts about all of them.
+fn told_with(
+    documents: &[((&str, &str, &str), &'static str)],
+    all: &[Said],
+    keep: &Keep,
+) -> (Vec<String>, Option<Left>) {
+    let documents = documents.iter().map(|((site, path, modified), verdict)| {
+        let said = (!verdict.is_empty()).then(|| said("document", verdict, false));
+        (document(site, path, modified), said)
+    });
+    let decision = decide(group(documents.collect(), all.to_vec()), keep);
     let shown = decision.members.iter().map(|member| {
         format!("{} {}", member.document.path, member.kept.as_ref().map_or("goes".to_owned(), ToString::to_string))
     });
@@ -61,9 +85,98 @@ fn a_reference_keeps_all_that_stands_there() {
 #[test]
 fn what_stands_inside_of_another_document_stays_and_stands_for_nothing() {
     let documents = [("a", "m.zip!/x", "2021"), ("a", "x", "2020")];
-    let (shown, left) = told(&documents, &keep(&["newest"], 1));
-    assert_eq!(left, Some(Left::Few));
-    assert_eq!(shown, ["m.zip!/x inside of another document", "x no more than must be kept"]);
+    let expected = ["m.zip!/x inside of another document", "x no more than must be kept"];
+    // Not even where everything is kept, or where somebody wants it to be.
+    for rule in ["newest", "reference:a/main/m.zip!"] {
+        let (shown, left) = told(&documents, &keep(&[rule], 1));
+        assert_eq!((shown, left), (expected.map(str::to_owned).to_vec(), Some(Left::Few)), "{rule}");
+    }
+    let (shown, _) = told_with(&[(documents[0], "keep"), (documents[1], "")], &[], &keep(&["newest"], 1));
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn what_is_to_be_left_alone_is_left_out_and_whoever_says_otherwise_makes_it_a_tie() {
+    let documents = [(("a", "x", "2021"), ""), (("b", "y", "2020"), "")];
+    let newest = keep(&["newest"], 1);
+    let left = |all: &[Said]| told_with(&documents, all, &newest);
+    for (word, shown) in [
+        ("intentional", "verdict: intentional"),
+        ("not-a-duplicate", "verdict: not-a-duplicate"),
+        ("keep", "verdict: keep"),
+    ] {
+        for about in ["identical", "cluster"] {
+            let expected = [format!("x {shown}"), format!("y {shown}")];
+            assert_eq!(left(&[said(about, word, false)]), (expected.to_vec(), Some(Left::Verdict)), "{word} {about}");
+        }
+        // Somebody else says that it is a duplicate: of the whole, or of one of its documents.
+        assert_eq!(left(&[said("cluster", word, false), said("identical", "duplicate", false)]).1, Some(Left::Tie));
+        let one = [(documents[0].0, "duplicate"), documents[1]];
+        assert_eq!(told_with(&one, &[said("cluster", word, false)], &newest).1, Some(Left::Tie), "{word}");
+        // It was another cluster of which that was said: nothing goes until somebody has looked again.
+        assert_eq!(left(&[said("cluster", word, true)]).1, Some(Left::Tie), "{word}");
+        assert_eq!(left(&[said("cluster", word, true), said("identical", "duplicate", false)]).1, None, "{word}");
+    }
+    for word in ["duplicate", "done"] {
+        for changed in [false, true] {
+            assert_eq!(left(&[said("identical", word, changed)]), told(&[documents[0].0, documents[1].0], &newest));
+        }
+    }
+    let decision = decide(
+        group(
+            vec![(document("a", "x", "2021"), None)],
+            vec![said("cluster", "keep", false), said("identical", "duplicate", false)],
+        ),
+        &newest,
+    );
+    assert_eq!(decision.said.len(), 2, "which verdicts do not go together is told");
+    let mut totals = Totals::default();
+    totals.add(&decision, &newest);
+    assert_eq!((totals.ties, totals.unclear, totals.left_out), (1, 1, 0));
+}
+
+#[test]
+fn a_document_that_is_to_be_kept_is_a_copy_that_stays_and_one_on_purpose_stays_beside_it() {
+    let of = |verdicts: [&'static str; 3], rules: &[&str], min_copies: usize| {
+        let places = [("a", "x", "2021"), ("a", "y", "2020"), ("b", "z", "2019")];
+        let documents: Vec<_> = places.into_iter().zip(verdicts).collect();
+        told_with(&documents, &[], &keep(rules, min_copies))
+    };
+    let lines = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
+    // The rule would have kept x.
+    assert_eq!(of(["", "", "keep"], &["newest"], 1), (lines(["x goes", "y goes", "z verdict: keep"]), None));
+    assert_eq!(of(["", "", "keep"], &["newest"], 2), (lines(["x min-copies", "y goes", "z verdict: keep"]), None));
+    assert_eq!(of(["", "keep", "keep"], &[], 1), (lines(["x goes", "y verdict: keep", "z verdict: keep"]), None));
+    // What is a copy on purpose stands for no other.
+    let beside = lines(["x newest", "y goes", "z verdict: intentional"]);
+    assert_eq!(of(["", "", "intentional"], &["newest"], 1), (beside, None));
+    assert_eq!(of(["", "intentional", "not-a-duplicate"], &["newest"], 1).1, Some(Left::Few));
+    // Nothing of it was decided to go, and all of it to stay.
+    assert_eq!(of(["keep", "keep", "keep"], &["newest"], 1).1, Some(Left::Few));
+}
+
+#[test]
+fn a_document_that_is_a_duplicate_goes_before_others_and_never_all_of_them_do() {
+    let of = |verdicts: [&'static str; 3], rules: &[&str], min_copies: usize| {
+        let places = [("a", "x", "2021"), ("a", "y", "2020"), ("b", "z", "2019")];
+        let documents: Vec<_> = places.into_iter().zip(verdicts).collect();
+        told_with(&documents, &[], &keep(rules, min_copies))
+    };
+    let lines = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
+    // The rule would have kept x. Without one, only those are told apart that bear a verdict.
+    assert_eq!(of(["duplicate", "", ""], &["newest"], 1), (lines(["x goes", "y newest", "z goes"]), None));
+    let expected = lines(["x goes", "y goes", "z verdict: the others are duplicates"]);
+    assert_eq!(of(["duplicate", "duplicate", ""], &[], 1), (expected, None));
+    assert_eq!(of(["duplicate", "", ""], &[], 1).1, Some(Left::Tie));
+    assert_eq!(of(["duplicate", "", ""], &[], 2).1, None);
+    // All of them: the rules say which stays.
+    assert_eq!(of(["duplicate"; 3], &["newest"], 1), (lines(["x newest", "y goes", "z goes"]), None));
+    assert_eq!(of(["duplicate"; 3], &[], 1).1, Some(Left::Tie));
+    assert_eq!(of(["duplicate"; 3], &["newest"], 3).1, Some(Left::Few));
+    // As many stay as are wanted, and nothing goes from where everything is kept.
+    let expected = lines(["x verdict: the others are duplicates", "y min-copies", "z goes"]);
+    assert_eq!(of(["", "duplicate", "duplicate"], &["newest"], 2), (expected, None));
+    assert_eq!(of(["duplicate", "", ""], &["reference:a", "newest"], 1).0[0], "x reference:a");
 }
 
 #[test]
@@ -89,35 +202,62 @@ fn any_rule() -> impl Strategy<Value = &'static str> {
     ]
 }
 
+fn any_verdict() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        6 => Just(""),
+        2 => Just("duplicate"),
+        1 => Just("keep"),
+        1 => Just("intentional"),
+        1 => Just("not-a-duplicate"),
+        1 => Just("done"),
+    ]
+}
+
 proptest! {
     #[test]
     fn never_all_go_and_never_too_few_stay(
         documents in proptest::collection::vec(("[abc]", "(x/)?[pq]{1,3}(\\.bak)?", "202[0-3]"), 2..9),
         rules in proptest::collection::vec(any_rule(), 0..4),
+        verdicts in proptest::collection::vec(any_verdict(), 9),
+        all in proptest::collection::vec(("[ab]", any_verdict(), any::<bool>()), 0..3),
         min_copies in 0usize..5,
         rotate in 0usize..9,
     ) {
-        let mut documents: Vec<Located> =
-            documents.iter().map(|(site, path, modified)| document(site, path, modified)).collect();
-        documents.sort_by(|a, b| (&a.site, &a.path).cmp(&(&b.site, &b.path)));
-        documents.dedup_by(|a, b| (&a.site, &a.path) == (&b.site, &b.path));
+        let documents = documents.iter().zip(verdicts).map(|((site, path, modified), verdict)| {
+            (document(site, path, modified), (!verdict.is_empty()).then(|| said("document", verdict, false)))
+        });
+        let mut documents: Vec<_> = documents.collect();
+        documents.sort_by(|(a, _), (b, _)| (&a.site, &a.path).cmp(&(&b.site, &b.path)));
+        documents.dedup_by(|(a, _), (b, _)| (&a.site, &a.path) == (&b.site, &b.path));
+        let all = all.iter().filter(|(.., verdict, _)| !verdict.is_empty()).map(|(about, verdict, changed)| {
+            said(if about == "a" { "cluster" } else { "identical" }, verdict, *changed)
+        });
+        let all: Vec<Said> = all.collect();
         let keep = keep(&rules, min_copies);
-        let decision = decide("set".to_owned(), 10, documents.clone(), &keep);
+        let decision = decide(group(documents.clone(), all.clone()), &keep);
         let (kept, gone) = (decision.kept().count(), decision.gone().count());
         prop_assert_eq!(kept + gone, documents.len());
         prop_assert!(kept >= min_copies.max(1).min(documents.len()), "{:?}", decision);
         prop_assert!(decision.left.is_none() == (gone > 0));
         for member in decision.gone() {
             prop_assert!(!keep.rules.iter().any(|rule| rule.is_reference_of(&member.document)), "a reference goes");
-            // Whatever is kept by choice is better than what goes, and that is told by a rule.
-            for better in decision.kept().filter(|kept| !matches!(kept.kept, Some(Why::Reference(_)))) {
-                prop_assert_eq!(compare(&keep.rules, &better.document, &member.document).0, Ordering::Less);
+            let verdict = member.said.as_ref().map_or("", |said| said.verdict.verdict);
+            prop_assert!(matches!(verdict, "" | "duplicate" | "done"), "what somebody protects goes: {:?}", decision);
+            // Whatever is kept by choice is better than what goes, and that is told by a verdict or a rule.
+            for better in decision.kept() {
+                if !matches!(better.kept, Some(Why::Reference(_) | Why::Verdict(_))) {
+                    prop_assert_eq!(compare(&keep.rules, better, member).0, Ordering::Less);
+                }
             }
+        }
+        if gone > 0 {
+            let protects = |said: &Said| matches!(said.verdict.verdict, "keep" | "intentional" | "not-a-duplicate");
+            prop_assert!(!all.iter().any(|said| protects(said) && said.verdict.changed.is_none()));
         }
         // In whatever order they come, the same ones are kept.
         let count = documents.len();
         documents.rotate_left(rotate % count);
-        let again = decide("set".to_owned(), 10, documents, &keep);
+        let again = decide(group(documents, all), &keep);
         let of = |decision: &Decision| {
             let mut gone: Vec<_> =
                 decision.gone().map(|member| (member.document.site.clone(), member.document.path.clone())).collect();

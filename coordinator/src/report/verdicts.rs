@@ -3,11 +3,14 @@
 use cognate_proto::v1::{SubjectKind, VerdictState};
 use serde::Serialize;
 
-use super::{Report, time};
+use super::{Located, Report, path_of, time};
 use crate::verdict::word;
 
-/// What was decided about a cluster or an identical set.
-#[derive(Clone, Serialize, Debug)]
+/// Where a document is: its site, its repository, and its path as it is written and whether that is escaped.
+pub(super) type PlaceKey = (String, String, String, bool);
+
+/// What was decided about a cluster, an identical set or a document.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct VerdictSection {
     /// Who decided.
     pub by: String,
@@ -24,16 +27,13 @@ pub struct VerdictSection {
 }
 
 impl Report {
-    /// Tells from now on what was decided about clusters and identical sets, as the coordinator says it of this result.
+    /// Tells from now on what was decided about clusters and identical sets, as the coordinator says it of this result; and
+    /// plans by it.
     pub fn set_verdicts(&mut self, states: impl IntoIterator<Item = VerdictState>) {
+        self.has_verdicts = true;
         for state in states {
             let verdict = state.verdict();
             let Some(subject) = state.subject else { continue };
-            let is_cluster = match subject.kind() {
-                SubjectKind::Cluster => true,
-                SubjectKind::Identical => false,
-                _ => continue,
-            };
             let section = VerdictSection {
                 by: state.by,
                 changed: Some(state.changed).filter(|why| !why.is_empty()),
@@ -41,8 +41,37 @@ impl Report {
                 time: time(state.time),
                 verdict: word(verdict),
             };
-            self.verdicts.insert((is_cluster, subject.view, subject.id), section);
+            match subject.kind() {
+                SubjectKind::Cluster => drop(self.verdicts.insert((true, subject.view, subject.id), section)),
+                SubjectKind::Identical => drop(self.verdicts.insert((false, subject.view, subject.id), section)),
+                SubjectKind::Document => {
+                    let (path, escaped) = path_of(&subject.path);
+                    self.of_documents.insert((subject.site, subject.repository, path, escaped.is_some()), section);
+                }
+                SubjectKind::Unspecified => {}
+            }
         }
+    }
+
+    /// Whether it was said what people decided: a file of a result does not say it.
+    pub fn has_verdicts(&self) -> bool {
+        self.has_verdicts
+    }
+
+    /// What was decided about clusters and identical sets: whether it is about a cluster, the view or tier, the id, and what.
+    pub(crate) fn decided(&self) -> impl Iterator<Item = ((bool, &str, &str), &VerdictSection)> {
+        self.verdicts
+            .iter()
+            .map(|((is_cluster, view, id), verdict)| ((*is_cluster, view.as_str(), id.as_str()), verdict))
+    }
+
+    pub(crate) fn verdict_of_document(&self, document: &Located) -> Option<VerdictSection> {
+        if self.of_documents.is_empty() {
+            return None;
+        }
+        let Located { site, repository, path, path_escaped, .. } = document;
+        let place = (site.clone(), repository.clone(), path.clone(), path_escaped.is_some());
+        self.of_documents.get(&place).cloned()
     }
 
     pub(super) fn verdict_of_cluster(&self, layer: usize, id: &str) -> Option<VerdictSection> {

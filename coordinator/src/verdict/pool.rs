@@ -10,6 +10,7 @@ use cognate_proto::name::ScanId;
 use crate::browse::{Browse, ClusterFilter};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
+use crate::report::Report;
 use crate::store::ScanStep;
 
 /// So many of one scan are kept open, for as many who look at the same time.
@@ -102,7 +103,22 @@ impl Coordinator {
         Ok(lent)
     }
 
-    /// The same, for a filter that may ask what changed since another scan.
+    /// The result of a scan as it is told and planned from: with what was decided about it.
+    ///
+    /// # Errors
+    /// As [`Coordinator::browse`].
+    pub(crate) fn report_with_verdicts(&self, scan: ScanId) -> Result<Report, Error> {
+        let mut states = Vec::new();
+        self.browse(scan)?.verdict_states(&self.store, |state| {
+            states.push(state);
+            Ok(())
+        })?;
+        let mut report = Report::open(&self.result_path(scan))?;
+        report.set_verdicts(states);
+        Ok(report)
+    }
+
+    /// The result open for browsing, for a filter that may ask what changed since another scan.
     ///
     /// # Errors
     /// As [`Coordinator::browse`], of either scan.

@@ -104,3 +104,57 @@ fn what_is_decided_is_told_in_reports_survives_a_crash_and_later_scans_and_can_b
         .collect();
     assert_eq!(told, [("done", true), ("keep", false), ("duplicate", false)]);
 }
+
+#[test]
+fn a_plan_obeys_what_was_decided_and_says_which_verdict_it_was() {
+    let mut federation = Federation::new(953);
+    let texts: Vec<Vec<u8>> = (0..3).map(|_| federation.dice.bytes(20_000)).collect();
+    for site in ["a", "b"] {
+        let files = texts.iter().enumerate().map(|(number, text)| (format!("{site}{number}.bin"), text.clone()));
+        federation.add(site, &files.collect::<Files>());
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let before = federation.scan(&[]).report();
+    let set_with = |path: &str| {
+        let sets = before["identical"].as_array().unwrap().iter();
+        let mut with = sets.filter(|set| set["documents"].as_array().unwrap().iter().any(|one| one["path"] == path));
+        with.next().unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    federation.operate(&["verdict", "set", "latest", "intentional", "--set", &set_with("a0.bin")]).expect(0);
+    federation.operate(&["verdict", "set", "latest", "keep", "--document", "b/kb:b1.bin"]).expect(0);
+    federation.operate(&["verdict", "set", "latest", "duplicate", "--document", "b/kb:b2.bin"]).expect(0);
+    let folder = federation.sandbox.path("plan");
+    let words = ["plan", "make", "latest", "--keep", "prefer:a", "-o", folder.to_str().unwrap()];
+    let shown = federation.operate(&words).expect(0);
+    for said in [
+        "left out by verdicts: 1 sets, 2 documents (1 intentional, 0 not a duplicate, 0 keep)",
+        "keep  b/kb: b1.bin  (verdict: keep)",
+        "go    b/kb: b2.bin  (verdict: duplicate)",
+        "intentional (identical ",
+    ] {
+        assert!(shown.text().contains(said), "{said}: {}", shown.text());
+    }
+    let plan = |site: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(folder.join(format!("{site}.json"))).unwrap()).unwrap()
+    };
+    let (a, b) = (plan("a"), plan("b"));
+    assert_eq!(a["verdicts_known"], true);
+    assert_eq!(
+        (&a["sets"][0]["go"][0]["path"], &a["sets"][0]["kept"][0]["verdict"]["verdict"]),
+        (&"a1.bin".into(), &"keep".into())
+    );
+    assert_eq!(
+        (&b["sets"][0]["go"][0]["path"], &b["sets"][0]["go"][0]["verdict"]["verdict"]),
+        (&"b2.bin".into(), &"duplicate".into())
+    );
+    for plan in [&a, &b] {
+        assert_eq!((plan["sets"].as_array().unwrap().len(), &plan["totals"]["left_out"]), (1, &1.into()));
+        let left_out = &plan["left_out"][0];
+        assert_eq!((&left_out["digest"], &left_out["documents"]), (&set_with("a0.bin").into(), &1.into()));
+        assert_eq!(
+            (&left_out["verdicts"][0]["verdict"], &left_out["verdicts"][0]["about"]),
+            (&"intentional".into(), &"identical".into())
+        );
+    }
+}

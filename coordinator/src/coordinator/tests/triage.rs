@@ -28,7 +28,7 @@ fn of_b() -> Vec<Held> {
     ]
 }
 
-async fn scanned_twice(folder: &tempfile::TempDir) -> Arc<Coordinator> {
+pub(super) async fn scanned_twice(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let coordinator = open(folder);
     fill(&coordinator, "a", View::Raw, 1, &of_a());
     fill(&coordinator, "b", View::Raw, 1, &of_b());
@@ -43,7 +43,7 @@ fn clusters(browse: &Browse, query: &str) -> Vec<String> {
     page.rows.into_iter().map(|row| row.path).collect()
 }
 
-fn cluster(browse: &Browse, path: &str) -> ClusterRow {
+pub(super) fn cluster(browse: &Browse, path: &str) -> ClusterRow {
     let all = browse.clusters(&ClusterFilter::default(), Sort::default(), Window::default()).unwrap();
     all.rows.into_iter().find(|row| row.path == path).unwrap()
 }
@@ -217,16 +217,16 @@ async fn a_result_of_two_views_tells_both_and_each_document_once() {
     );
 }
 
-fn subject(row: &ClusterRow) -> Subject {
+pub(super) fn subject(row: &ClusterRow) -> Subject {
     Subject { kind: SubjectKind::Cluster.into(), view: row.view.clone(), id: row.id.clone(), ..Subject::default() }
 }
 
-fn decide(coordinator: &Coordinator, scan: u64, verdict: Verdict, subjects: Vec<Subject>) -> u64 {
+pub(super) fn decide(coordinator: &Coordinator, scan: u64, verdict: Verdict, subjects: Vec<Subject>) -> u64 {
     let request = SetVerdictsRequest { scan, verdict: verdict.into(), subjects, ..SetVerdictsRequest::default() };
     coordinator.decide(&Wish::from_wire(request).unwrap(), "anna").unwrap().0
 }
 
-fn undo(coordinator: &Coordinator, action: u64) -> u64 {
+pub(super) fn undo(coordinator: &Coordinator, action: u64) -> u64 {
     let (action, parts) = coordinator.undoable(action, "anna").unwrap();
     coordinator.undo(action, &parts, "anna").unwrap()
 }

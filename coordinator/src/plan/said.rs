@@ -1,0 +1,158 @@
+//! What people decided, as it bears on a plan: about a document, about the set that it is in, and about the cluster, the set of
+//! the same text and the message that the set belongs to.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::Member;
+use crate::error::Error;
+use crate::report::{Report, VerdictSection, hex};
+
+/// A verdict that bears on a plan.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct Said {
+    /// `cluster`, `identical` or `document`.
+    pub about: &'static str,
+    /// The id of the cluster or set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The view of the cluster, the tier of the set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+    /// What was decided, by whom and when.
+    #[serde(flatten)]
+    pub verdict: VerdictSection,
+}
+
+/// What a verdict wants of copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bearing {
+    /// That they stay, each as good as any other.
+    Stay,
+    /// That no plan is made of them.
+    Apart,
+    /// That some of them go.
+    Go,
+    /// Nothing.
+    None,
+}
+
+impl Said {
+    pub(super) fn bearing(&self) -> Bearing {
+        match self.verdict.verdict {
+            "keep" => Bearing::Stay,
+            "intentional" | "not-a-duplicate" => Bearing::Apart,
+            "duplicate" => Bearing::Go,
+            _ => Bearing::None,
+        }
+    }
+
+    /// Whether what it is about still is what it was.
+    pub(super) fn holds(&self) -> bool {
+        self.verdict.changed.is_none()
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let VerdictSection { verdict, by, changed, .. } = &self.verdict;
+        write!(f, "{verdict} ({}", self.about)?;
+        if let Some(id) = &self.id {
+            write!(f, " {}", id.get(..12).unwrap_or(id))?;
+        }
+        write!(f, ", by {by}")?;
+        match changed {
+            Some(why) => write!(f, "; since then {why})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// What the verdicts about a group come to.
+pub(super) enum Judged {
+    /// The rules decide.
+    Open,
+    /// It is left out, because of these.
+    Apart(Vec<Said>),
+    /// These do not go together, or do not hold any more: somebody must decide.
+    Unclear(Vec<Said>),
+}
+
+impl Judged {
+    pub(super) fn of(said: Vec<Said>, members: &[Member]) -> Judged {
+        let protects = |said: &Said| matches!(said.bearing(), Bearing::Stay | Bearing::Apart);
+        let goes = |said: &&Said| said.holds() && said.bearing() == Bearing::Go;
+        let against = said.iter().chain(members.iter().filter_map(|member| member.said.as_ref())).filter(goes);
+        let against: Vec<Said> = against.cloned().collect();
+        let (hold, changed): (Vec<Said>, Vec<Said>) = said.into_iter().filter(protects).partition(Said::holds);
+        match (hold.is_empty(), against.is_empty(), changed.is_empty()) {
+            (false, true, _) => Judged::Apart(hold),
+            (false, false, _) => Judged::Unclear([hold, against].concat()),
+            // Whoever decided anew knew what has changed.
+            (true, false, _) | (true, true, true) => Judged::Open,
+            (true, true, false) => Judged::Unclear(changed),
+        }
+    }
+}
+
+/// What was decided about what the sets of the same bytes belong to.
+#[derive(Default)]
+pub(super) struct Around {
+    said: Vec<Said>,
+    /// By the digest of a set, places in `said`.
+    of: HashMap<String, Vec<usize>>,
+}
+
+impl Around {
+    /// Goes through the documents of all sets, where anything at all was decided about clusters, texts or messages.
+    pub(super) fn of(report: &Report) -> Result<Around, Error> {
+        let mut around = Around::default();
+        let mut places: HashMap<(bool, &str, &str), usize> = HashMap::new();
+        let mut decided: Vec<_> = report.decided().filter(|((_, view, _), _)| *view != "same bytes").collect();
+        decided.sort_by_key(|(key, _)| *key);
+        for (key @ (is_cluster, view, id), verdict) in decided {
+            places.insert(key, around.said.len());
+            let about = if is_cluster { "cluster" } else { "identical" };
+            let (id, view) = (Some(id.to_owned()), Some(view.to_owned()));
+            around.said.push(Said { about, id, view, verdict: verdict.clone() });
+        }
+        if places.is_empty() {
+            return Ok(around);
+        }
+        let sql = "SELECT c.digest, k.name, l.view, ok.name, ol.view, CASE WHEN oc.identical IS NOT NULL THEN oc.digest END, m.hash
+                   FROM content c JOIN document d ON d.content = c.id JOIN layer cl ON cl.number = c.layer
+                        LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
+                        LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
+                        LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
+                        LEFT JOIN message m ON m.id = d.message
+                   WHERE c.identical IS NOT NULL AND cl.view = 'raw'";
+        report.each(sql, |row| {
+            let text = |place: usize| row.get_ref(place)?.as_str_or_null().map_err(rusqlite::Error::from);
+            let blob = |place: usize| -> rusqlite::Result<Option<String>> {
+                Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
+            };
+            let (of_text, of_message) = (blob(5)?, blob(6)?);
+            let keys = [
+                text(1)?.zip(text(2)?).map(|(name, view)| (true, view, name)),
+                text(3)?.zip(text(4)?).map(|(name, view)| (true, view, name)),
+                of_text.as_deref().map(|id| (false, "same text", id)),
+                of_message.as_deref().map(|id| (false, "same message", id)),
+            ];
+            for place in keys.into_iter().flatten().filter_map(|key| places.get(&key)) {
+                let digest = hex(row.get_ref(0)?.as_blob()?);
+                let known = around.of.entry(digest).or_default();
+                if let Err(at) = known.binary_search(place) {
+                    known.insert(at, *place);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(around)
+    }
+
+    /// Of a set, by its digest.
+    pub(super) fn said(&self, digest: &str) -> impl Iterator<Item = Said> {
+        self.of.get(digest).into_iter().flatten().map(|place| self.said[*place].clone())
+    }
+}
