@@ -39,6 +39,7 @@ mod mix;
 mod param;
 mod rabin;
 mod recipe;
+mod rolling;
 mod run_length;
 mod sampler;
 mod signature;

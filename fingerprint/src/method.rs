@@ -3,6 +3,7 @@
 pub(crate) mod bsw;
 pub(crate) mod bsw_chunk;
 pub(crate) mod fuzzy;
+pub(crate) mod labels;
 pub(crate) mod levels;
 pub(crate) mod min_n;
 pub(crate) mod mod_n;

@@ -91,9 +91,36 @@ impl Rabin {
         bytes.iter().fold(fingerprint, |fingerprint, &byte| self.push(fingerprint, byte))
     }
 
+    /// What each byte that leaves the word at its high end comes to.
+    pub(crate) fn carry(&self) -> &[u64; 256] {
+        &self.carry
+    }
+
     /// What each byte comes to once `window_bytes` bytes stand behind it: to be added when it leaves the window.
     pub(crate) fn leaving(&self, window_bytes: usize) -> Box<[u64; 256]> {
         table(|byte| (0..8 * window_bytes).fold(byte, |power, _| self.polynomial.times_x(power)))
+    }
+}
+
+/// What words come to once so many bits stand behind them: `word * x^bits mod P`, by a table for each byte of a word.
+#[derive(Clone)]
+pub(crate) struct Shift {
+    tables: Box<[[u64; 256]; 8]>,
+}
+
+impl Shift {
+    pub(crate) fn new(rabin: &Rabin, bits: usize) -> Shift {
+        let power = (0..bits).fold(1, |power, _| rabin.polynomial.times_x(power));
+        let mut tables = Box::new([[0; 256]; 8]);
+        for (place, of_byte) in tables.iter_mut().enumerate() {
+            *of_byte = *table(|byte| rabin.polynomial.product(power, byte << (8 * place)));
+        }
+        Shift { tables }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(&self, word: u64) -> u64 {
+        self.tables.iter().zip(word.to_le_bytes()).fold(0, |sum, (table, byte)| sum ^ table[usize::from(byte)])
     }
 }
 
@@ -105,125 +132,6 @@ fn table(function: impl Fn(u64) -> u64) -> Box<[u64; 256]> {
         *value = (0..8).filter(|bit| byte >> bit & 1 == 1).fold(0, |sum, bit| sum ^ powers[bit]);
     }
     table
-}
-
-/// The fingerprints of all windows of one width, whatever stands before them.
-#[derive(Clone)]
-pub(crate) struct Rolling {
-    rabin: Rabin,
-    leaving: Box<[u64; 256]>,
-    window_bytes: usize,
-}
-
-impl Rolling {
-    pub(crate) fn new(rabin: Rabin, window_bytes: usize) -> Rolling {
-        Rolling { leaving: rabin.leaving(window_bytes), rabin, window_bytes }
-    }
-
-    pub(crate) fn window_bytes(&self) -> usize {
-        self.window_bytes
-    }
-
-    /// The next window's fingerprint: `out` leaves it and `byte` enters.
-    #[inline(always)]
-    pub(crate) fn roll(&self, fingerprint: u64, out: u8, byte: u8) -> u64 {
-        roll(&self.rabin.carry, &self.leaving, fingerprint, out, byte)
-    }
-
-    /// Puts the fingerprint of `bytes[i..i + window_bytes]`, as `finish` makes it, into `values[i]`, for every window of
-    /// `bytes`, of which there is at least one.
-    ///
-    /// (This and [`Rolling::up_to`] are not inlined: by themselves they keep the tables' addresses in registers. And they
-    /// are two loops, not one with a closure for the values: that one stored at half the speed.)
-    #[inline(never)]
-    #[expect(clippy::needless_range_loop, reason = "four stretches go on in step")]
-    pub(crate) fn all(&self, bytes: &[u8], values: &mut [u64], finish: impl Fn(u64) -> u64 + Copy) {
-        debug_assert_eq!(bytes.len() + 1, values.len() + self.window_bytes);
-        let quarter = values.len() / 4;
-        let rest = if quarter == 0 {
-            values
-        } else {
-            let mut four = self.four(bytes, quarter);
-            let (first, second) = values.split_at_mut(2 * quarter);
-            let ((write_0, write_1), (write_2, rest)) = (first.split_at_mut(quarter), second.split_at_mut(quarter));
-            let (write_3, rest) = rest.split_at_mut(quarter);
-            let write = [write_0, write_1, write_2, write_3];
-            for lane in 0..4 {
-                write[lane][0] = finish(four.fingerprints[lane]);
-            }
-            let write = write.map(|write| &mut write[1..quarter]);
-            for place in 0..quarter - 1 {
-                for lane in 0..4 {
-                    write[lane][place] = finish(four.roll(lane, place));
-                }
-            }
-            rest
-        };
-        // What four does not divide.
-        for (value, window) in rest.iter_mut().zip(bytes[4 * quarter..].windows(self.window_bytes)) {
-            *value = finish(self.rabin.extend(0, window));
-        }
-    }
-
-    /// The values of windows that are at most `bound`, in any order, are added to `found`.
-    #[inline(never)]
-    pub(crate) fn up_to(&self, bytes: &[u8], bound: u64, finish: impl Fn(u64) -> u64 + Copy, found: &mut Vec<u64>) {
-        let mut keep = |value| {
-            if value <= bound {
-                found.push(value);
-            }
-        };
-        let quarter = (bytes.len() + 1 - self.window_bytes) / 4;
-        if quarter > 0 {
-            let mut four = self.four(bytes, quarter);
-            four.fingerprints.into_iter().for_each(|fingerprint| keep(finish(fingerprint)));
-            for place in 0..quarter - 1 {
-                for lane in 0..4 {
-                    keep(finish(four.roll(lane, place)));
-                }
-            }
-        }
-        bytes[4 * quarter..].windows(self.window_bytes).for_each(|window| keep(finish(self.rabin.extend(0, window))));
-    }
-
-    /// Four stretches of `quarter` windows, at least 1, to be rolled side by side, since each step has to wait for the one
-    /// before it.
-    #[inline(always)]
-    fn four<'a>(&'a self, bytes: &'a [u8], quarter: usize) -> Four<'a> {
-        let stretch = [0, 1, 2, 3].map(|lane| &bytes[lane * quarter..]);
-        Four {
-            carry: &self.rabin.carry,
-            leave: &self.leaving,
-            leaving: stretch.map(|stretch| &stretch[..quarter - 1]),
-            entering: stretch.map(|stretch| &stretch[self.window_bytes..][..quarter - 1]),
-            fingerprints: stretch.map(|stretch| self.rabin.extend(0, &stretch[..self.window_bytes])),
-        }
-    }
-}
-
-struct Four<'a> {
-    carry: &'a [u64; 256],
-    leave: &'a [u64; 256],
-    leaving: [&'a [u8]; 4],
-    entering: [&'a [u8]; 4],
-    fingerprints: [u64; 4],
-}
-
-impl Four<'_> {
-    /// The fingerprint of the window after the one at `place` of a stretch, which is where it stands.
-    #[inline(always)]
-    fn roll(&mut self, lane: usize, place: usize) -> u64 {
-        let (out, byte) = (self.leaving[lane][place], self.entering[lane][place]);
-        self.fingerprints[lane] = roll(self.carry, self.leave, self.fingerprints[lane], out, byte);
-        self.fingerprints[lane]
-    }
-}
-
-#[inline(always)]
-fn roll(carry: &[u64; 256], leave: &[u64; 256], fingerprint: u64, out: u8, byte: u8) -> u64 {
-    // The look-up that does not depend on the fingerprint is kept out of the chain of those that do.
-    let change = u64::from(byte) ^ leave[usize::from(out)];
-    (fingerprint << 8) ^ change ^ carry[(fingerprint >> 56) as usize]
 }
 
 #[cfg(test)]
@@ -294,18 +202,11 @@ mod tests {
         }
 
         #[test]
-        fn rolled_windows_have_the_fingerprints_of_their_bytes(
-            bytes in proptest::collection::vec(any::<u8>(), 1..300),
-            window_bytes in 1..70_usize,
-        ) {
-            prop_assume!(bytes.len() >= window_bytes);
+        fn a_shifted_word_is_the_word_with_zeros_behind_it(word in any::<u64>(), bytes in 8..100_usize) {
+            let mut shifted = word.to_be_bytes().to_vec();
+            shifted.resize(8 + bytes, 0);
             let rabin = rabin();
-            let polynomial = rabin.polynomial.0;
-            let mut values = vec![0; bytes.len() + 1 - window_bytes];
-            Rolling::new(rabin, window_bytes).all(&bytes, &mut values, |value| value);
-            let expected: Vec<u64> =
-                bytes.windows(window_bytes).map(|window| by_definition(polynomial, window)).collect();
-            prop_assert_eq!(values, expected);
+            prop_assert_eq!(Shift::new(&rabin, 8 * bytes).of(word), rabin.extend(0, &shifted));
         }
 
         /// What makes it a fingerprint of polynomials: it is linear.

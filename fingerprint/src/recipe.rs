@@ -17,7 +17,8 @@ use crate::method::term_vector::TermsMaker;
 use crate::method::{Method, MethodError};
 use crate::mix::Mix;
 use crate::param::{ParamError, Params};
-use crate::rabin::{Polynomial, Rabin, Rolling};
+use crate::rabin::{Polynomial, Rabin};
+use crate::rolling::Rolling;
 use crate::sampler::Sampler;
 use crate::signature::{Signature, Tagger};
 use crate::signer::{Maker, Signer};
@@ -196,22 +197,21 @@ impl Recipe {
 
     fn maker(&self, key: &Key) -> Box<dyn Maker> {
         let tagger = Tagger::new(key);
-        let windows = |windowed: &Windowed, sampler: Box<dyn Sampler>| -> Box<dyn Maker> {
-            Box::new(Windows::new(rolling(windowed.w, key), Mix::of(key), tagger.clone(), sampler))
-        };
         match self {
-            Recipe::Mod(windowed) | Recipe::BswChunk(windowed) => windows(windowed, Box::new(ModN::new(windowed.n))),
-            Recipe::Min(windowed) => windows(windowed, Box::new(MinN::new(windowed.n, u64::MAX, tagger.clone()))),
-            Recipe::Sketch(windowed) => windows(windowed, Box::new(Sketch::new(windowed.n))),
-            Recipe::Bsw(windowed) => windows(windowed, Box::new(Bsw::new(windowed.n))),
-            Recipe::Shingle(shingle) => {
-                Box::new(shingle.maker(Rabin::new(Polynomial::of(key)), Mix::of(key), tagger.clone()))
-            }
-            Recipe::Fuzzy(fuzzy) => Box::new(fuzzy.maker(tagger.clone())),
+            Recipe::Mod(windowed) | Recipe::BswChunk(windowed) => windows(windowed, key, ModN::new(windowed.n)),
+            Recipe::Min(windowed) => windows(windowed, key, MinN::new(windowed.n, u64::MAX, tagger)),
+            Recipe::Sketch(windowed) => windows(windowed, key, Sketch::new(windowed.n)),
+            Recipe::Bsw(windowed) => windows(windowed, key, Bsw::new(windowed.n)),
+            Recipe::Shingle(shingle) => Box::new(shingle.maker(Rabin::new(Polynomial::of(key)), Mix::of(key), tagger)),
+            Recipe::Fuzzy(fuzzy) => Box::new(fuzzy.maker(tagger)),
             Recipe::SimilarityIndex(index) => Box::new(index.maker()),
-            Recipe::Terms => Box::new(TermsMaker::new(tagger.clone())),
+            Recipe::Terms => Box::new(TermsMaker::new(tagger)),
         }
     }
+}
+
+fn windows(windowed: &Windowed, key: &Key, sampler: impl Sampler + 'static) -> Box<dyn Maker> {
+    Box::new(Windows::new(rolling(windowed.w, key), Mix::of(key), Tagger::new(key), sampler))
 }
 
 fn rolling(w: u32, key: &Key) -> Rolling {

@@ -2,19 +2,47 @@
 
 use crate::signature::{Feature, Tagger};
 
-/// What a method keeps of the values of a document, one after the other. Values are as good as random: those of
-/// fingerprints under the key.
+/// What a method keeps of the values of a document. Values are as good as random: those of fingerprints under the key.
+///
+/// They come in blocks of a few stretches that are read side by side: within a stretch values follow each other, where one
+/// stretch ends the next begins, and so it is with blocks. A block may have its first stretch alone.
 pub(crate) trait Sampler: Send {
-    /// The bound above which values change nothing, for a sampler to which their order does not matter either.
-    fn bound(&self) -> Option<u64> {
-        None
-    }
+    /// What is known of the stretches of a block so far; small enough for registers.
+    type Seen;
 
-    /// The next values of the document.
-    fn take(&mut self, values: &[u64]);
+    /// A block begins.
+    fn begin(&self) -> Self::Seen;
+
+    /// The next value of a stretch.
+    fn see(&mut self, seen: &mut Self::Seen, stretch: usize, value: u64);
+
+    /// The block has ended; its last value was this.
+    fn end(&mut self, seen: Self::Seen, last: u64);
 
     /// The document has ended: its features, in ascending order. The sampler is as new afterwards.
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature>;
+}
+
+/// A sampler of whichever method, which takes values one after the other.
+pub(crate) trait AnySampler: Send {
+    /// The next values of the document.
+    fn take(&mut self, values: &[u64]);
+
+    /// As [`Sampler::finish`].
+    fn finish(&mut self, tagger: &Tagger) -> Vec<Feature>;
+}
+
+impl<S: Sampler> AnySampler for S {
+    fn take(&mut self, values: &[u64]) {
+        let Some(last) = values.last() else { return };
+        let mut seen = self.begin();
+        values.iter().for_each(|value| self.see(&mut seen, 0, *value));
+        self.end(seen, *last);
+    }
+
+    fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
+        Sampler::finish(self, tagger)
+    }
 }
 
 /// A growing set of values. It takes memory for twice what is distinct among them, however often they are repeated.

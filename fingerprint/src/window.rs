@@ -1,65 +1,33 @@
 //! The windows of so many bytes of a document, as values for a sampler.
 
 use crate::mix::Mix;
-use crate::rabin::Rolling;
+use crate::rolling::Rolling;
 use crate::sampler::Sampler;
 use crate::signature::{Shortage, Tagger, Unfit};
 use crate::signer::{Made, Maker};
 
-/// How many values are handed to the sampler at a time, at least: a few kilobytes, which stay in the nearest cache.
-const BLOCK_VALUES: usize = 2048;
-
 /// Rolls a window over a document and lets a sampler see the value of each of its places.
-pub(crate) struct Windows {
+pub(crate) struct Windows<S> {
     rolling: Rolling,
     mix: Mix,
     tagger: Tagger,
-    sampler: Box<dyn Sampler>,
+    sampler: S,
     /// The end of what was seen: the bytes that windows still to come begin with.
     tail: Vec<u8>,
-    values: Vec<u64>,
-    block: usize,
     seen_bytes: u64,
 }
 
-impl Windows {
-    pub(crate) fn new(rolling: Rolling, mix: Mix, tagger: Tagger, sampler: Box<dyn Sampler>) -> Windows {
-        // A wide window is brought up to each block anew: the block is to be much longer.
-        let block = BLOCK_VALUES.max(32 * rolling.window_bytes());
-        Windows {
-            rolling,
-            mix,
-            tagger,
-            sampler,
-            tail: Vec::new(),
-            values: Vec::with_capacity(block),
-            block,
-            seen_bytes: 0,
-        }
+impl<S: Sampler> Windows<S> {
+    pub(crate) fn new(rolling: Rolling, mix: Mix, tagger: Tagger, sampler: S) -> Windows<S> {
+        Windows { rolling, mix, tagger, sampler, tail: Vec::new(), seen_bytes: 0 }
     }
 
     fn sample(&mut self, bytes: &[u8]) {
-        let overlap = self.rolling.window_bytes() - 1;
-        let mut rest = bytes;
-        while rest.len() > overlap {
-            let count = self.block.min(rest.len() - overlap);
-            let (bytes, mix) = (&rest[..count + overlap], self.mix);
-            let finish = move |fingerprint| mix.value(fingerprint);
-            self.values.clear();
-            match self.sampler.bound() {
-                Some(bound) => self.rolling.up_to(bytes, bound, finish, &mut self.values),
-                None => {
-                    self.values.resize(count, 0);
-                    self.rolling.all(bytes, &mut self.values, finish);
-                }
-            }
-            self.sampler.take(&self.values);
-            rest = &rest[count..];
-        }
+        self.rolling.each(bytes, self.mix, &mut self.sampler);
     }
 }
 
-impl Maker for Windows {
+impl<S: Sampler> Maker for Windows<S> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
         let overlap = self.rolling.window_bytes() - 1;
         self.seen_bytes += bytes.len() as u64;

@@ -5,6 +5,7 @@
 //! says where boundaries are, the whole of it which window is the smallest: with one and the same comparison for both,
 //! every boundary would be its own run's smallest window.
 
+use crate::rolling::STRETCHES;
 use crate::sampler::{Distinct, Sampler};
 use crate::signature::{Feature, Tagger};
 
@@ -15,6 +16,8 @@ pub(crate) struct Bsw {
     smallest: u64,
     is_open: bool,
     kept: Distinct,
+    /// The smallest values of the runs that ended in each stretch of a block.
+    ended: [Vec<u64>; STRETCHES],
 }
 
 /// Which values are boundaries: one in n, by their low halves.
@@ -38,23 +41,42 @@ impl Boundary {
 
 impl Bsw {
     pub(crate) fn new(n: u32) -> Bsw {
-        Bsw { boundary: Boundary::one_in(n), smallest: u64::MAX, is_open: false, kept: Distinct::default() }
+        Bsw {
+            boundary: Boundary::one_in(n),
+            smallest: u64::MAX,
+            is_open: false,
+            kept: Distinct::default(),
+            ended: Default::default(),
+        }
     }
 }
 
+/// Runs are followed in all stretches of a block at once; one that is open where a stretch ends goes on in the next.
 impl Sampler for Bsw {
-    fn take(&mut self, values: &[u64]) {
-        let Some(last) = values.last() else { return };
-        let mut smallest = self.smallest;
-        for &value in values {
-            smallest = smallest.min(value);
-            if self.boundary.is_at(value) {
-                self.kept.insert(smallest);
-                smallest = u64::MAX;
-            }
+    /// The smallest value of each stretch's open run.
+    type Seen = [u64; STRETCHES];
+
+    fn begin(&self) -> [u64; STRETCHES] {
+        [u64::MAX; STRETCHES]
+    }
+
+    #[inline(always)]
+    fn see(&mut self, smallest: &mut [u64; STRETCHES], stretch: usize, value: u64) {
+        smallest[stretch] = smallest[stretch].min(value);
+        if self.boundary.is_at(value) {
+            self.ended[stretch].push(std::mem::replace(&mut smallest[stretch], u64::MAX));
         }
-        self.smallest = smallest;
-        self.is_open = !self.boundary.is_at(*last);
+    }
+
+    fn end(&mut self, smallest: [u64; STRETCHES], last: u64) {
+        for (ended, smallest) in self.ended.iter_mut().zip(smallest) {
+            for ended in ended.drain(..) {
+                self.kept.insert(self.smallest.min(ended));
+                self.smallest = u64::MAX;
+            }
+            self.smallest = self.smallest.min(smallest);
+        }
+        self.is_open = !self.boundary.is_at(last);
     }
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {

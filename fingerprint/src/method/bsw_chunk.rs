@@ -9,7 +9,7 @@
 
 use super::bsw::Boundary;
 use crate::mix::Mix;
-use crate::rabin::Rolling;
+use crate::rolling::Rolling;
 
 /// How much longer than the mean a chunk may become.
 const MEANS_MAX: u32 = 64;

@@ -35,15 +35,27 @@ impl Levels {
 }
 
 impl Sampler for Levels {
-    fn take(&mut self, values: &[u64]) {
-        self.seen += values.len() as u64;
+    /// How many values there were.
+    type Seen = u64;
+
+    fn begin(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn see(&mut self, seen: &mut u64, _: usize, value: u64) {
+        *seen += 1;
+        if rank(value) >= self.level {
+            self.kept.insert(value);
+        }
+    }
+
+    fn end(&mut self, seen: u64, _: u64) {
+        self.seen += seen;
         let level = level(self.seen, self.least);
         if level > self.level {
             self.level = level;
             self.kept.retain(|value| rank(value) >= level);
-        }
-        for &value in values.iter().filter(|value| rank(**value) >= level) {
-            self.kept.insert(value);
         }
     }
 

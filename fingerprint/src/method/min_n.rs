@@ -28,6 +28,7 @@ impl MinN {
         MinN { n, last: last_ever, last_ever, smallest: BTreeSet::new(), recent: Recent::new(), tagger }
     }
 
+    #[inline(never)]
     fn insert(&mut self, value: u64) {
         if self.recent.knows(value) || !self.smallest.insert(self.tagger.sampled(value).order()) {
             return;
@@ -45,17 +46,18 @@ impl MinN {
 }
 
 impl Sampler for MinN {
-    fn bound(&self) -> Option<u64> {
-        Some(self.last)
-    }
+    type Seen = ();
 
-    fn take(&mut self, values: &[u64]) {
-        for &value in values {
-            if value <= self.last {
-                self.insert(value);
-            }
+    fn begin(&self) {}
+
+    #[inline(always)]
+    fn see(&mut self, (): &mut (), _: usize, value: u64) {
+        if value <= self.last {
+            self.insert(value);
         }
     }
+
+    fn end(&mut self, (): (), _: u64) {}
 
     fn finish(&mut self, _: &Tagger) -> Vec<Feature> {
         self.last = self.last_ever;

@@ -21,18 +21,18 @@ impl ModN {
 }
 
 impl Sampler for ModN {
-    fn bound(&self) -> Option<u64> {
-        Some(self.last)
-    }
+    type Seen = ();
 
-    fn take(&mut self, values: &[u64]) {
-        let last = self.last;
-        for &value in values {
-            if value <= last {
-                self.kept.insert(value);
-            }
+    fn begin(&self) {}
+
+    #[inline(always)]
+    fn see(&mut self, (): &mut (), _: usize, value: u64) {
+        if value <= self.last {
+            self.kept.insert(value);
         }
     }
+
+    fn end(&mut self, (): (), _: u64) {}
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
         self.kept.features(tagger)

@@ -10,16 +10,16 @@
 //!
 //! Memory: the sample; with option A also a count for every distinct shingle.
 
-use std::collections::HashMap;
 use std::fmt;
 
+use super::labels::Labels;
 use super::levels::{Levels, at_level, level};
 use super::min_n::MinN;
 use super::mod_n::ModN;
 use crate::estimate::{self, Likeness};
 use crate::mix::Mix;
-use crate::rabin::{Rabin, Rolling};
-use crate::sampler::{Sampler, one_in};
+use crate::rabin::{Rabin, Shift};
+use crate::sampler::{AnySampler, one_in};
 use crate::signature::{Shortage, Signature, Tagger, Unfit};
 use crate::signer::{Made, Maker};
 use crate::text::{Token, Words};
@@ -110,7 +110,7 @@ impl fmt::Display for Sample {
 
 impl Shingle {
     pub(crate) fn maker(self, rabin: Rabin, mix: Mix, tagger: Tagger) -> ShingleMaker {
-        let sampler: Box<dyn Sampler> = match self.sample {
+        let sampler: Box<dyn AnySampler> = match self.sample {
             Sample::All => Box::new(ModN::new(1)),
             Sample::Mod { m } => Box::new(ModN::new(m)),
             Sample::Min { s } => Box::new(MinN::new(s, u64::MAX, tagger.clone())),
@@ -121,13 +121,15 @@ impl Shingle {
             words: Words::default(),
             kind: self.tokens,
             shingles: Shingles {
-                rolling: Rolling::new(rabin.clone(), 8 * self.w as usize),
+                entering: Shift::new(&rabin, 64),
+                leaving: Shift::new(&rabin, 64 * self.w as usize),
                 rabin,
                 mix,
-                last: vec![[0; 8]; self.w as usize],
+                last: vec![0; self.w as usize],
+                next: 0,
                 tokens: 0,
                 fingerprint: 0,
-                labels: self.labelled.then(HashMap::new),
+                labels: self.labelled.then(Labels::new),
                 line: EMPTY_TOKEN,
                 values: Vec::with_capacity(BLOCK_VALUES),
                 sampler,
@@ -171,18 +173,21 @@ const EMPTY_TOKEN: u64 = 1;
 
 struct Shingles {
     rabin: Rabin,
-    rolling: Rolling,
+    /// What the fingerprint comes to when a token enters, and a token when it leaves.
+    entering: Shift,
+    leaving: Shift,
     mix: Mix,
-    /// The last w tokens, in a ring.
-    last: Vec<[u8; 8]>,
+    /// The last w tokens, in a ring, and the place of the first of them.
+    last: Vec<u64>,
+    next: usize,
     tokens: u64,
     fingerprint: u64,
     /// How often each shingle has occurred: option A.
-    labels: Option<HashMap<u64, u32>>,
+    labels: Option<Labels>,
     /// The line so far.
     line: u64,
     values: Vec<u64>,
-    sampler: Box<dyn Sampler>,
+    sampler: Box<dyn AnySampler>,
 }
 
 impl Shingles {
@@ -211,34 +216,22 @@ impl Shingles {
     }
 
     fn add(&mut self, token: u64) {
-        let w = self.last.len() as u64;
-        let place = usize::try_from(self.tokens % w).expect("below w");
-        let token = token.to_be_bytes();
-        let leaving = std::mem::replace(&mut self.last[place], token);
-        for (out, byte) in leaving.into_iter().zip(token) {
-            self.fingerprint = self.rolling.roll(self.fingerprint, out, byte);
-        }
+        let out = std::mem::replace(&mut self.last[self.next], token);
+        self.next = if self.next + 1 == self.last.len() { 0 } else { self.next + 1 };
+        self.fingerprint = self.entering.of(self.fingerprint) ^ token ^ self.leaving.of(out);
         self.tokens += 1;
-        if self.tokens >= w {
-            let value = self.value();
-            self.values.push(value);
+        if self.tokens >= self.last.len() as u64 {
+            self.values.push(self.mix.value(self.fingerprint));
             if self.values.len() == BLOCK_VALUES {
                 self.flush();
             }
         }
     }
 
-    /// The value of the shingle that has just been completed.
-    fn value(&mut self) -> u64 {
-        let value = self.mix.value(self.fingerprint);
-        let Some(labels) = &mut self.labels else { return value };
-        let label = labels.entry(value).or_insert(0);
-        *label = label.saturating_add(1);
-        // The first one is what it is with option B; a further one gets another, independent value.
-        if *label == 1 { value } else { self.mix.value(value.wrapping_add(u64::from(*label))) }
-    }
-
     fn flush(&mut self) {
+        if let Some(labels) = &mut self.labels {
+            labels.label(&mut self.values, self.mix);
+        }
         self.sampler.take(&self.values);
         self.values.clear();
     }
@@ -258,7 +251,8 @@ impl Maker for ShingleMaker {
         let needed = shingles.last.len() as u64;
         let found = std::mem::take(&mut shingles.tokens);
         shingles.fingerprint = 0;
-        shingles.last.fill([0; 8]);
+        shingles.last.fill(0);
+        shingles.next = 0;
         if let Some(labels) = &mut shingles.labels {
             labels.clear();
         }

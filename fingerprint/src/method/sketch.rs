@@ -84,21 +84,22 @@ fn split(word: u64, n: usize) -> (usize, u64) {
 }
 
 impl Sampler for Sketch {
-    fn take(&mut self, values: &[u64]) {
-        let mut values = values.iter();
-        while self.round_max > 0
-            && let Some(&value) = values.next()
-        {
-            self.offer(value);
+    type Seen = ();
+
+    fn begin(&self) {}
+
+    #[inline(always)]
+    fn see(&mut self, (): &mut (), _: usize, value: u64) {
+        if self.round_max > 0 {
+            return self.offer(value);
         }
-        let n = self.places.len();
-        for &value in values {
-            let (place, fraction) = split(value, n);
-            if fraction < self.places[place].fraction {
-                self.places[place] = Place { round: 0, fraction, value };
-            }
+        let (place, fraction) = split(value, self.places.len());
+        if fraction < self.places[place].fraction {
+            self.places[place] = Place { round: 0, fraction, value };
         }
     }
+
+    fn end(&mut self, (): (), _: u64) {}
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
         self.round_max = u32::MAX;
