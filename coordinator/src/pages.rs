@@ -12,6 +12,7 @@ mod exports;
 mod fields;
 pub(crate) mod filters;
 mod find;
+mod find_hashes;
 mod guard;
 mod jobs;
 mod launch;
@@ -98,6 +99,7 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
     let guarded = Router::new()
         .merge(exports::routes())
         .merge(find::routes())
+        .merge(find_hashes::routes())
         .merge(overview::routes())
         .merge(result::routes())
         .merge(scan::routes())

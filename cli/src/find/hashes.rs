@@ -120,10 +120,11 @@ fn text(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::R
         let (found, files) = (answer.hits.len() as u64, answer.files());
         writeln!(
             out,
-            "{} of {} hashes were found, in {} files: {}.",
+            "{} of {} hashes were found, in {} {}: {}.",
             count(found),
             count(sought),
             count(files),
+            if files == 1 { "file" } else { "files" },
             by_site(answer)
         )?;
     }

@@ -88,13 +88,9 @@ async fn find(person: Person, fields: Fields) -> Shown {
     let [sites, min_containment] = ["sites", "min_containment"].map(|name| fields.text(name).unwrap_or_default());
     let read = Fingerprints::read(text.as_bytes()).map_err(PageError::invalid)?;
     let names: Vec<String> = read.documents.iter().map(|(name, _)| name.clone()).collect();
-    let places = sites.split([',', ' ']).filter(|place| !place.is_empty()).map(|place| {
-        let (site, repository) = place.split_once('/').unwrap_or((place, ""));
-        RepositoryPlace { site: site.to_owned(), repository: repository.to_owned() }
-    });
     let open = FindOpen {
         method: Some(read.method.clone()),
-        repositories: places.collect(),
+        repositories: places(sites).collect(),
         min_shared_bytes: 0,
         min_containment: min_containment.to_owned(),
         matches_max: 0,
@@ -108,6 +104,14 @@ async fn find(person: Person, fields: Fields) -> Shown {
         sites: sites.to_owned(),
         min_containment: min_containment.to_owned(),
         answer: Some(shown(&under, &names, &answer)),
+    })
+}
+
+/// The places that somebody has typed, with commas or blanks between them.
+pub(super) fn places(sites: &str) -> impl Iterator<Item = RepositoryPlace> + '_ {
+    sites.split([',', ' ']).filter(|place| !place.is_empty()).map(|place| {
+        let (site, repository) = place.split_once('/').unwrap_or((place, ""));
+        RepositoryPlace { site: site.to_owned(), repository: repository.to_owned() }
     })
 }
 

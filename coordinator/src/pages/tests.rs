@@ -433,3 +433,23 @@ async fn a_find_takes_fingerprints_and_shows_names_safely() {
     viewer.sign_in(&person("vera", Role::Viewer)).await;
     assert_eq!(viewer.get("/find").await.status, StatusCode::FORBIDDEN);
 }
+
+#[tokio::test]
+async fn a_find_by_hashes_takes_a_list_and_says_whose_site_could_not_be_asked() {
+    let list = format!("{}  <b>x</b>\n", "ab".repeat(16));
+    let mut browser = Browser::start().await;
+    browser.sign_in(&person("anna", Role::Analyst)).await;
+    let csrf = browser.get("/find/hashes").await.csrf();
+    let answer = browser.post("/find/hashes", &[("list", &*list), ("csrf", &csrf)]).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    assert!(answer.body.contains("0 of 1 hashes") && !answer.body.contains("<b>x"), "{}", answer.body);
+    for (list, says) in [("hello", "line 1"), ("", "list")] {
+        let answer = browser.post("/find/hashes", &[("list", list), ("csrf", &csrf)]).await;
+        assert!(answer.status == StatusCode::BAD_REQUEST && answer.body.contains(says), "{}", answer.body);
+    }
+    let answer = browser.post("/find/hashes", &[("list", &*list), ("sites", "nowhere"), ("csrf", &csrf)]).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.body);
+    let mut viewer = Browser::start().await;
+    viewer.sign_in(&person("vera", Role::Viewer)).await;
+    assert_eq!(viewer.get("/find/hashes").await.status, StatusCode::FORBIDDEN);
+}

@@ -10,7 +10,7 @@ use cognate_integration_tests::{Federation, Files};
 use serde_json::{Value, json};
 
 /// The hash of a file as everybody's tool tells it.
-fn sum(tool: &str, file: &Path) -> String {
+pub(crate) fn sum(tool: &str, file: &Path) -> String {
     let output = Command::new(tool).arg("--").arg(file).output().unwrap();
     assert!(output.status.success(), "{tool}: {output:?}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
