@@ -28,7 +28,8 @@ use crate::backoff::{BackOff, Next, next, random};
 use crate::error::{SiteError, SyncError};
 use crate::outgoing::{Outgoing, Uplink};
 use crate::push::Link;
-use crate::sync::{Counters, Finished, Job, Site};
+use crate::site::Site;
+use crate::sync::{Counters, Finished, Job};
 
 /// How often a sync tells how far it is within one process, and over a network, where each word is written down.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);

@@ -24,7 +24,8 @@ use crate::enrolment::{Identity, RenewalError};
 use crate::error::{SiteError, SyncError};
 use crate::ledger::Ledger;
 use crate::outgoing::Uplink;
-use crate::sync::{Counters, Finished, Site};
+use crate::site::Site;
+use crate::sync::{Counters, Finished};
 
 /// How often the schedule and the certificate are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);

@@ -9,8 +9,9 @@ use cognate_proto::v1::{Estimate, SyncSummary};
 use crate::error::SyncError;
 use crate::file_hash::FileHashes;
 use crate::root::Root;
+use crate::site::Site;
 use crate::stamp::Stamp;
-use crate::sync::{Job, Site};
+use crate::sync::Job;
 use crate::walk::{Entry, Skipped, walk};
 
 /// How long the walk may take.

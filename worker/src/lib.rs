@@ -32,6 +32,7 @@ mod push;
 mod refine;
 pub mod rehearsal;
 mod root;
+mod site;
 mod stamp;
 pub mod state;
 mod sync;
@@ -44,6 +45,7 @@ pub use daemon::{DaemonConfig, Dialer, Dialling, run_daemon};
 pub use error::{SiteError, SyncError};
 pub use extraction::Extraction;
 pub use outgoing::Uplink;
-pub use sync::{Counters, Presence, Site, SiteConfig};
+pub use site::{Presence, Site, SiteConfig};
+pub use sync::Counters;
 
 pub(crate) use failpoint::failpoint;

@@ -15,8 +15,9 @@ use cognate_proto::v1::RefinedSummary;
 use crate::cache::{Known, Made, Piece};
 use crate::error::SyncError;
 use crate::outbox::Outbox;
+use crate::site::Site;
 use crate::stamp::Stamp;
-use crate::sync::{Job, Site};
+use crate::sync::Job;
 
 /// How many logs of refinements are kept for a repository: one that is missing costs sending again what it tells of.
 const LOGS_MAX: usize = 8;

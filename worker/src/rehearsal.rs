@@ -31,7 +31,8 @@ use crate::ledger::read::SummaryRow;
 use crate::ledger::{IndexEntry, Kind, LedgerError};
 use crate::outgoing::{Book, Uplink, kind_of};
 use crate::push::Link;
-use crate::sync::{Counters, Site};
+use crate::site::Site;
+use crate::sync::Counters;
 
 /// The file that takes what would be sent.
 pub struct Rehearsal {

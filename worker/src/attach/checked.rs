@@ -11,7 +11,8 @@ use cognate_proto::spec;
 use cognate_proto::v1::{Assignment, Resend};
 
 use crate::error::SyncError;
-use crate::sync::{Job, Site};
+use crate::site::Site;
+use crate::sync::Job;
 
 fn refused(error: &dyn fmt::Display) -> SyncError {
     SyncError::Assignment(error.to_string())

@@ -13,8 +13,8 @@ use cognate_proto::v1::{FileHashCoverage, FileHashHit, FileHashHolder, FileHashS
 use crate::cache::{Cache, Known};
 use crate::error::SyncError;
 use crate::root::Root;
+use crate::site::Site;
 use crate::stamp::Stamp;
-use crate::sync::Site;
 
 /// What is asked of this site.
 pub(crate) struct Question {

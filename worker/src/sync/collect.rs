@@ -12,7 +12,7 @@ use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::path::{DocumentPath, INSIDE};
 use cognate_proto::v1::{ChunkTable, SkipReason, SyncSummary};
 
-use super::{Counters, Finished, Found, Job, Outcome, Site, Work};
+use super::{Counters, Finished, Found, Job, Outcome, Work};
 use crate::board::UNREADABLE_MAX;
 use crate::cache::{Cache, Change, Known, LastSync, Made, Piece};
 use crate::census::Census;
@@ -22,6 +22,7 @@ use crate::lists::{ListWriter, Location};
 use crate::outbox::Outbox;
 use crate::push::{Counts, Push};
 use crate::refine::Chosen;
+use crate::site::Site;
 use crate::stamp::Stamp;
 use crate::walk::Skipped;
 
