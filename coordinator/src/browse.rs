@@ -13,6 +13,7 @@ mod sets;
 mod side;
 mod summary;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -68,6 +69,8 @@ impl Window {
 pub struct Browse {
     report: Report,
     side: PathBuf,
+    /// Which file that was when it was opened.
+    side_number: Option<u64>,
     sites: Vec<String>,
     /// How far the marks of verdicts are level with the store; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
@@ -81,11 +84,12 @@ impl Browse {
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
         let side = side::ensure(&report)?;
-        let mut browse = Browse { report, side, sites: Vec::new(), marked: None };
+        let side_number = number_of(&side);
+        let mut browse = Browse { report, side, side_number, sites: Vec::new(), marked: None };
         browse.attach("side", &browse.side)?;
         let marks = "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
                      CREATE INDEX temp.mark_key ON mark (key);";
-        browse.report.connection().execute_batch(marks).map_err(|error| browse.report.failed(error))?;
+        browse.report.connection().execute_batch(marks).map_err(|error| browse.failed(error))?;
         browse.sites = browse.collect("SELECT name FROM side.site ORDER BY number", [], |row| row.get(0))?;
         Ok(browse)
     }
@@ -100,13 +104,28 @@ impl Browse {
         &self.sites
     }
 
+    /// Whether the file beside the result still is the one that was opened.
+    pub(crate) fn is_current(&self) -> bool {
+        self.side_number.is_some() && number_of(&self.side) == self.side_number
+    }
+
+    /// What the error is. Where a file is damaged, the one beside the result goes: it is made anew when somebody looks next.
+    pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        if matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) {
+            tracing::warn!(file = %self.side.display(), %source, "what pages need of a result is damaged, and made anew");
+            let _ = std::fs::remove_file(&self.side);
+        }
+        self.report.failed(source)
+    }
+
     fn attach(&self, name: &str, path: &Path) -> Result<(), Error> {
         let sql = format!("ATTACH ? AS {name}");
         let connection = self.report.connection();
-        connection.execute(&sql, [path.to_string_lossy()]).map_err(|error| self.report.failed(error))?;
+        connection.execute(&sql, [path.to_string_lossy()]).map_err(|error| self.failed(error))?;
         // Pages go through much of it: mapped, it need not be copied.
         let sql = format!("PRAGMA {name}.mmap_size = 1073741824");
-        connection.execute_batch(&sql).map_err(|error| self.report.failed(error))
+        connection.execute_batch(&sql).map_err(|error| self.failed(error))
     }
 
     fn collect<T, P: rusqlite::Params>(
@@ -119,7 +138,7 @@ impl Browse {
             let mut statement = self.report.connection().prepare_cached(sql)?;
             statement.query_map(params, read)?.collect::<rusqlite::Result<Vec<T>>>()
         };
-        collect().map_err(|error| self.report.failed(error))
+        collect().map_err(|error| self.failed(error))
     }
 
     fn one<T, P: rusqlite::Params>(
@@ -133,7 +152,7 @@ impl Browse {
             let mut rows = statement.query(params)?;
             rows.next()?.map(read).transpose()
         };
-        one().map_err(|error| self.report.failed(error))
+        one().map_err(|error| self.failed(error))
     }
 
     /// The names of sites, from their numbers with a comma before and after each.
@@ -141,6 +160,11 @@ impl Browse {
         let numbers = numbers.split(',').filter_map(|number| number.parse::<usize>().ok());
         numbers.filter_map(|number| self.sites.get(number).cloned()).collect()
     }
+}
+
+/// Which file lies there now.
+fn number_of(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|found| found.ino())
 }
 
 /// Makes what pages need of a result, unless it is there.

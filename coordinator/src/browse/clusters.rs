@@ -275,7 +275,7 @@ impl Browse {
             connection.execute_batch("COMMIT")?;
             inserted.map_or(Ok(()), |failed| failed.map(drop))
         };
-        keep().map_err(|error| self.report.failed(error))
+        keep().map_err(|error| self.failed(error))
     }
 
     /// Attaches what pages need of another scan's result, so that a filter can ask what changed since.

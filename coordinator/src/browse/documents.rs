@@ -4,7 +4,7 @@
 //! A record: row, cluster, cluster of the same document under the other view (u32 each), repository (u16), status (u8), a zero,
 //! size (u64), modified (i64), length of the path (u32), all little-endian, and the path in lower case.
 
-use std::collections::BinaryHeap;
+use std::cmp::Reverse;
 
 use memchr::memmem::Finder;
 use rusqlite::{Connection, Statement, params};
@@ -33,6 +33,24 @@ const STATUSES: [&str; 11] = [
     "excluded(too short)",
 ];
 const FIRST_EXCLUDED: u8 = 6;
+
+/// What stands from `offset` on in the order of all, as much as `count`: only that is put in order, so that a page far
+/// back costs no more than the first.
+fn window_of<T: Ord>(all: &mut [T], offset: u64, count: u64) -> &[T] {
+    let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(all.len());
+    let (first, end) = (place(offset), place(offset.saturating_add(count)));
+    if first < all.len() {
+        all.select_nth_unstable(first);
+    }
+    let rest = &mut all[first..];
+    let count = end - first;
+    if count < rest.len() {
+        rest.select_nth_unstable(count);
+    }
+    let window = &mut rest[..count];
+    window.sort_unstable();
+    window
+}
 
 /// Writes the blocks.
 pub(super) struct BlockWriter<'a> {
@@ -304,20 +322,14 @@ impl Browse {
         let mut total: u64 = 0;
         let mut ids: Vec<u32> = Vec::new();
         if query.largest_first {
-            // The smallest of the largest stands on top, and goes first.
-            let keep = usize::try_from(offset.saturating_add(count)).unwrap_or(usize::MAX);
-            let mut largest = BinaryHeap::new();
+            let mut sizes: Vec<(Reverse<u64>, u32)> = Vec::new();
             self.records(|record| {
                 if wanted.admits(record) {
-                    total += 1;
-                    largest.push((std::cmp::Reverse(record.size_bytes), record.id));
-                    if largest.len() > keep {
-                        largest.pop();
-                    }
+                    sizes.push((Reverse(record.size_bytes), record.id));
                 }
             })?;
-            let sorted = largest.into_sorted_vec();
-            ids.extend(sorted.into_iter().skip(usize::try_from(offset).unwrap_or(usize::MAX)).map(|(_, id)| id));
+            total = sizes.len() as u64;
+            ids.extend(window_of(&mut sizes, offset, count).iter().map(|(_, id)| *id));
         } else {
             self.records(|record| {
                 if wanted.admits(record) {
@@ -378,7 +390,7 @@ impl Browse {
             }
             Ok(())
         };
-        go().map_err(|error| self.report.failed(error))
+        go().map_err(|error| self.failed(error))
     }
 
     /// The clusters, by number, that have a document with such a path.
@@ -449,6 +461,19 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_what_stands_there_in_the_order_of_all() {
+        let all: Vec<u32> = (0..257_u32).map(|number| number.wrapping_mul(0x9e37_79b9) >> 26).collect();
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        for (offset, count) in [(0, 50), (50, 50), (200, 57), (250, 50), (257, 1), (999, 9), (0, 1000), (u64::MAX, 3)] {
+            let first = usize::try_from(offset).unwrap().min(sorted.len());
+            let end = first.saturating_add(usize::try_from(count).unwrap()).min(sorted.len());
+            assert_eq!(window_of(&mut all.clone(), offset, count), &sorted[first..end], "{offset} {count}");
+        }
+        assert!(window_of::<u32>(&mut [], 0, 50).is_empty());
+    }
 
     #[test]
     fn a_pattern_is_a_part_of_a_path_or_all_of_it_with_wild_cards() {

@@ -37,6 +37,9 @@ pub(super) fn ensure(report: &Report) -> Result<PathBuf, Error> {
         let _ = std::fs::remove_file(&beside);
         return Err(Error::Result { path: beside, source });
     }
+    // Under its name stands what is whole, after a loss of power too.
+    std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside))?;
+    crate::failpoint!("browse.before_rename");
     std::fs::rename(&beside, &path).map_err(Error::state(&path))?;
     Ok(path)
 }

@@ -20,6 +20,7 @@ use super::spec::{AnalysisPhase, Layer, Scan};
 use super::subject::Subject;
 use super::verify::Verified;
 use super::{Scans, seconds};
+use crate::browse;
 use crate::error::Error;
 use crate::report::Report;
 use crate::result;
@@ -236,7 +237,7 @@ impl Scans {
         result::write(&path, &result::Publication { scan, row, finished, layers, durable })?;
         tracing::info!(scan = %scan.id, "published");
         if durable {
-            row.digest = Report::open(&path)?.digest()?;
+            row.digest = look_through(&path)?;
         }
         row.step = ScanStep::Published.into();
         row.finished = finished;
@@ -305,6 +306,21 @@ impl Scans {
         }
         Ok(())
     }
+}
+
+/// Takes the digest of a result, and meanwhile makes what pages need of it, so that nobody who looks has to wait. Whatever is in
+/// the way of that, it is made when somebody looks.
+fn look_through(result: &Path) -> Result<String, Error> {
+    std::thread::scope(|scope| {
+        let preparing = scope.spawn(|| browse::prepare(result));
+        let digest = Report::open(result)?.digest()?;
+        match preparing.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "what pages need of the result is made when somebody looks"),
+            Err(_) => tracing::error!("what pages need of the result could not be made: that crashed"),
+        }
+        Ok(digest)
+    })
 }
 
 /// Which layer of a published scan is of a kind.

@@ -243,7 +243,7 @@ impl Browse {
                 }
                 Ok(())
             };
-            take().map_err(|error| self.report().failed(error))?;
+            take().map_err(|error| self.failed(error))?;
         }
         Ok(Decided {
             key: key.0.to_vec(),

@@ -89,7 +89,7 @@ impl Browse {
     }
 
     fn execute(&self, sql: &str) -> Result<(), Error> {
-        self.report().connection().execute_batch(sql).map_err(|error| self.report().failed(error))
+        self.report().connection().execute_batch(sql).map_err(|error| self.failed(error))
     }
 
     fn mark_one(&self, key: Key, row: &VerdictRow) -> Result<(), Error> {
@@ -125,7 +125,7 @@ impl Browse {
             }
             Ok(())
         };
-        mark().map_err(|error| self.report().failed(error))
+        mark().map_err(|error| self.failed(error))
     }
 
     /// What was decided about a cluster.
@@ -136,7 +136,7 @@ impl Browse {
             let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, [u8; 18]>(0)?, row.get::<_, bool>(1)?));
             statement.query_row([cluster.number], read).optional()
         });
-        let Some((key, changed)) = found.map_err(|error| self.report().failed(error))? else { return Ok(None) };
+        let Some((key, changed)) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let Some(row) = store.verdict(Key(key))? else { return Ok(None) };
         let Some(entry) = row.entries.last() else { return Ok(None) };
         let why = if changed { Some(self.why_changed(entry, cluster)?) } else { None };
@@ -156,7 +156,7 @@ impl Browse {
                 let digests = statement.query_map([cluster.number], |row| row.get::<_, [u8; 16]>(0))?;
                 digests.collect::<rusqlite::Result<HashSet<_>>>()
             });
-        let now = now.map_err(|error| self.report().failed(error))?;
+        let now = now.map_err(|error| self.failed(error))?;
         let (gone, added) = (before.difference(&now).count(), now.difference(&before).count());
         let counted = |count: usize, what: &str| match count {
             0 => None,
@@ -239,7 +239,7 @@ impl Browse {
         let found = connection
             .prepare_cached("SELECT cluster FROM temp.mark WHERE key = ?")
             .and_then(|mut statement| statement.query_row([key.0], |row| row.get::<_, i64>(0)).optional());
-        let Some(number) = found.map_err(|error| self.report().failed(error))? else { return Ok(None) };
+        let Some(number) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
         let mark = self.mark_of_cluster(store, &cluster)?;
         // Of one that goes on under another id, that one is told.
@@ -269,7 +269,7 @@ impl Browse {
             }
             Ok(None)
         };
-        let found = find().map_err(|error| self.report().failed(error))?;
+        let found = find().map_err(|error| self.failed(error))?;
         Ok(found.map(|path| {
             let subject = v1::Subject {
                 site: decided.site.clone(),
@@ -311,6 +311,6 @@ impl Browse {
             let all = statement.query_map(params![low, root, path], |row| Ok((row.get(0)?, row.get(1)?)))?;
             all.collect::<rusqlite::Result<Vec<_>>>().map(|all| Some(all).filter(|all| !all.is_empty()))
         };
-        find().map_err(|error| self.report().failed(error))
+        find().map_err(|error| self.failed(error))
     }
 }

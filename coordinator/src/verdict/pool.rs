@@ -72,8 +72,10 @@ impl DerefMut for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // What is deleted meanwhile is not kept open.
-        if let (Some(browse), Ok(Some(_))) = (self.browse.take(), self.coordinator.store.scan(self.scan)) {
+        // What is deleted meanwhile, or made anew, is not kept open.
+        if let (Some(browse), Ok(Some(_))) = (self.browse.take(), self.coordinator.store.scan(self.scan))
+            && browse.is_current()
+        {
             self.coordinator.browses.give_back(self.scan, browse);
         }
     }
@@ -93,7 +95,7 @@ impl Coordinator {
             }
             Some(_) => return Err(Error::Refused(format!("scan {scan} has no result"))),
         }
-        let idle = self.browses.lock().get_mut(&scan).and_then(Vec::pop);
+        let idle = self.browses.lock().get_mut(&scan).and_then(Vec::pop).filter(Browse::is_current);
         let browse = match idle {
             Some(browse) => browse,
             None => Browse::open(&self.result_path(scan))?,
