@@ -78,6 +78,8 @@ pub const FILE_HASHES_PIECE: usize = 1 << 14;
 const _: () = assert!(FILE_HASHES_PIECE * 32 < MESSAGE_BYTES_MAX);
 /// How many files a site names for all hashes of a query together; all are counted.
 pub const FILE_HASH_HOLDERS_MAX: usize = 200_000;
-/// How many files go in one message.
+/// How many hashes that were found go in one message, and how many files that have them.
+pub const FILE_HASH_HITS_PIECE: usize = 1024;
+/// See [`FILE_HASH_HITS_PIECE`].
 pub const FILE_HASH_HOLDERS_PIECE: usize = 64;
-const _: () = assert!(FILE_HASH_HOLDERS_PIECE * (PATH_BYTES_MAX + 256) < MESSAGE_BYTES_MAX);
+const _: () = assert!(FILE_HASH_HITS_PIECE * 32 + FILE_HASH_HOLDERS_PIECE * (PATH_BYTES_MAX + 256) < MESSAGE_BYTES_MAX);

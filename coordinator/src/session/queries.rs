@@ -156,7 +156,7 @@ impl Answering<'_> {
                     return Err(nonsense("says twice, or too late, how much was looked through"));
                 }
             }
-            Up::Hit(hit) => self.hit(hit)?,
+            Up::Hits(hits) => hits.hits.into_iter().try_for_each(|hit| self.hit(hit))?,
             Up::End(end) => {
                 let answer = std::mem::take(&mut self.answer);
                 self.finish(match end.failure.is_empty() {

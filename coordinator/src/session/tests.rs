@@ -1,7 +1,7 @@
 use cognate_fingerprint::{ContentDigest, View};
 use cognate_proto::file_hash::{FileHash, FileHashList};
 use cognate_proto::v1::file_hash_hits_request::Message as Up;
-use cognate_proto::v1::{FileHashAnswer, FileHashCoverage, FileHashEnd, FileHashHit, FileHashHolder};
+use cognate_proto::v1::{FileHashAnswer, FileHashCoverage, FileHashEnd, FileHashHit, FileHashHits, FileHashHolder};
 
 use super::*;
 
@@ -212,7 +212,8 @@ fn hit(number: u32, files: u64, paths: &[&str]) -> Up {
         path: path.as_bytes().to_vec(),
         ..FileHashHolder::default()
     };
-    Up::Hit(FileHashHit { number, files, holders: paths.iter().map(holder).collect() })
+    let hit = FileHashHit { number, files, holders: paths.iter().map(holder).collect() };
+    Up::Hits(FileHashHits { hits: vec![hit] })
 }
 
 fn end(failure: &str) -> Up {

@@ -50,9 +50,8 @@ pub mod file_hash_hits_request {
         /// One for each repository, before all hits.
         #[prost(message, tag = "2")]
         Coverage(super::FileHashCoverage),
-        /// By number of the hash, ascending; those of one hash in one message or several.
         #[prost(message, tag = "3")]
-        Hit(super::FileHashHit),
+        Hits(super::FileHashHits),
         /// The last message: without it, the answer was cut off.
         #[prost(message, tag = "4")]
         End(super::FileHashEnd),
@@ -77,6 +76,12 @@ pub struct FileHashCoverage {
     /// When it was last synced: seconds since 1970.
     #[prost(sint64, tag = "4")]
     pub synced: i64,
+}
+/// By number of the hash, ascending; the files of one hash stand together, in one message or several.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FileHashHits {
+    #[prost(message, repeated, tag = "1")]
+    pub hits: ::prost::alloc::vec::Vec<FileHashHit>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileHashHit {

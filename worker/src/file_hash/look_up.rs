@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cognate_proto::file_hash::{FileHashList, HashKinds};
-use cognate_proto::limits::{FILE_HASH_HOLDERS_MAX, FILE_HASH_HOLDERS_PIECE};
+use cognate_proto::limits::{FILE_HASH_HITS_PIECE, FILE_HASH_HOLDERS_MAX, FILE_HASH_HOLDERS_PIECE};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::file_hash_hits_request::Message as Up;
-use cognate_proto::v1::{FileHashCoverage, FileHashHit, FileHashHolder, FileHashState};
+use cognate_proto::v1::{FileHashCoverage, FileHashHit, FileHashHits, FileHashHolder, FileHashState};
 
 use crate::cache::{Cache, Known};
 use crate::error::SyncError;
@@ -120,18 +120,61 @@ impl Findings {
 
     /// The messages that tell it, but for the first and the last.
     pub(crate) fn into_messages(self) -> impl Iterator<Item = Up> {
-        let hits = self.hits.into_values().flat_map(|mut hit| {
-            let holders = std::mem::take(&mut hit.holders);
-            let mut pieces: Vec<FileHashHit> = holders
-                .chunks(FILE_HASH_HOLDERS_PIECE)
-                .map(|holders| FileHashHit { number: hit.number, files: 0, holders: holders.to_vec() })
-                .collect();
-            match pieces.first_mut() {
-                Some(first) => first.files = hit.files,
-                None => pieces.push(hit),
+        let messages = packed(self.hits.into_values()).into_iter().map(|hits| Up::Hits(FileHashHits { hits }));
+        self.coverage.into_iter().map(Up::Coverage).chain(messages)
+    }
+}
+
+/// As many hits a message as fit: one with more files goes in several.
+fn packed(hits: impl Iterator<Item = FileHashHit>) -> Vec<Vec<FileHashHit>> {
+    let mut messages: Vec<Vec<FileHashHit>> = Vec::new();
+    let mut room = 0;
+    for mut hit in hits {
+        let mut holders = std::mem::take(&mut hit.holders).into_iter().peekable();
+        // Once, even where no file is named.
+        let mut files = Some(hit.files);
+        while files.is_some() || holders.peek().is_some() {
+            if room == 0 || messages.last().is_none_or(|message| message.len() == FILE_HASH_HITS_PIECE) {
+                messages.push(Vec::new());
+                room = FILE_HASH_HOLDERS_PIECE;
             }
-            pieces
-        });
-        self.coverage.into_iter().map(Up::Coverage).chain(hits.map(Up::Hit))
+            let holders: Vec<FileHashHolder> = holders.by_ref().take(room).collect();
+            room -= holders.len();
+            let piece = FileHashHit { number: hit.number, files: files.take().unwrap_or(0), holders };
+            messages.last_mut().expect("there is one").push(piece);
+        }
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hit_is_in_some_message_and_no_message_is_too_large() {
+        let holder = |place: usize| FileHashHolder { size_bytes: place as u64, ..FileHashHolder::default() };
+        let hit = |number: u32, named: usize| FileHashHit {
+            number,
+            files: named as u64 + 1,
+            holders: (0..named).map(holder).collect(),
+        };
+        for counts in [vec![], vec![0], vec![64, 0, 1], vec![1, 200, 63, 64, 65], vec![0; 3000], vec![1; 300]] {
+            let hits: Vec<FileHashHit> = (0..).zip(&counts).map(|(number, named)| hit(number, *named)).collect();
+            let messages = packed(hits.clone().into_iter());
+            let mut whole: BTreeMap<u32, FileHashHit> = BTreeMap::new();
+            for message in &messages {
+                let named: usize = message.iter().map(|hit| hit.holders.len()).sum();
+                assert!(
+                    !message.is_empty() && message.len() <= FILE_HASH_HITS_PIECE && named <= FILE_HASH_HOLDERS_PIECE
+                );
+                for hit in message {
+                    let own = whole.entry(hit.number).or_insert_with(|| FileHashHit { holders: vec![], ..hit.clone() });
+                    own.holders.extend(hit.holders.iter().cloned());
+                }
+            }
+            assert_eq!(whole.into_values().collect::<Vec<_>>(), hits, "{counts:?}");
+            assert!(messages.len() <= 1 + counts.iter().sum::<usize>() / 64 + counts.len() / FILE_HASH_HITS_PIECE);
+        }
     }
 }
