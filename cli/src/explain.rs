@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-pub(crate) use self::gather::unescaped;
 use self::gather::{Place, gather};
 use crate::args::KeyArgs;
 use crate::exit::Exit;

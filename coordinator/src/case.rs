@@ -71,6 +71,16 @@ impl Coordinator {
         self.store.case(name)?.ok_or_else(unknown)
     }
 
+    /// What was answered to a case, by the place of the answer among all, from 0; nothing: it is erased, or was never.
+    ///
+    /// # Errors
+    /// When there is no such case, or the answer is not what was kept.
+    pub(crate) fn case_answer(&self, name: &str, place: usize) -> Result<Option<Value>, Error> {
+        let case = self.case(name)?;
+        let check = case.checks.get(place).filter(|check| !check.erased);
+        check.map(|check| self.read_record(name, place, &check.digest)).transpose()
+    }
+
     /// The whole case as one object.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! (32 bytes), a checksum of those two (8 bytes), and the body, an encoded [`Event`].
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use cognate_proto::v1;
@@ -22,6 +22,8 @@ const MAGIC: &[u8] = b"cognate journal 1\n";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 4 + 32 + 8;
 const EVENT_BYTES_MAX: usize = 16 << 20;
+/// About as much lies between two places from which it can be read on.
+const MARK_BYTES: u64 = 64 << 10;
 
 /// Something that happened and must not be forgotten.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -231,6 +233,8 @@ pub(crate) struct Journal {
     path: PathBuf,
     file: File,
     at: Position,
+    /// Its beginning, and a place now and then: who looks for the newest does not read all of it.
+    marks: Vec<Position>,
     durable: bool,
 }
 
@@ -250,19 +254,28 @@ impl Journal {
         if file.metadata().map_err(state)?.len() < START.end {
             file.set_len(0).and_then(|()| file.write_all(MAGIC)).map_err(state)?;
             sync_with_folder(&file, path, durable).map_err(Error::sync(path))?;
-            return Ok(Journal { path: path.to_owned(), file, at: START, durable });
+            return Ok(Journal { path: path.to_owned(), file, at: START, marks: vec![START], durable });
         }
-        let (at, length) = read(path, &mut each)?;
+        let mut marks = vec![START];
+        let (at, length) = read(path, |event, position| {
+            mark(&mut marks, position);
+            each(event, position)
+        })?;
         if at.end < length {
             tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
             file.set_len(at.end).map_err(state)?;
         }
-        Ok(Journal { path: path.to_owned(), file, at, durable })
+        Ok(Journal { path: path.to_owned(), file, at, marks, durable })
     }
 
     /// Where it ends.
     pub(crate) fn position(&self) -> Position {
         self.at
+    }
+
+    /// Places from which it can be read on, in their order; the first is its beginning.
+    pub(crate) fn marks(&self) -> &[Position] {
+        &self.marks
     }
 
     /// Appends an event. Once this returns, it survives.
@@ -288,8 +301,44 @@ impl Journal {
             self.file.sync_data().map_err(Error::sync(&self.path))?;
         }
         self.at = Position { end: self.at.end + record.len() as u64, head };
+        mark(&mut self.marks, self.at);
         Ok(())
     }
+}
+
+fn mark(marks: &mut Vec<Position>, at: Position) {
+    if marks.last().is_none_or(|last| at.end - last.end >= MARK_BYTES) {
+        marks.push(at);
+    }
+}
+
+/// Reads a journal from one of its marks until an event ends at or behind a place.
+///
+/// # Errors
+/// When it cannot be read, or a record does not fit the chain.
+pub(crate) fn read_from(
+    path: &Path,
+    from: Position,
+    until: u64,
+    mut each: impl FnMut(Event, Position) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let state = |source| Error::State { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(state)?;
+    let length = file.metadata().map_err(state)?.len();
+    file.seek(SeekFrom::Start(from.end)).map_err(state)?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut at = from;
+    while at.end < until.min(length) {
+        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
+            Record::Whole { event, hash, bytes } => {
+                at = Position { end: at.end + bytes, head: hash };
+                each(*event, at)?;
+            }
+            Record::Torn => break,
+            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
+        }
+    }
+    Ok(())
 }
 
 /// Reads a journal without changing it, and answers where its last whole record ends and how long the file is.
@@ -423,6 +472,29 @@ mod tests {
         });
         let ends = ends.collect();
         (folder, path, ends)
+    }
+
+    #[test]
+    fn what_lies_between_two_marks_is_read_alone() {
+        let names: Vec<String> = (0..3000).map(|number| format!("{number}-{}", "x".repeat(60))).collect();
+        let (_folder, path, ends) = journal(&names);
+        let reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+        let marks = reopened.marks().to_vec();
+        assert!(marks.len() > 3 && marks[0] == START, "{marks:?}");
+        let mut all = Vec::new();
+        for (number, from) in marks.iter().enumerate() {
+            let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);
+            read_from(&path, *from, until, |_, position| {
+                assert!(position.end > from.end && position.end <= until);
+                all.push(position.end);
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(all, ends);
+        // A place that is none fits no chain.
+        let wrong = Position { end: marks[1].end, head: [1; 32] };
+        assert!(read_from(&path, wrong, u64::MAX, |_, _| Ok(())).is_err());
     }
 
     fn events(path: &Path) -> Result<Vec<Event>, Error> {

@@ -4,7 +4,7 @@
 mod audit;
 mod events;
 mod explain;
-mod find;
+pub(crate) mod find;
 mod find_hashes;
 mod kept;
 mod login;

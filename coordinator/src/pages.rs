@@ -13,8 +13,10 @@ mod fields;
 pub(crate) mod filters;
 mod find;
 mod find_hashes;
+mod found;
 mod guard;
 mod jobs;
+mod kept;
 mod launch;
 mod logins;
 mod overview;
@@ -100,6 +102,7 @@ pub(crate) fn router(coordinator: Arc<Coordinator>, settings: HttpSettings) -> R
         .merge(exports::routes())
         .merge(find::routes())
         .merge(find_hashes::routes())
+        .merge(kept::routes())
         .merge(overview::routes())
         .merge(result::routes())
         .merge(scan::routes())

@@ -130,6 +130,12 @@ impl Store {
         Ok(store)
     }
 
+    /// Places from which the journal can be read on, in their order.
+    pub(crate) fn journal_marks(&self) -> Vec<Position> {
+        let journal = self.journal.lock().expect("nothing panics while it is held");
+        journal.as_ref().map(|journal| journal.marks().to_vec()).unwrap_or_default()
+    }
+
     /// Opens a store that is there, to look at it: nothing is brought level with anything.
     pub(crate) fn inspect(folder: &Path) -> Result<Store, Error> {
         let store = Store::open_view(folder, None, false)?;

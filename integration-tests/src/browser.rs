@@ -257,8 +257,7 @@ impl Browser {
     /// the window.
     #[track_caller]
     pub fn shoot(&self, name: &str) {
-        let folder = workspace().join("target/screenshots");
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = screenshots();
         for width in WIDTHS {
             for scheme in SCHEMES {
                 self.look(width, scheme);
@@ -276,6 +275,18 @@ impl Browser {
             }
         }
         self.look(WIDTHS[0], SCHEMES[0]);
+    }
+
+    /// What is to be read of the page on paper; and a picture of it.
+    #[track_caller]
+    pub fn printed(&self, name: &str) -> String {
+        self.devtools("Emulation.setEmulatedMedia", json!({"media": "print"}));
+        let taken = self.devtools("Page.captureScreenshot", json!({"format": "png"}));
+        let bytes = data_encoding::BASE64.decode(taken["data"].as_str().unwrap().as_bytes()).unwrap();
+        std::fs::write(screenshots().join(format!("{name}-print.png")), bytes).unwrap();
+        let text = self.text("body");
+        self.look(WIDTHS[0], SCHEMES[0]);
+        text
     }
 
     /// Checks that the page is no wider than the window, on a laptop and on a telephone.
@@ -297,7 +308,12 @@ impl Browser {
     fn look(&self, width: u32, scheme: &str) {
         let metrics = json!({"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": false});
         self.devtools("Emulation.setDeviceMetricsOverride", metrics);
-        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": scheme},
+            // Nothing is caught half way.
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
+        let media = json!({"media": "", "features": features});
         self.devtools("Emulation.setEmulatedMedia", media);
     }
 
@@ -327,6 +343,13 @@ impl Browser {
             }
         }
     }
+}
+
+/// Where pictures are kept.
+fn screenshots() -> PathBuf {
+    let folder = workspace().join("target/screenshots");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// Whether an error may only mean that one page is going and the next one coming.

@@ -100,6 +100,27 @@ pub fn escaped(path: &[u8]) -> (Cow<'_, str>, bool) {
     (Cow::Owned(text), true)
 }
 
+/// The bytes of a path that was [`escaped`]. What is no escape stays as it is.
+pub fn unescaped(path: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
+        let escaped = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
 /// The path as text for people: as [`escaped`], and control characters and marks that turn the direction of writing are
 /// shown by number.
 pub fn printable(path: &[u8]) -> Cow<'_, str> {
@@ -167,6 +188,11 @@ mod tests {
     fn bytes_that_are_not_utf8_are_percent_escaped_and_said() {
         assert_eq!(escaped(b"caf\xc3\xa9 100%"), (Cow::Borrowed("café 100%"), false));
         assert_eq!(escaped(b"latin1-\xe9 100%"), (Cow::Borrowed("latin1-%E9 100%25"), true));
+    }
+
+    #[test]
+    fn escaped_bytes_are_had_back() {
+        assert_eq!(unescaped("caf%E9 100%25 %zz"), b"caf\xe9 100% %zz");
     }
 
     #[test]

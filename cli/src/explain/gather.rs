@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use cognate_coordinator::report::{Found, FoundView, Ratio, Report};
+use cognate_proto::path::unescaped;
 use cognate_proto::v1;
 
 use super::model::{Document, Explained, Pair, SCHEMA, Shared, Side, Step, Version, number};
@@ -52,27 +53,6 @@ impl Place {
         }
         Err(anyhow!("the scan has no document `{}`: `cognate report SCAN --documents` lists all", self.named))
     }
-}
-
-/// The bytes of a path in which reports escaped what is not UTF-8.
-pub(crate) fn unescaped(path: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
-        let escaped = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        match escaped {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
 }
 
 pub(super) async fn gather(source: &Source, places: &[Place; 2], arg: &OperatorArg) -> anyhow::Result<Explained> {
@@ -250,10 +230,5 @@ mod tests {
         assert_eq!(first("a/report.txt"), "a|main|report.txt");
         assert_eq!(first("a: report.txt"), "a|main|report.txt");
         assert!(Place::parse("report").is_err() && Place::parse("a/").is_err());
-    }
-
-    #[test]
-    fn escaped_bytes_are_had_back() {
-        assert_eq!(unescaped("caf%E9 100%25 %zz"), b"caf\xe9 100% %zz");
     }
 }

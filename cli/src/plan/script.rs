@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use cognate_proto::path::unescaped;
+
 use super::file::{Going, Kept, PlanFile};
-use crate::explain::unescaped;
 
 const HEAD: &str = r#"#!/bin/sh
 # A plan of Cognate for the site @@SITE@@.

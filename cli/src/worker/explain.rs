@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use cognate_fingerprint::View;
-use cognate_proto::path::{DocumentPath, printable};
+use cognate_proto::path::{DocumentPath, printable, unescaped};
 
 use super::{ConfigArgs, setup};
 use crate::exit::{Exit, usage};
 use crate::explain::model::{Document, Explained, Pair, SCHEMA};
-use crate::explain::unescaped;
 use crate::output::table::count;
 use crate::seen::{Seer, split};
 

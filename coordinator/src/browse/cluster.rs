@@ -89,6 +89,11 @@ impl Place {
         format!("{}/{}/{}", self.site, self.repository, hex(&self.bytes))
     }
 
+    /// What an address says of it: site, repository and path, as they are read.
+    pub fn named(&self) -> String {
+        format!("{}/{}/{}", self.site, self.repository, self.path)
+    }
+
     /// From the columns site, repository, path and modified.
     pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Place> {
         let bytes: Vec<u8> = row.get(2)?;

@@ -55,6 +55,21 @@ pub struct Sought {
     pub repeated: Vec<u32>,
 }
 
+impl Sought {
+    /// The document as it goes over the wire, in one piece.
+    pub(crate) fn piece(self) -> FindPiece {
+        let Sought { size_bytes, digest, windows, index, features, repeated } = self;
+        let table = v1::ChunkTable {
+            tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
+            length_bytes: features.iter().map(|feature| feature.weight).collect(),
+            repeated_byte: repeated,
+        };
+        let index = index.map(|index| index.to_string()).unwrap_or_default();
+        let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
+        FindPiece { features: Some(table), end: Some(end) }
+    }
+}
+
 impl FindQuery {
     /// What somebody asks who has fingerprints in a file.
     ///
@@ -63,15 +78,7 @@ impl FindQuery {
     pub(crate) fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
         let mut arriving = Arriving::open(open)?;
         for (_, document) in fingerprints.documents {
-            let Sought { size_bytes, digest, windows, index, features, repeated } = document;
-            let table = v1::ChunkTable {
-                tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
-                length_bytes: features.iter().map(|feature| feature.weight).collect(),
-                repeated_byte: repeated,
-            };
-            let index = index.map(|index| index.to_string()).unwrap_or_default();
-            let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
-            arriving.take(&FindPiece { features: Some(table), end: Some(end) })?;
+            arriving.take(&document.piece())?;
         }
         arriving.finish()
     }

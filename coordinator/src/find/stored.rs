@@ -2,10 +2,10 @@
 
 use cognate_proto::limits::{STORED_DOCUMENTS_MAX, STORED_FEATURES_MAX, TEXT_BYTES_MAX};
 use cognate_proto::name::{PartyName, SiteName, one_line};
-use cognate_proto::v1::{FindPiece, SoughtDocument, StoredQuery};
+use cognate_proto::v1::{FindOpen, FindPiece, SoughtDocument, StoredQuery};
 
 use super::record::Under;
-use super::{Arriving, FindQuery};
+use super::{Arriving, FindQuery, Fingerprints, Sought};
 use crate::coordinator::Coordinator;
 use crate::error::Error;
 use crate::store::Store;
@@ -38,6 +38,18 @@ impl FindQuery {
     /// Under which method it is asked.
     pub(crate) fn under(&self) -> Under {
         Under { method: self.method, id: self.method_id }
+    }
+}
+
+impl Fingerprints {
+    /// The query that is kept of them.
+    pub(crate) fn kept(self, open: FindOpen) -> StoredQuery {
+        let document = |(name, sought): (String, Sought)| {
+            let FindPiece { features, end } = sought.piece();
+            let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
+            SoughtDocument { name, features, end }
+        };
+        StoredQuery { open: Some(open), documents: self.documents.into_iter().map(document).collect() }
     }
 }
 

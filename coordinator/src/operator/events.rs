@@ -1,7 +1,5 @@
 //! The journal as people read it: who did what, newest first.
 
-use std::collections::VecDeque;
-
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
 
@@ -22,26 +20,28 @@ impl OperatorService {
             count => count.min(COUNT_MAX),
         };
         let before = if request.before == 0 { u64::MAX } else { request.before };
-        let mut last = VecDeque::with_capacity(count + 1);
-        journal::read(&self.coordinator.state_dir.join("journal"), |event, position| {
-            if position.end >= before || !(request.by.is_empty() || event.by == request.by) {
-                return Ok(());
-            }
-            if let Some(told) = told(&event, position.end) {
-                last.push_back(told);
-                // One more than is shown says whether there is more.
-                if last.len() > count + 1 {
-                    last.pop_front();
+        let journal = self.coordinator.state_dir.join("journal");
+        let marks = self.coordinator.store.journal_marks();
+        // From the newest part backwards; within a part in its order. One more than is shown says whether there is more.
+        let mut newest_first: Vec<v1::AuditEvent> = Vec::new();
+        for (number, from) in marks.iter().enumerate().rev().filter(|(_, from)| from.end < before) {
+            let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);
+            let mut part = Vec::new();
+            journal::read_from(&journal, *from, until, |event, position| {
+                if position.end < before && (request.by.is_empty() || event.by == request.by) {
+                    part.extend(told(&event, position.end));
                 }
+                Ok(())
+            })?;
+            newest_first.extend(part.into_iter().rev());
+            if newest_first.len() > count {
+                break;
             }
-            Ok(())
-        })?;
-        let is_more = last.len() > count;
-        if is_more {
-            last.pop_front();
         }
-        let older = if is_more { last.front().map_or(0, |event| event.place) } else { 0 };
-        Ok(v1::ListEventsResponse { events: last.into_iter().rev().collect(), older })
+        let is_more = newest_first.len() > count;
+        newest_first.truncate(count);
+        let older = newest_first.last().filter(|_| is_more).map_or(0, |event| event.place);
+        Ok(v1::ListEventsResponse { events: newest_first, older })
     }
 }
 

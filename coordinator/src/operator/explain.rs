@@ -21,7 +21,7 @@ impl OperatorService {
     /// # Errors
     /// When the scan has no result, or not for this person; when its method knows no places, or a later sync took the
     /// documents away.
-    pub(super) fn explain_pair(
+    pub(crate) fn explain_pair(
         &self,
         operator: &Operator,
         request: &v1::ExplainRequest,

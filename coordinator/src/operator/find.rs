@@ -11,8 +11,12 @@ use tonic::{Status, Streaming};
 
 use super::{OperatorService, blocking};
 use crate::error::Error;
+use crate::find::stored::sees;
 use crate::find::{Answer, Arriving, FindQuery};
 use crate::identity::Operator;
+
+/// A site and a party that a search looks at nothing beyond; nothing: no such bounds.
+pub(crate) type Bounds = (String, String);
 
 /// How long may pass between two pieces of a find.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -36,7 +40,7 @@ impl OperatorService {
                 Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and pieces".to_owned()).into()),
             }
         }
-        let answer = self.look(operator, arriving.finish()?).await?;
+        let answer = self.look(operator, arriving.finish()?, Bounds::default()).await?;
         drop(turn);
         let (told, stream) = mpsc::channel(4);
         tokio::spawn(async move {
@@ -51,17 +55,23 @@ impl OperatorService {
 }
 
 impl OperatorService {
-    /// The same for a query that has come in another way.
-    pub(crate) async fn searched(&self, operator: Operator, query: FindQuery) -> Result<Answer, Status> {
+    /// The same for a query that has come in another way, and that is not to hear of what lies beyond these bounds.
+    pub(crate) async fn searched(
+        &self,
+        operator: Operator,
+        query: FindQuery,
+        bounds: Bounds,
+    ) -> Result<Answer, Status> {
         let _turn = self.coordinator.finds.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
-        self.look(operator, query).await
+        self.look(operator, query, bounds).await
     }
 
-    async fn look(&self, operator: Operator, query: FindQuery) -> Result<Answer, Status> {
+    async fn look(&self, operator: Operator, query: FindQuery, (site, party): Bounds) -> Result<Answer, Status> {
         tracing::info!(by = %operator.name, documents = query.documents.len(), method = query.method.name(), "a find");
         let service = self.clone();
         blocking(move || {
-            let sees = |site: &SiteName| service.is_own(&operator, site.as_str());
+            let store = &service.coordinator.store;
+            let sees = |name: &SiteName| service.is_own(&operator, name.as_str()) && sees(store, (&site, &party), name);
             service.coordinator.find(&query, &sees)
         })
         .await

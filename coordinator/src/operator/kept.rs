@@ -2,6 +2,7 @@
 //! under the same bounds, and they look at nothing beyond them.
 
 use cognate_proto::v1;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -70,6 +71,24 @@ impl OperatorService {
         let whole = self.coordinator.export_case(self.visible_case(operator, name)?)?.to_string();
         let pieces = whole.as_bytes().chunks(PIECE_BYTES);
         Ok(rows(pieces.map(|piece| v1::ExportCaseResponse { piece: piece.to_vec() }).collect()))
+    }
+
+    /// A watch with what it seeks, if somebody may see it.
+    pub(crate) fn watch_called(&self, operator: &Operator, name: &str) -> Result<v1::Watch, Error> {
+        let watch = self.coordinator.store.watch(name)?.filter(|watch| may_see(operator, &watch.site, &watch.party));
+        watch
+            .ok_or_else(|| Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` shows what there is")))
+    }
+
+    /// A case, if somebody may see it.
+    pub(crate) fn case_called(&self, operator: &Operator, name: &str) -> Result<v1::Case, Error> {
+        let case = self.coordinator.case(self.visible_case(operator, name)?)?;
+        Ok(v1::Case { query: case.query.as_ref().map(without_features), ..case })
+    }
+
+    /// What was answered to a case, by the place of the answer among all, from 0; nothing: it is erased, or was never.
+    pub(crate) fn case_answer(&self, operator: &Operator, name: &str, place: usize) -> Result<Option<Value>, Error> {
+        self.coordinator.case_answer(self.visible_case(operator, name)?, place)
     }
 
     /// The name, if somebody may see the case; else it is as if there were none.

@@ -29,6 +29,9 @@ pub(super) fn routes(pages: &Pages) -> Router<Pages> {
         .route("/scans", get(scans).post(launch))
         .route("/scans/{id}", get(scan))
         .route("/scans/{id}/report", get(report))
+        .route("/watches", get(watches))
+        .route("/cases", get(cases))
+        .route("/cases/{name}", get(case))
         .fallback(async || PageError::not_found())
         .layer(axum::middleware::from_fn_with_state(pages.clone(), guard));
     Router::new().route("/api/openapi.json", get(openapi)).nest("/api/v1", versioned)
@@ -237,6 +240,75 @@ async fn report(person: Person, Path(id): Path<String>) -> Shown {
     let json = json.ok_or_else(|| PageError::internal("this coordinator writes no JSON"))?;
     let body = super::exports::written(&person, id, json).await?;
     Ok(([(header::CONTENT_TYPE, json.content_type)], body).into_response())
+}
+
+async fn watches(person: Person) -> Shown {
+    Ok(answer(&super::kept::watch_states(&person).await?.into_iter().map(watch).collect::<Value>()))
+}
+
+fn watch(state: v1::WatchState) -> Value {
+    let watch = state.watch.unwrap_or_default();
+    json!({
+        "name": watch.name,
+        "note": watch.note,
+        "webhook": watch.webhook,
+        "created": time(watch.created),
+        "created_by": watch.created_by,
+        "query": query(&watch.query.unwrap_or_default()),
+        "matches": state.hits,
+        "checked": time(state.checked),
+        "last_new": time(state.last_new),
+    })
+}
+
+/// What is sought, as the command line tells it.
+fn query(query: &v1::StoredQuery) -> Value {
+    let open = query.open.clone().unwrap_or_default();
+    let method = open.method.unwrap_or_default();
+    let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
+        "" => place.site.clone(),
+        repository => format!("{}/{repository}", place.site),
+    };
+    let document = |document: &v1::SoughtDocument| json!({"path": document.name, "size_bytes": document.end.as_ref().map_or(0, |end| end.size_bytes)});
+    json!({
+        "method": method.name,
+        "view": method.view,
+        "chunk_bytes": method.chunk_bytes,
+        "param": method.param,
+        "where": open.repositories.iter().map(place).collect::<Vec<String>>(),
+        "documents": query.documents.iter().map(document).collect::<Vec<Value>>(),
+    })
+}
+
+async fn cases(person: Person) -> Shown {
+    let told = |case: v1::Case| {
+        let check = |check: &v1::CaseCheck| {
+            json!({
+                "time": time(check.time),
+                "by": check.by,
+                "digest": check.digest,
+                "documents": check.documents,
+                "searched": check.searched,
+                "not_searched": check.not_searched,
+                "erased": check.erased,
+            })
+        };
+        json!({
+            "name": case.name,
+            "note": case.note,
+            "opened": time(case.opened),
+            "opened_by": case.opened_by,
+            "query": query(&case.query.unwrap_or_default()),
+            "checks": case.checks.iter().map(check).collect::<Vec<Value>>(),
+        })
+    };
+    Ok(answer(&super::kept::all_cases(&person).await?.into_iter().map(told).collect::<Value>()))
+}
+
+/// The whole record, with all answers.
+async fn case(person: Person, Path(name): Path<String>) -> Shown {
+    let record = super::kept::exported(&person, &name).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], record).into_response())
 }
 
 fn time(seconds: i64) -> Option<String> {

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod clusters;
+mod explain;
 mod lists;
 mod map;
 mod pictures;
@@ -28,6 +29,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/scans/{id}/result", get(landing))
         .merge(clusters::routes())
         .merge(cluster::routes())
+        .merge(explain::routes())
         .merge(lists::routes())
         .merge(verdicts::routes())
 }

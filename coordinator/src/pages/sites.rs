@@ -7,10 +7,14 @@ use axum::routing::{get, post};
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Membership};
 
-use super::{Fields, Page, Pages, Person, Shown, filters, html, see};
+use super::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see, show};
 
 pub(super) fn routes() -> Router<Pages> {
-    Router::new().route("/sites", get(list)).route("/sites/invite", post(invite)).route("/sites/revoke", post(revoke))
+    Router::new()
+        .route("/sites", get(list))
+        .route("/sites/invite", post(invite))
+        .route("/sites/revoke", post(revoke))
+        .route("/sites/forget", post(forget))
 }
 
 #[derive(Template)]
@@ -138,6 +142,26 @@ async fn revoke(person: Person, fields: Fields) -> Shown {
     let name = fields.needed("name")?.to_owned();
     let request = v1::RevokeRequest { kind: MemberKind::Site.into(), name: name.clone() };
     person.pages.service.revoke(person.ask("Revoke", request)?).await?;
-    person.say(format!("{name} is shut out. What it sent is still here: `cognate site forget {name}` erases it."));
+    person.say(format!("{name} is shut out. What it sent is still here: “Forget it” erases it."));
+    see("/sites")
+}
+
+/// Erases a site and all that it sent. Who asks has typed its name.
+async fn forget(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    if fields.text("again") != Some(&name) {
+        return Err(PageError::invalid(format!("what was typed is not `{name}`: nothing was erased")));
+    }
+    let request = person.ask("ForgetSite", v1::ForgetSiteRequest { site: name.clone() })?;
+    let erased = person.pages.service.forget_site(request).await?.into_inner();
+    person.say(format!(
+        "{name} is forgotten: {} of {} documents were erased, and {} that named them.",
+        show::size(erased.bytes),
+        show::number(erased.documents),
+        match erased.scans.len() {
+            1 => "1 result".to_owned(),
+            count => format!("{count} results"),
+        }
+    ));
     see("/sites")
 }

@@ -15,7 +15,10 @@ use super::*;
 use crate::harness::{Harness, person, site};
 use crate::{AnalysisLimits, KeepFor, OperatorSettings};
 
+mod explain;
+mod kept;
 mod results;
+mod sites;
 
 /// How a result would be written, if there were one.
 const EXPORTS: &[crate::http::Export] =
@@ -398,6 +401,9 @@ async fn a_program_sees_and_launches_what_its_owner_may() {
         ("GET", "/api/v1/scans/00000000000000aa", "", [200, 200]),
         ("GET", "/api/v1/scans/00000000000000aa/report", "", [409, 409]),
         ("GET", "/api/v1/scans/00000000000000ab", "", [404, 404]),
+        ("GET", "/api/v1/watches", "", [200, 403]),
+        ("GET", "/api/v1/cases", "", [200, 403]),
+        ("GET", "/api/v1/cases/none", "", [404, 403]),
         ("GET", "/api/v1/nothing", "", [404, 404]),
     ];
     for (method, path, body, expected) in cases {
@@ -409,47 +415,4 @@ async fn a_program_sees_and_launches_what_its_owner_may() {
             assert!(serde_json::from_str::<serde_json::Value>(&answer.body).is_ok(), "{}", answer.body);
         }
     }
-}
-
-#[tokio::test]
-async fn a_find_takes_fingerprints_and_shows_names_safely() {
-    const LINE: &str = r#"{"path":"<b>x</b>.txt","size_bytes":5,"method":"tttd","view":"raw","chunk_bytes":1000,"method_id":"000102030405060708090a0b0c0d0e0f","content":"ffffffffffffffffffffffffffffffff","chunks":[[0,5,"00000000000000000000000000000001"]]}"#;
-    let mut browser = Browser::start().await;
-    browser.sign_in(&person("anna", Role::Analyst)).await;
-    let csrf = browser.get("/find").await.csrf();
-    let answer = browser.post("/find", &[("fingerprints", LINE), ("csrf", &csrf)]).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    assert!(answer.body.contains("Nothing was found") && !answer.body.contains("<b>x"), "{}", answer.body);
-    assert!(answer.body.contains("Searched under tttd over raw at 1000"), "{}", answer.body);
-    for (fingerprints, says) in
-        [("x", "line 1"), (&*LINE.replace("\"size_bytes\":5", "\"size_bytes\":6"), "size_bytes"), ("", "fingerprints")]
-    {
-        let answer = browser.post("/find", &[("fingerprints", fingerprints), ("csrf", &csrf)]).await;
-        assert!(answer.status == StatusCode::BAD_REQUEST && answer.body.contains(says), "{}", answer.body);
-    }
-    let answer = browser.post("/find", &[("fingerprints", LINE), ("sites", "nowhere"), ("csrf", &csrf)]).await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.body);
-    let mut viewer = Browser::start().await;
-    viewer.sign_in(&person("vera", Role::Viewer)).await;
-    assert_eq!(viewer.get("/find").await.status, StatusCode::FORBIDDEN);
-}
-
-#[tokio::test]
-async fn a_find_by_hashes_takes_a_list_and_says_whose_site_could_not_be_asked() {
-    let list = format!("{}  <b>x</b>\n", "ab".repeat(16));
-    let mut browser = Browser::start().await;
-    browser.sign_in(&person("anna", Role::Analyst)).await;
-    let csrf = browser.get("/find/hashes").await.csrf();
-    let answer = browser.post("/find/hashes", &[("list", &*list), ("csrf", &csrf)]).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    assert!(answer.body.contains("0 of 1 hashes") && !answer.body.contains("<b>x"), "{}", answer.body);
-    for (list, says) in [("hello", "line 1"), ("", "list")] {
-        let answer = browser.post("/find/hashes", &[("list", list), ("csrf", &csrf)]).await;
-        assert!(answer.status == StatusCode::BAD_REQUEST && answer.body.contains(says), "{}", answer.body);
-    }
-    let answer = browser.post("/find/hashes", &[("list", &*list), ("sites", "nowhere"), ("csrf", &csrf)]).await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.body);
-    let mut viewer = Browser::start().await;
-    viewer.sign_in(&person("vera", Role::Viewer)).await;
-    assert_eq!(viewer.get("/find/hashes").await.status, StatusCode::FORBIDDEN);
 }

@@ -12,7 +12,7 @@ use super::map::OverlapMap;
 use super::pictures::Graph;
 use super::verdicts::VERDICTS;
 use super::{Paging, browsing, page_number};
-use crate::browse::{ClusterFilter, ClusterPage, ClusterQuery, ClusterRow, LinkView, MemberRow, Window};
+use crate::browse::{ClusterFilter, ClusterPage, ClusterQuery, ClusterRow, LinkView, MemberRow, Place, Window};
 use crate::pages::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use crate::verdict::{Mark, sixteen};
 
@@ -74,6 +74,14 @@ impl One {
         let row = &self.cluster.cluster;
         let address = format!("/scans/{}/clusters/{}/{}", self.id, row.view, row.id);
         format!("{address}?{}{separator}pivot={digest}{threshold}", self.query)
+    }
+
+    /// The address at which a member is laid beside the pivot.
+    fn beside_pivot(&self, member: &MemberRow) -> String {
+        let named = |member: &MemberRow| member.documents.first().map(Place::named).unwrap_or_default();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("a", &named(&self.cluster.pivot)).append_pair("b", &named(member));
+        format!("/scans/{}/explain?{}", self.id, query.finish())
     }
 
     /// Whether a link is weaker than the threshold.

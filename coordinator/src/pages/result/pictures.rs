@@ -63,10 +63,15 @@ fn bars(rows: &[BucketRow], is_log: bool) -> Vec<Bar> {
     rows.iter().enumerate().map(bar).collect()
 }
 
+/// Below the middle of a member.
+const NODE_ROOM: i64 = 24;
+
 /// Members on a circle, and links between them.
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
+    /// No lower than its lowest member.
+    pub(super) height: i64,
     /// How many members are left out.
     pub(super) left_out: u64,
 }
@@ -123,7 +128,12 @@ impl Graph {
             })
         };
         let edges = cluster.links.iter().filter_map(edge).collect();
-        Graph { edges, left_out: cluster.members.total.saturating_sub(count as u64), nodes }
+        Graph {
+            height: nodes.iter().map(|node| node.y).max().unwrap_or(0) + NODE_ROOM,
+            edges,
+            left_out: cluster.members.total.saturating_sub(count as u64),
+            nodes,
+        }
     }
 }
 

@@ -7,12 +7,12 @@ use super::*;
 use crate::coordinator::tests::two_views::{fill, held, spec_of};
 use crate::coordinator::tests::{LIMITS, ended, wait};
 
-const SCAN: &str = "/scans/0000000000000001";
+pub(super) const SCAN: &str = "/scans/0000000000000001";
 /// A name that would act, if it were let.
-const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{202e}\n'\"&.txt";
+pub(super) const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{202e}\n'\"&.txt";
 
 /// A result of two sites: a cluster across them with a copy, and a pair; names among them that nobody would choose.
-async fn with_result(browser: &Browser) {
+pub(super) async fn with_result(browser: &Browser) {
     let coordinator = &browser.harness.coordinator;
     let of_a = [
         held("drafts/one.txt", &[1, 2, 3, 4]),
@@ -29,7 +29,7 @@ async fn with_result(browser: &Browser) {
 }
 
 /// The addresses of clusters on a page.
-fn clusters(body: &str) -> Vec<String> {
+pub(super) fn clusters(body: &str) -> Vec<String> {
     let parts = body.split("<a href=\"").skip(1).filter_map(|part| part.split('"').next());
     parts.filter(|address| address.contains("/clusters/raw/")).map(|address| address.replace("&amp;", "&")).collect()
 }

@@ -24,10 +24,10 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     browser.click("main form button[type=submit]");
     browser.wait("there is an answer", |browser| browser.has("table"));
     let found = browser.texts("section:first-of-type tbody tr");
-    for told in ["identical", "near", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
+    for told in ["identical", "near", "100 %", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
         assert!(found.iter().any(|row| row.contains(told)), "{told}: {found:?}");
     }
-    assert!(browser.text("main").contains("Searched under tttd over raw at 1000"));
+    assert!(browser.text("main").contains("tttd over raw at 1000"));
     browser.shoot("found");
     browser.check();
     // Only at one place, and nothing there that is like it.
@@ -79,4 +79,67 @@ fn a_list_of_hashes_is_put_in_and_who_keeps_none_is_named() {
     browser.click("main form button[type=submit]");
     browser.see("h1", "That cannot be done");
     browser.check_but(&["400"]);
+}
+
+#[test]
+fn what_is_sought_is_kept_as_a_watch_and_as_a_case() {
+    let federation = offices(1123);
+    scanned(&federation);
+    let Some(browser) = Browser::signed_in(&federation) else { return };
+    let sought = fingerprints(&federation, "plans/budget.txt");
+    let fill = |name: &str| {
+        browser.open("/find");
+        browser.fill("#fingerprints", sought.trim());
+        browser.click_text("Ask again later: keep what is sought…");
+        browser.fill("#name", name);
+        browser.fill("#note", "<b>asked by legal</b>");
+    };
+    fill("budget-leak");
+    browser.shoot("find-keep");
+    browser.click_text("Watch for it");
+    browser.see("h1", "Watches");
+    assert!(browser.text(".notice").contains("3 documents match now"), "{}", browser.text(".notice"));
+    browser.shoot("watches");
+    // A new version is synced: the watch has one more, and shows it.
+    let folder = federation.site("tokyo").folder().join("desk");
+    let text = std::fs::read(federation.site("paris").folder().join("plans/budget.txt")).unwrap();
+    std::fs::write(folder.join("budget copied.txt"), &text[..50_000]).unwrap();
+    federation.sandbox.settle();
+    scanned(&federation);
+    browser.wait("it was looked at again", |browser| {
+        browser.open("/watches");
+        browser.text("tbody td:nth-child(3)") == "4"
+    });
+    browser.click_text("budget-leak");
+    browser.see("h1", "Watch budget-leak");
+    assert!(
+        browser.text("main").contains("budget copied.txt") && browser.text("main").contains("<b>asked by legal</b>")
+    );
+    browser.shoot("watch");
+    browser.check();
+    browser.open("/watches");
+    browser.click_text("Remove…");
+    browser.click_text("Remove budget-leak");
+    browser.wait("it is gone", |browser| browser.text("main").contains("Nothing is watched for"));
+    // A case: opened, asked again, taken away as the command line writes it.
+    fill("budget-7");
+    browser.click_text("Open a case");
+    browser.see("h1", "Case budget-7");
+    browser.click_text("Ask again");
+    browser.see(".notice p", "It was asked again: 4 documents match.");
+    assert_eq!(browser.texts("section table tbody tr.pivot th"), ["2"]);
+    browser.shoot("case");
+    let (name, bytes) = browser.download("a[href$='/export']");
+    assert_eq!(name, "cognate-case-budget-7.json");
+    let written = federation.operate(&["case", "export", "budget-7"]).expect(0).stdout;
+    assert_eq!(String::from_utf8(bytes).unwrap(), String::from_utf8(written).unwrap());
+    browser.click_text("Cases");
+    browser.see("h1", "Cases");
+    browser.shoot("cases");
+    browser.check();
+    for path in ["/cases/nowhere", "/cases/budget-7?check=9", "/cases/nowhere/export", "/watches/nowhere"] {
+        browser.open(path);
+        browser.see("h1", "Not found");
+    }
+    browser.check_but(&["404"]);
 }

@@ -33,3 +33,35 @@ fn people_are_invited_on_the_pages_and_shut_out_at_once() {
     browser.see("h1", "Sign in");
     browser.check_but(&["403"]);
 }
+
+#[test]
+fn a_site_is_shut_out_invited_again_and_forgotten_from_the_pages() {
+    let federation = Federation::of(1104, 2, 20);
+    federation.scan(&[]).expect(0);
+    let Some(browser) = Browser::signed_in(&federation) else { return };
+    browser.open("/sites");
+    browser.click("#b details:nth-of-type(1) summary");
+    browser.click("#b form[action='/sites/invite'] button");
+    browser.wait("there is an invitation", |browser| browser.has(".notice code"));
+    assert!(browser.text(".notice code").starts_with("cognate worker enroll cog1_"));
+    browser.click("#b details:nth-of-type(2) summary");
+    browser.click("#b form[action='/sites/revoke'] button");
+    browser.wait("it is shut out", |browser| browser.has("#b .state.revoked"));
+    // All that it sent, and the result, go with it; only who has typed its name does that.
+    browser.click("#b details:nth-of-type(2) summary");
+    browser.fill("#again-b", "a");
+    browser.shoot("sites-forget");
+    browser.click("#b form[action='/sites/forget'] button");
+    browser.see("h1", "That cannot be done");
+    browser.check_but(&["400"]);
+    browser.open("/sites");
+    browser.click("#b details:nth-of-type(2) summary");
+    browser.fill("#again-b", "b");
+    browser.click("#b form[action='/sites/forget'] button");
+    browser.wait("it is forgotten", |browser| browser.has(".notice") && !browser.has("#b"));
+    assert!(browser.text(".notice").contains("1 result"), "{}", browser.text(".notice"));
+    browser.open("/scans");
+    browser.see("h1", "Scans");
+    assert!(!browser.has("tbody a[href$='/result']"));
+    browser.check();
+}

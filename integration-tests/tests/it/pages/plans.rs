@@ -19,7 +19,7 @@ fn rules_are_typed_their_plan_looked_at_and_taken_away_as_the_command_line_makes
     browser.fill("#f-keep", "reference:paris/kb\nnewest");
     browser.click_text("Show the plan");
     browser.wait("there is a plan", |browser| browser.has("a[download]"));
-    assert!(browser.text(".figures dd").starts_with("8 documents"), "{}", browser.text(".figures"));
+    assert!(browser.text(".figures dd").starts_with("8\ndocuments"), "{}", browser.text(".figures"));
     assert!(browser.texts("tbody tr").iter().any(|row| row.contains("Copy of minutes 1") && row.contains("could go")));
     browser.shoot("plan");
     let plan = federation.sandbox.path("plan");

@@ -23,7 +23,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     federation.site_mut("tokyo").worker().signal(Signal::CONT);
     browser.wait("the scan has ended", |browser| browser.has(".state.complete"));
     tab(&browser, "Result", "Result of scan");
-    assert!(browser.texts(".figures dd").iter().any(|figure| figure.starts_with("3 ")));
+    assert!(browser.texts(".figures dd").iter().any(|figure| figure.starts_with("3\n")));
     browser.shoot("result");
     browser.check();
     // Filtered, by the key that leads to the field.
@@ -35,6 +35,9 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     browser.click_text("Filter");
     browser.see("h1", "Clusters 2 of this filter");
     browser.shoot("clusters-filtered");
+    // On paper the rows stay, and what only a screen can do goes.
+    let printed = browser.printed("clusters-filtered");
+    assert!(printed.contains("roadmap.txt") && !printed.contains("Decide about all"), "{printed}");
     // Into the largest one: a bar for each member, and all that they have in common.
     browser.press("j");
     browser.press(ENTER);
@@ -80,6 +83,44 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     assert_eq!(browser.texts("tbody .verdict"), ["done", "intentional", "not-a-duplicate", "duplicate"]);
     browser.shoot("verdicts");
     browser.check();
+}
+
+#[test]
+fn two_members_of_a_cluster_are_laid_side_by_side() {
+    let federation = offices(1113);
+    let id = scanned(&federation);
+    let Some(browser) = Browser::signed_in(&federation) else { return };
+    browser.open(&format!("/scans/{id}/clusters?least=80"));
+    browser.see_begin("h1", "Clusters 2");
+    browser.click("tbody th a");
+    browser.wait("the cluster is shown", |browser| browser.has(".map svg"));
+    browser.click_text("Explain");
+    browser.see("h1", "Two documents side by side");
+    assert!(browser.has("polygon.band") && browser.has("rect.m4") && browser.has("rect.m0"));
+    let [first, second] =
+        ["#f-a", "#f-b"].map(|field| browser.script(&format!("return document.querySelector('{field}').value")));
+    assert_ne!(first, second);
+    browser.shoot("explain");
+    browser.check();
+    // What the command line tells is what is shown.
+    let words = ["explain", &id, first.as_str().unwrap(), second.as_str().unwrap(), "--format", "json"];
+    let told = federation.operate(&words).expect(0).json();
+    let runs = told["views"][0]["shared"].as_array().unwrap().len();
+    browser.click("section details summary");
+    browser.wait("the places are listed", |browser| browser.text("details table").contains("At byte of A"));
+    assert_eq!(browser.texts("details table tbody tr").len(), runs);
+    browser.click_text("The other way round");
+    browser.wait("they have changed places", |browser| {
+        browser.script("return document.querySelector('#f-a').value") == second
+    });
+    browser.check();
+    browser.click_text("The cluster");
+    browser.wait("the cluster is shown", |browser| browser.has(".map svg"));
+    // A name that is nowhere.
+    browser.open(&format!("/scans/{id}/explain?a=paris/kb/none&b=tokyo/kb/none"));
+    browser.see("h1", "Not found");
+    assert!(browser.text("main").contains("no document"));
+    browser.check_but(&["404"]);
 }
 
 /// The address of the scan that is shown.
