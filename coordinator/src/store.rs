@@ -25,8 +25,12 @@
 //! Members, scans, profiles, schedules, templates, verdicts, watches and cases change only through [`Store::record`], which writes the journal first. What a
 //! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
 
+mod apply;
+mod indexes;
+mod members;
 mod rows;
 mod verdicts;
+mod watches;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -35,17 +39,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use cognate_proto::name::{PartyName, ScanId, SiteName};
+use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use prost::Message;
 use tokio::sync::watch;
 
+use self::members::member_key;
 pub(crate) use self::rows::{
     FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey,
     SlotRow, WatchedRow,
 };
 use crate::error::Error;
-use crate::journal::{CaseChecked, CaseErased, Event, Journal, MemberName, Position, ScanEvent, What};
+use crate::journal::{Journal, Position};
 
 /// The version of the rows, and that of a store with places for parts of repositories, which versions before this one would
 /// take for places of whole ones.
@@ -314,11 +319,6 @@ impl Store {
         Ok(number(next.as_deref()))
     }
 
-    /// A number that no index has had before.
-    pub(crate) fn next_index_id(&self) -> Result<IndexId, Error> {
-        Ok(IndexId(self.next_number()?))
-    }
-
     /// From now on only numbers above this one are given out.
     pub(crate) fn skip_numbers(&self, used: u64) -> Result<(), Error> {
         self.meta.update_and_fetch("number", |last| Some(number(last).max(used).to_be_bytes().to_vec()))?;
@@ -328,164 +328,6 @@ impl Store {
     /// The last number that was given out.
     pub(crate) fn last_number(&self) -> Result<u64, Error> {
         Ok(number(self.meta.get("number")?.as_deref()))
-    }
-
-    /// Writes an event into the journal, and then into the view. Once this returns, it survives.
-    pub(crate) fn record(&self, event: &Event) -> Result<(), Error> {
-        self.check_alive()?;
-        let mut journal = self.journal.lock().expect("nothing panics while it is held");
-        let journal = journal.as_mut().expect("a store that is only looked at records nothing");
-        self.watched(journal.append(event))?;
-        crate::failpoint!("journal.after_append");
-        self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))
-    }
-
-    /// Takes an event into the view. Twice is the same as once: a crash may come between the event and the note that it
-    /// was taken in.
-    fn apply(&self, event: &Event) -> Result<(), Error> {
-        let Some(what) = &event.what else { return Ok(()) };
-        match what {
-            What::Invited(invited) => {
-                let key = member_key(invited.membership.kind(), &invited.membership.name);
-                let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
-                if row.status() != v1::MemberStatus::Active {
-                    row.status = v1::MemberStatus::Invited.into();
-                    row.membership = Some(invited.membership.clone());
-                }
-                row.invited = Some(invited.clone());
-                put(&self.members, &key, &row)
-            }
-            What::Admitted(membership) => {
-                let row = MemberRow {
-                    membership: Some(membership.clone()),
-                    status: v1::MemberStatus::Active.into(),
-                    ..MemberRow::default()
-                };
-                put(&self.members, &member_key(membership.kind(), &membership.name), &row)
-            }
-            What::Certified(certified) => {
-                // A worker that is enrolled anew begins to count anew.
-                self.seen.remove(certified.name.name.as_bytes())?;
-                self.change_member(&certified.name, |row| {
-                    row.status = v1::MemberStatus::Active.into();
-                    if let Some(invited) = &row.invited {
-                        row.membership = Some(invited.membership.clone());
-                    }
-                    row.certified = Some(certified.clone());
-                    row.previous_key_sha256.clear();
-                })
-            }
-            What::Renewed(certified) => self.change_member(&certified.name, |row| {
-                row.previous_key_sha256.clone_from(&certified.asked_with_key_sha256);
-                row.certified = Some(certified.clone());
-            }),
-            What::Revoked(name) => self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into()),
-            What::Forgotten(name) => {
-                self.members.remove(member_key(name.kind(), &name.name))?;
-                self.seen.remove(name.name.as_bytes())?;
-                self.forget_verdicts(&name.name)
-            }
-            What::Scan(ScanEvent { id, row }) => put(&self.scans, &id.to_be_bytes(), row),
-            What::ScanDeleted(id) => {
-                self.scans.remove(id.to_be_bytes())?;
-                Ok(())
-            }
-            What::Profile(profile) => put(&self.profiles, profile.name.as_bytes(), profile),
-            What::ProfileRemoved(name) => {
-                self.profiles.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Schedule(schedule) => put(&self.schedules, schedule.name.as_bytes(), schedule),
-            What::ScheduleRemoved(name) => {
-                self.schedules.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Acted(_) => Ok(()),
-            What::Watch(watch) => put(&self.watches, watch.name.as_bytes(), watch),
-            What::WatchRemoved(name) => {
-                self.watches.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Case(case) => put(&self.cases, case.name.as_bytes(), case),
-            What::CaseChecked(CaseChecked { name, number, check }) => self.change_case(name, |case| {
-                case.checks.truncate(*number as usize);
-                case.checks.extend(check.clone());
-            }),
-            What::CaseErased(CaseErased { name, number }) => self.change_case(name, |case| {
-                if let Some(check) = case.checks.get_mut(*number as usize) {
-                    check.erased = true;
-                }
-            }),
-            What::Template(template) => put(&self.templates, &template.id.to_be_bytes(), template),
-            What::TemplateUnmarked(id) => {
-                let Some(template) = self.template(*id)? else { return Ok(()) };
-                let (unmarked_by, unmarked) = (event.by.clone(), event.time);
-                put(&self.templates, &id.to_be_bytes(), &v1::Template { unmarked_by, unmarked, ..template })
-            }
-            What::Decided(decision) => self.apply_decision(decision, &event.by, event.time),
-            What::FilterSaved(filter) => put(&self.saved_filters, filter.name.as_bytes(), filter),
-            What::FilterRemoved(name) => {
-                self.saved_filters.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
-        }
-    }
-
-    fn change_member(&self, name: &MemberName, change: impl FnOnce(&mut MemberRow)) -> Result<(), Error> {
-        let key = member_key(name.kind(), &name.name);
-        let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
-        change(&mut row);
-        put(&self.members, &key, &row)
-    }
-
-    pub(crate) fn member(&self, kind: v1::MemberKind, name: &str) -> Result<Option<MemberRow>, Error> {
-        self.get(&self.members, &member_key(kind, name))
-    }
-
-    /// All members of a kind, in the order of their names.
-    pub(crate) fn members(&self, kind: v1::MemberKind) -> Result<Vec<MemberRow>, Error> {
-        let rows = self.members.scan_prefix(member_key(kind, ""));
-        rows.map(|entry| self.decode(&entry?.1)).collect()
-    }
-
-    /// The party of a site that may attach.
-    pub(crate) fn party_of(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
-        let row = self.member(v1::MemberKind::Site, site.as_str())?;
-        let active = row.filter(|row| row.status() == v1::MemberStatus::Active);
-        let party = active.and_then(|row| row.membership).map(|membership| membership.party.parse());
-        party.transpose().map_err(|_| corrupt(&self.folder, "a party has no valid name".to_owned()))
-    }
-
-    pub(crate) fn seen(&self, site: &SiteName) -> Result<SeenRow, Error> {
-        Ok(self.get(&self.seen, site.as_str().as_bytes())?.unwrap_or_default())
-    }
-
-    pub(crate) fn put_seen(&self, site: &SiteName, row: &SeenRow) -> Result<(), Error> {
-        put(&self.seen, site.as_str().as_bytes(), row)
-    }
-
-    /// How many members there are, of either kind.
-    pub(crate) fn member_count(&self) -> usize {
-        self.members.len()
-    }
-
-    /// Takes over from a store that was set aside what is in neither the journal nor the segments, if it can be read:
-    /// when sites were last heard of, and when indexes were last analysed.
-    pub(crate) fn take_seen(&self, folder: &Path) {
-        let taken = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<()> {
-            let before = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).open()?;
-            for (name, tree) in [("seen", &self.seen), ("used", &self.used), ("watched", &self.watched)] {
-                for entry in before.open_tree(name)?.iter() {
-                    let (key, value) = entry?;
-                    tree.insert(key, value)?;
-                }
-            }
-            Ok(())
-        }));
-        if !matches!(taken, Ok(Ok(()))) {
-            tracing::warn!(path = %folder.display(), "when sites were last heard of could not be taken over");
-        }
     }
 
     pub(crate) fn profiles(&self) -> Result<Vec<v1::Profile>, Error> {
@@ -506,121 +348,12 @@ impl Store {
         self.all(&self.templates)
     }
 
-    fn change_case(&self, name: &str, change: impl FnOnce(&mut v1::Case)) -> Result<(), Error> {
-        let Some(mut case) = self.case(name)? else { return Ok(()) };
-        change(&mut case);
-        put(&self.cases, name.as_bytes(), &case)
-    }
-
-    pub(crate) fn case(&self, name: &str) -> Result<Option<v1::Case>, Error> {
-        self.get(&self.cases, name.as_bytes())
-    }
-
-    pub(crate) fn cases(&self) -> Result<Vec<v1::Case>, Error> {
-        self.all(&self.cases)
-    }
-
-    pub(crate) fn watch(&self, name: &str) -> Result<Option<v1::Watch>, Error> {
-        self.get(&self.watches, name.as_bytes())
-    }
-
-    pub(crate) fn watches(&self) -> Result<Vec<v1::Watch>, Error> {
-        self.all(&self.watches)
-    }
-
-    /// What a watch knows of a repository.
-    pub(crate) fn watch_row(&self, watch: &str, key: &SlotKey) -> Result<Option<WatchedRow>, Error> {
-        self.get(&self.watched, &watched_key(watch, key))
-    }
-
-    pub(crate) fn put_watch_row(&self, watch: &str, key: &SlotKey, row: &WatchedRow) -> Result<(), Error> {
-        put(&self.watched, &watched_key(watch, key), row)
-    }
-
-    /// What a watch knows of all repositories.
-    pub(crate) fn watched_of(&self, watch: &str) -> Result<Vec<WatchedRow>, Error> {
-        let rows = self.watched.scan_prefix([watch.as_bytes(), &[0]].concat());
-        rows.map(|entry| self.decode(&entry?.1)).collect()
-    }
-
-    /// Forgets what a watch knows.
-    pub(crate) fn forget_watched(&self, watch: &str) -> Result<(), Error> {
-        for entry in self.watched.scan_prefix([watch.as_bytes(), &[0]].concat()) {
-            self.watched.remove(entry?.0)?;
-        }
-        Ok(())
-    }
-
-    /// Which repositories have indexes, under which methods.
-    pub(crate) fn slots(&self) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
-        let mut slots = Vec::new();
-        for entry in self.slots.iter() {
-            let (key, value) = entry?;
-            let key = SlotKey::parse(&key).ok_or_else(|| corrupt(&self.folder, "a slot has no name".to_owned()))?;
-            slots.push((key, self.decode(&value)?));
-        }
-        Ok(slots)
-    }
-
-    pub(crate) fn remove_slot(&self, key: &SlotKey) -> Result<(), Error> {
-        self.slots.remove(key.bytes())?;
-        self.used.remove(key.bytes())?;
-        Ok(())
-    }
-
-    /// When an index was last analysed; seconds since 1970, 0: never.
-    pub(crate) fn used(&self, key: &SlotKey) -> Result<i64, Error> {
-        let bytes = self.used.get(key.bytes())?;
-        Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, i64::from_be_bytes))
-    }
-
-    pub(crate) fn put_used(&self, key: &SlotKey, time: i64) -> Result<(), Error> {
-        self.used.insert(key.bytes(), &time.to_be_bytes())?;
-        Ok(())
-    }
-
-    pub(crate) fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
-        Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
-    }
-
     pub(crate) fn profile(&self, name: &str) -> Result<Option<v1::Profile>, Error> {
         self.get(&self.profiles, name.as_bytes())
     }
 
     pub(crate) fn schedule(&self, name: &str) -> Result<Option<v1::Schedule>, Error> {
         self.get(&self.schedules, name.as_bytes())
-    }
-
-    pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {
-        if key.scope.is_some() {
-            self.meta.insert("schema", &SCHEMA_PARTS.to_be_bytes())?;
-        }
-        put(&self.slots, &key.bytes(), row)
-    }
-
-    pub(crate) fn index(&self, id: IndexId) -> Result<Option<IndexRow>, Error> {
-        self.get(&self.indexes, &id.0.to_be_bytes())
-    }
-
-    pub(crate) fn put_index(&self, id: IndexId, row: &IndexRow) -> Result<(), Error> {
-        put(&self.indexes, &id.0.to_be_bytes(), row)
-    }
-
-    /// All indexes, in the order of their numbers.
-    pub(crate) fn indexes(&self) -> Result<Vec<(IndexId, IndexRow)>, Error> {
-        let mut indexes = Vec::new();
-        for entry in self.indexes.iter() {
-            let (key, value) = entry?;
-            let id = key.as_ref().try_into().map(u64::from_be_bytes);
-            let id = id.map_err(|_| corrupt(&self.folder, "an index's key is not a number".to_owned()))?;
-            indexes.push((IndexId(id), self.decode(&value)?));
-        }
-        Ok(indexes)
-    }
-
-    pub(crate) fn remove_index(&self, id: IndexId) -> Result<(), Error> {
-        self.indexes.remove(id.0.to_be_bytes())?;
-        Ok(())
     }
 
     pub(crate) fn scan(&self, id: ScanId) -> Result<Option<ScanRow>, Error> {
@@ -653,15 +386,6 @@ fn number(bytes: Option<&[u8]>) -> u64 {
     bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
 }
 
-fn member_key(kind: v1::MemberKind, name: &str) -> Vec<u8> {
-    let kind = u8::try_from(i32::from(kind)).expect("there are few kinds");
-    [&[kind], name.as_bytes()].concat()
-}
-
-fn watched_key(watch: &str, key: &SlotKey) -> Vec<u8> {
-    [watch.as_bytes(), &[0], key.site.as_str().as_bytes(), &[0], key.repository.as_str().as_bytes(), &[0]].concat()
-}
-
 fn put(tree: &sled::Tree, key: &[u8], row: &impl Message) -> Result<(), Error> {
     let mut value = vec![1];
     row.encode(&mut value).expect("a vector takes everything");
@@ -674,72 +398,4 @@ fn corrupt(folder: &Path, detail: String) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use cognate_fingerprint::MethodId;
-    use cognate_proto::name::RepositoryName;
-    use cognate_proto::scope::ScopeId;
-
-    use super::*;
-
-    #[test]
-    fn rows_survive_the_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = SlotKey {
-            site: "a".parse().unwrap(),
-            repository: RepositoryName::main(),
-            method_id: MethodId([3; 16]),
-            scope: None,
-        };
-        let slot = SlotRow { current: 5, pending: 0 };
-        let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
-        let store = open();
-        let first = store.next_index_id().unwrap();
-        store.put_slot(&key, &slot).unwrap();
-        let row = ScanRow { failure: "x".into(), ..Default::default() };
-        store.record(&Event { what: Some(What::Scan(ScanEvent { id: 9, row })), ..Default::default() }).unwrap();
-        store.barrier().unwrap();
-        drop(store);
-        let store = open();
-        assert_eq!(store.slot(&key).unwrap(), slot);
-        assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
-        assert!(store.next_index_id().unwrap() > first);
-    }
-
-    #[test]
-    fn a_part_of_a_repository_has_a_place_of_its_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
-        let key = |scope| SlotKey {
-            site: "a".parse().unwrap(),
-            repository: RepositoryName::main(),
-            // Zeros are what names end with.
-            method_id: MethodId([0; 16]),
-            scope,
-        };
-        let scopes = [None, Some(ScopeId([0; 16])), Some(ScopeId([9; 16]))];
-        for (current, scope) in (1..).zip(scopes) {
-            store.put_slot(&key(scope), &SlotRow { current, pending: 0 }).unwrap();
-        }
-        let mut slots = store.slots().unwrap();
-        slots.sort_by_key(|(_, slot)| slot.current);
-        let keys: Vec<_> = slots.into_iter().map(|(key, _)| key).collect();
-        assert_eq!(keys, scopes.map(key));
-        store.remove_slot(&key(scopes[1])).unwrap();
-        assert_eq!(store.slot(&key(None)).unwrap().current, 1);
-        // A version that knows whole ones only refuses it.
-        assert_eq!(store.meta.get("schema").unwrap().unwrap(), SCHEMA_PARTS.to_be_bytes());
-        drop(store);
-        Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
-    }
-
-    #[test]
-    fn a_newer_store_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), false);
-        let store = open().unwrap();
-        store.db.open_tree("meta").unwrap().insert("schema", &7_u32.to_be_bytes()).unwrap();
-        store.db.flush().unwrap();
-        drop(store);
-        assert!(matches!(open(), Err(Error::Newer { found: 7, .. })));
-    }
-}
+mod tests;
