@@ -1,0 +1,126 @@
+//! Documents: where they are, what became of them, and which could not be read.
+
+use serde::Serialize;
+
+/// Where a document is, and how old.
+#[derive(Clone, Serialize, Debug)]
+pub struct Located {
+    /// The EDRM Message ID Hash of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
+    /// When it was last modified.
+    pub modified: String,
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+    /// Its own size, where that of the set is not that of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+}
+
+/// What could not be read.
+#[derive(Clone, Serialize, Debug)]
+pub struct UnreadSection {
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Why.
+    pub reason: String,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// A document and what became of it. Under two views its sizes are of its bytes, or of its text where it has that alone.
+#[derive(Clone, Serialize, Debug)]
+pub struct DocumentSection {
+    /// The digest of its content; none where it holds no text itself, or has no bytes of its own.
+    pub content: Option<String>,
+    /// The EDRM Message ID Hash of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
+    /// When it was last modified.
+    pub modified: String,
+    /// The document of another repository that it is best compared with.
+    pub partner: Option<PartnerRow>,
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, or `excluded(reason)`: over all views.
+    pub status: String,
+    /// Under two views: how much text it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<u64>,
+    /// Under two views: the digest of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_content: Option<String>,
+}
+
+/// The document that another is best compared with.
+#[derive(Clone, Serialize, Debug)]
+pub struct PartnerRow {
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// How the document lies to it.
+    pub relation: String,
+    /// Its repository.
+    pub repository: String,
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Its site.
+    pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// What became of a document, in few words.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate<'a> {
+    /// The place of its repository among the report's sites.
+    pub site: usize,
+    /// Its path, as bytes.
+    pub path: &'a [u8],
+    /// Its size, under the view that tells of the partner.
+    pub size_bytes: u64,
+    /// Whether there was nothing to compare: no bytes, or no text.
+    pub empty: bool,
+    /// The document of another repository that it is best compared with.
+    pub partner: Option<FatePartner<'a>>,
+}
+
+/// The document that another is best compared with, in few words.
+#[derive(Clone, Copy, Debug)]
+pub struct FatePartner<'a> {
+    /// Bytes that both have.
+    pub shared_bytes: u64,
+    /// Whether they are the same bytes, or the same text.
+    pub identical: bool,
+    /// The partner's path, where it is another.
+    pub moved_to: Option<&'a [u8]>,
+}

@@ -1,0 +1,141 @@
+//! What belongs together: identical sets and clusters.
+
+use serde::Serialize;
+
+use super::{Located, Ratio};
+use crate::report::VerdictSection;
+
+/// Documents that are the same in some respect.
+#[derive(Clone, Serialize, Debug)]
+pub struct IdenticalSet {
+    /// The documents, by site, repository and path.
+    pub documents: Vec<Located>,
+    /// The set's id: the content's digest, or the hash of the message.
+    pub id: String,
+    /// The size of each, in bytes or of the text; none where it is a message.
+    pub size_bytes: Option<u64>,
+    /// In what they are the same: `same bytes`, `same text` or `same message`.
+    pub tier: &'static str,
+    /// What was decided about them, where the report is joined with verdicts; not part of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictSection>,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// What the identical sets of a tier come to.
+#[derive(Clone, Copy, Debug)]
+pub struct IdenticalTotals {
+    /// In what the documents of each are the same.
+    pub tier: &'static str,
+    /// How many there are.
+    pub sets: u64,
+    /// How many of them are one document under the same path in each of several repositories.
+    pub in_place: u64,
+    /// Bytes in copies beyond the first.
+    pub wasted_bytes: u64,
+}
+
+/// A cluster.
+#[derive(Clone, Serialize, Debug)]
+pub struct ClusterSection {
+    /// Its contents, each shown as its first document.
+    pub documents: Vec<ClusterDocument>,
+    /// Members that are close to one of them.
+    pub families: Vec<FamilyRow>,
+    /// Its id, from the smallest member's digest.
+    pub id: String,
+    /// How many links it has.
+    pub link_count: u64,
+    /// Its links.
+    pub links: Vec<LinkRow>,
+    /// How many of them are not listed.
+    pub links_omitted: u64,
+    /// The mean resemblance over its links.
+    pub mean_resemblance: Ratio,
+    /// The digest of all members.
+    pub members_digest: String,
+    /// The least resemblance over its links.
+    pub min_resemblance: Ratio,
+    /// `pair`, `archive` or `group`.
+    pub relation: String,
+    /// The place of the representative among `documents`.
+    pub representative: usize,
+    /// Bytes of its contents, each counted once.
+    pub total_bytes: u64,
+    /// What was decided about it, where the report is joined with verdicts; not part of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictSection>,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// A content in a cluster.
+#[derive(Clone, Serialize, Debug)]
+pub struct ClusterDocument {
+    /// How many documents have it.
+    pub copies: u64,
+    /// The identical set that they form, if they do.
+    pub identical: Option<String>,
+    /// The EDRM Message ID Hash of the first, where it is a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id_hash: Option<String>,
+    /// When the first was last modified.
+    pub modified: String,
+    /// The first one's path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// The first one's repository.
+    pub repository: String,
+    /// The first one's site.
+    pub site: String,
+    /// All sites that have it.
+    pub sites: Vec<String>,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// Two contents of a cluster and what they share.
+#[derive(Clone, Serialize, Debug)]
+pub struct LinkRow {
+    /// The place of the first.
+    pub a: usize,
+    /// How much of the first lies in the second; none where the method cannot tell.
+    pub a_in_b: Option<Ratio>,
+    /// The place of the second.
+    pub b: usize,
+    /// How much of the second lies in the first.
+    pub b_in_a: Option<Ratio>,
+    /// Set when what is said of the two is an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<bool>,
+    /// Of an estimate: what holds the true resemblance in 95 of 100 cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[Ratio; 2]>,
+    /// How the first lies to the second.
+    pub relation: String,
+    /// Shared bytes by bytes of both.
+    pub resemblance: Option<Ratio>,
+    /// Bytes that both have; of an estimate, bytes of the first.
+    pub shared_bytes: u64,
+}
+
+/// Members of a cluster that are close to one of them.
+#[derive(Clone, Serialize, Debug)]
+pub struct FamilyRow {
+    /// Their places.
+    pub members: Vec<usize>,
+    /// The least resemblance between two of them.
+    pub min_resemblance: Ratio,
+    /// Set when that is only over pairs with the representative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_representative_only: Option<bool>,
+    /// The place of the one that all are close to.
+    pub representative: usize,
+}

@@ -1,0 +1,110 @@
+//! What repositories have in common: the histogram of links, folders, and bytes.
+
+use serde::Serialize;
+
+use super::Ratio;
+
+/// How strong all links are, those too that a cluster leaves out.
+#[derive(Clone, Serialize, Debug)]
+pub struct HistogramSection {
+    /// By containment: how much the content that is contained more has of itself in the other.
+    pub containment: Vec<BucketRow>,
+    /// Documents that any link touches.
+    pub documents: u64,
+    /// Links.
+    pub links: u64,
+    /// By resemblance.
+    pub resemblance: Vec<BucketRow>,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// Links of one strength.
+#[derive(Clone, Serialize, Debug)]
+pub struct BucketRow {
+    /// Documents whose content has such a link.
+    pub documents: u64,
+    /// The least strength.
+    pub from: Ratio,
+    /// Links.
+    pub links: u64,
+    /// The strength that is too much, but for the whole.
+    pub to: Ratio,
+}
+
+/// Two folders that hold documents of each other.
+#[derive(Clone, Serialize, Debug)]
+pub struct FolderSection {
+    /// The first folder.
+    pub a: FolderPlace,
+    /// The second folder.
+    pub b: FolderPlace,
+    /// Bytes of all documents below the first.
+    pub bytes_a: u64,
+    /// Bytes of all documents below the second.
+    pub bytes_b: u64,
+    /// Documents of the first with a partner in the second.
+    pub documents_a: u64,
+    /// Documents of the second with a partner in the first.
+    pub documents_b: u64,
+    /// All documents below the first.
+    pub documents_total_a: u64,
+    /// All documents below the second.
+    pub documents_total_b: u64,
+    /// `identical`, `contains`, `contained` or `overlaps`.
+    pub relation: String,
+    /// What share of the first's bytes these are; an earlier version's result does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_a: Option<Ratio>,
+    /// What share of the second's bytes these are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_b: Option<Ratio>,
+    /// Bytes of the first's documents that their partners have.
+    pub shared_bytes_a: u64,
+    /// Bytes of the second's documents that their partners have.
+    pub shared_bytes_b: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// A folder.
+#[derive(Clone, Serialize, Debug)]
+pub struct FolderPlace {
+    /// Its path; empty for the root.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// What two sites or parties have in common.
+#[derive(Clone, Serialize, Debug)]
+pub struct OverlapSection {
+    /// The first.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// Documents of the first that are identical or linked to one of the second.
+    pub documents_a: u64,
+    /// And the other way.
+    pub documents_b: u64,
+    /// `site` or `party`.
+    pub level: String,
+    /// Bytes of the first's chunks that occur at the second, every copy counted.
+    pub shared_bytes_a: u64,
+    /// And the other way.
+    pub shared_bytes_b: u64,
+    /// The same of template chunks.
+    pub template_bytes_a: u64,
+    /// And the other way.
+    pub template_bytes_b: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}

@@ -1,0 +1,204 @@
+//! What was done: the scan, its layers, and the repositories that took part.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Counts, Ratio};
+
+/// What was done.
+#[derive(Clone, Serialize, Debug)]
+pub struct ScanSection {
+    /// Whether only what crosses sites or parties counted.
+    pub across_only: bool,
+    /// The mean chunk in bytes, or the bytes to a feature; none where signatures have a fixed size.
+    pub chunk_bytes: Option<u64>,
+    /// `greedy`, where clusters are not the connected components.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The digest of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The scan's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whether the sites had a key.
+    pub keyed: bool,
+    /// How documents were compared under each of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Vec<LayerRow>>,
+    /// Set when messages with the same EDRM Message ID Hash form a set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_message_ids: Option<bool>,
+    /// The method's name.
+    pub method: String,
+    /// A link needs this share of the smaller content.
+    pub min_containment: Ratio,
+    /// Or this many bytes; none where the method knows of none.
+    pub min_shared_bytes: Option<u64>,
+    /// Repositories that could not take part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingRow>,
+    /// What whoever reads the result must know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
+    /// The parameters of the method, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    /// Set when paragraphs were compared, each as a document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passages: Option<bool>,
+    /// What was chosen of the scan that this one refines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refined: Option<RefinedSection>,
+    /// The scan that this one refines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refines: Option<String>,
+    /// What may differ between equal runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunSection>,
+    /// The site whose slice this is, where it is not the whole report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// `complete` or `partial`.
+    pub status: String,
+    /// The digest of the templates that were set aside, where any were marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub templates_digest: Option<String>,
+    /// What looked at the pairs that the method only proposes: `tttd` or `cosine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<String>,
+    /// `raw`, `text` or `both`.
+    pub view: String,
+}
+
+/// How documents were compared under one of two views.
+#[derive(Clone, Serialize, Debug)]
+pub struct LayerRow {
+    /// The mean chunk in bytes, or the bytes to a feature.
+    pub chunk_bytes: Option<u64>,
+    /// A link needs this many bytes, or the scan's share of the smaller content.
+    pub min_shared_bytes: Option<u64>,
+    /// The parameters of the method, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    /// The digest of the templates that were set aside, where any were marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub templates_digest: Option<String>,
+    /// `raw` or `text`.
+    pub view: String,
+}
+
+/// A tag that was left out of the comparison.
+#[derive(Clone, Serialize, Debug)]
+pub struct SetAsideRow {
+    /// Documents that have it, every copy counted.
+    pub documents: u64,
+    /// The length of its chunk.
+    pub length_bytes: u64,
+    /// The tag, in hexadecimal digits.
+    pub tag: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// A repository that could not take part.
+#[derive(Clone, Serialize, Debug)]
+pub struct MissingRow {
+    /// Why.
+    pub reason: String,
+    /// The repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+/// Which documents of an earlier scan a refinement is about.
+#[derive(Clone, Serialize, Debug)]
+pub struct RefinedSection {
+    /// Of them, documents that are gone or not what they were, and were left out.
+    pub changed: u64,
+    /// Documents chosen, at the repositories that took part.
+    pub documents: u64,
+    /// Of those that were unmatched, no smaller ones; none where they were not chosen.
+    pub size_min_bytes: Option<u64>,
+    /// `linked`, `unmatched` or `both`.
+    pub what: String,
+}
+
+/// Times and counters of this run alone.
+#[derive(Clone, Serialize, Debug)]
+pub struct RunSection {
+    /// When it ended.
+    pub finished: String,
+    /// What each site did.
+    pub sites: Vec<RunSite>,
+    /// When it began.
+    pub started: String,
+}
+
+/// What a site did in this run.
+#[derive(Clone, Serialize, Debug)]
+pub struct RunSite {
+    /// Bytes of documents read.
+    pub read_bytes: u64,
+    /// Documents read.
+    pub read_documents: u64,
+    /// The repository.
+    pub repository: String,
+    /// Bytes of messages sent.
+    pub sent_bytes: u64,
+    /// The site.
+    pub site: String,
+}
+
+/// A repository and its documents in numbers.
+#[derive(Clone, Serialize, Debug)]
+pub struct SiteSection {
+    /// Bytes of all documents.
+    pub bytes: u64,
+    /// Documents that changed each time they were read.
+    pub changed: u64,
+    /// Chunks of all documents.
+    pub chunks: u64,
+    /// Bytes in compressed containers.
+    pub compressed_bytes: u64,
+    /// Documents looked into, empty ones too.
+    pub documents: u64,
+    /// Empty documents.
+    pub empty: u64,
+    /// Excluded documents by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub excluded: Counts,
+    /// Where text was looked at: documents that are members of archives and messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<u64>,
+    /// Documents of kinds that have no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_text: Option<u64>,
+    /// The site's party.
+    pub party: String,
+    /// Where paragraphs were compared: how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passages: Option<u64>,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+    /// Entries left out.
+    pub skipped: u64,
+    /// Entries left out, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped_reasons: Counts,
+    /// Documents by status; adds up to `documents`.
+    pub status: Counts,
+    /// Bytes of text of all documents, where it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<u64>,
+    /// Documents whose text could not be read, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unextractable: Counts,
+    /// Documents and folders that could not be read.
+    pub unreadable: u64,
+}
