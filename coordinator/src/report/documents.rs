@@ -1,11 +1,15 @@
-//! A list of documents by what became of them: at one site, or at one site as against another.
+//! The documents of a result with what became of them: all, those at one site, or at one site as against another; and what
+//! could not be read.
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::OptionalExtension as _;
+use rusqlite::{OptionalExtension as _, Row};
 
-use super::{DocumentSection, PartnerRow, Report, hex, path_of};
+use super::{DocumentSection, Fate, FatePartner, PartnerRow, Report, UnreadSection, hex, path_of, time};
 use crate::error::Error;
+
+/// The documents as `d`, and as `t` the row of the same document that tells of its partner.
+const LISTED: &str = "document d CROSS JOIN document t ON t.id = CASE WHEN d.tells_other THEN d.other ELSE d.id END";
 
 /// Which documents are listed.
 #[derive(Clone, Default, Debug)]
@@ -208,4 +212,127 @@ impl Report {
 
 fn digest(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
+}
+
+impl Report {
+    /// What could not be read.
+    pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
+                   ORDER BY u.root, u.path";
+        self.each_or(
+            sql,
+            |row| {
+                let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(2)?);
+                Ok(Some(UnreadSection {
+                    path,
+                    path_escaped,
+                    reason: row.get(3)?,
+                    repository: row.get(1)?,
+                    site: row.get(0)?,
+                    view: self.view(row.get(4)?),
+                }))
+            },
+            &mut each,
+        )
+    }
+
+    /// Every document with what became of it.
+    pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
+        let sql = format!(
+            "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
+                    CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
+                    d.message_id_hash, t.layer, tc.digest, tc.size_bytes
+             FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
+                  LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
+                  LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
+                                                       ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
+             WHERE d.listed ORDER BY d.id",
+            LISTED,
+        );
+        let both = self.views.len() > 1;
+        let partner = |row: &Row<'_>| -> rusqlite::Result<Option<PartnerRow>> {
+            let Some(bytes) = row.get_ref(8)?.as_blob_or_null()? else { return Ok(None) };
+            let (path, path_escaped) = path_of(bytes);
+            Ok(Some(PartnerRow {
+                path,
+                path_escaped,
+                relation: row.get(12)?,
+                repository: row.get(10)?,
+                shared_bytes: row.get(11)?,
+                site: row.get(9)?,
+                view: self.view(row.get(14)?),
+            }))
+        };
+        self.each_or(
+            &sql,
+            |row| {
+                let site: String = row.get(3)?;
+                if !self.tells_of(&site) {
+                    return Ok(None);
+                }
+                let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
+                let hex_or_null = |place: usize| -> rusqlite::Result<Option<String>> {
+                    Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
+                };
+                Ok(Some(DocumentSection {
+                    content: hex_or_null(7)?,
+                    message_id_hash: hex_or_null(13)?,
+                    modified: time(row.get(1)?),
+                    partner: partner(row)?,
+                    path,
+                    path_escaped,
+                    payload_bytes: row.get(6)?,
+                    repository: row.get(4)?,
+                    site,
+                    size_bytes: row.get(5)?,
+                    status: row.get(2)?,
+                    text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),
+                    text_content: hex_or_null(15)?.filter(|_| both),
+                }))
+            },
+            &mut each,
+        )
+    }
+
+    /// What became of each document of two sites, in few words: for whoever counts rather than lists. Where the partner
+    /// has the same path, it is not told again.
+    pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
+        // Where there is one view, every row is listed and tells of itself: none is looked up.
+        let from = match self.views.len() {
+            1 => "document t ORDER BY t.id".to_owned(),
+            _ => format!("{LISTED} WHERE d.listed ORDER BY d.id"),
+        };
+        let sql = format!(
+            "SELECT t.root, t.path, t.size_bytes,
+                    t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),
+                    t.partner_shared_bytes, t.partner_relation = 'identical',
+                    CASE WHEN t.partner_in_place THEN NULL
+                         ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END
+             FROM {from}"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            let fate = || -> rusqlite::Result<Fate<'_>> {
+                let shared_bytes: Option<u64> = row.get(4)?;
+                let partner = match shared_bytes {
+                    None => None,
+                    Some(shared_bytes) => Some(FatePartner {
+                        shared_bytes,
+                        identical: row.get(5)?,
+                        moved_to: row.get_ref(6)?.as_blob_or_null()?,
+                    }),
+                };
+                Ok(Fate {
+                    site: row.get(0)?,
+                    path: row.get_ref(1)?.as_blob()?,
+                    size_bytes: row.get(2)?,
+                    empty: row.get(3)?,
+                    partner,
+                })
+            };
+            each(fate().map_err(|error| self.failed(error))?)?;
+        }
+        Ok(())
+    }
 }

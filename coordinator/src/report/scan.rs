@@ -1,0 +1,145 @@
+//! What was done, over which repositories, and what was left out of it.
+
+use rusqlite::Row;
+
+use super::{
+    Counts, LayerRow, MissingRow, Ratio, Report, RunSection, RunSite, ScanSection, SetAsideRow, SiteSection, hex, time,
+};
+use crate::error::Error;
+
+impl Report {
+    /// What was done.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so for every method below.
+    pub fn scan(&self) -> Result<ScanSection, Error> {
+        let missing = self
+            .collect("SELECT site, repository, reason FROM missing ORDER BY site, repository", |row| {
+                Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? })
+            })?;
+        let run = self.run()?;
+        let (refines, refined) = self.refined()?.unzip();
+        let layers = self.collect("SELECT * FROM layer ORDER BY number", |row| {
+            Ok(LayerRow {
+                chunk_bytes: row.get("chunk_bytes")?,
+                min_shared_bytes: row.get("min_shared_bytes")?,
+                param: row.get("param")?,
+                templates_digest: row.get("templates_digest")?,
+                view: row.get("view")?,
+            })
+        })?;
+        let templates_digest = layers.first().and_then(|layer| layer.templates_digest.clone());
+        let param = layers.first().and_then(|layer| layer.param.clone());
+        let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
+        self.one("SELECT * FROM scan", |row| {
+            let keyed: bool = row.get("keyed")?;
+            Ok(ScanSection {
+                across_only: row.get("across_only")?,
+                chunk_bytes: row.get("chunk_bytes")?,
+                cluster: row.get("cluster")?,
+                digest: None,
+                id: Some(row.get("id")?),
+                keyed,
+                layers: (layers.len() > 1).then_some(layers),
+                match_message_ids: row.get::<_, bool>("match_message_ids")?.then_some(true),
+                method: row.get("method")?,
+                min_containment: Ratio::parse(&row.get::<_, String>("min_containment")?),
+                min_shared_bytes: row.get("min_shared_bytes")?,
+                missing,
+                notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
+                param,
+                passages: row.get::<_, bool>("passages")?.then_some(true),
+                refined,
+                refines,
+                run: Some(run),
+                slice: self.slice.clone(),
+                status: row.get("status")?,
+                templates_digest,
+                verified_by: row.get("verified_by")?,
+                view: row.get("view")?,
+            })
+        })
+    }
+
+    /// The tags that were left out of the comparison.
+    pub fn set_aside<E: From<Error>>(&self, mut each: impl FnMut(SetAsideRow) -> Result<(), E>) -> Result<(), E> {
+        let read = |row: &Row<'_>| -> rusqlite::Result<Option<SetAsideRow>> {
+            let tag = hex(row.get_ref(0)?.as_blob()?);
+            let view = self.view(row.get(3)?);
+            Ok(Some(SetAsideRow { documents: row.get(1)?, length_bytes: row.get(2)?, tag, view }))
+        };
+        self.each_or("SELECT tag, documents, length_bytes, layer FROM set_aside ORDER BY layer, tag", read, &mut each)
+    }
+
+    fn run(&self) -> Result<RunSection, Error> {
+        let sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
+            Ok(RunSite {
+                read_bytes: row.get("read_bytes")?,
+                read_documents: row.get("read_documents")?,
+                repository: row.get("repository")?,
+                sent_bytes: row.get("sent_bytes")?,
+                site: row.get("site")?,
+            })
+        })?;
+        self.one("SELECT started, finished FROM scan", |row| {
+            Ok(RunSection { finished: time(row.get("finished")?), sites, started: time(row.get("started")?) })
+        })
+    }
+
+    /// The repositories that took part.
+    pub fn sites(&self) -> Result<Vec<SiteSection>, Error> {
+        let passages: bool = self.one("SELECT passages FROM scan", |row| row.get(0))?;
+        let mut sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
+            Ok(SiteSection {
+                bytes: row.get("bytes")?,
+                changed: row.get("changed")?,
+                chunks: row.get("chunks")?,
+                compressed_bytes: row.get("compressed_bytes")?,
+                documents: row.get("documents")?,
+                empty: row.get("empty")?,
+                excluded: Counts::new(),
+                members: row.get("members")?,
+                no_text: row.get("no_text")?,
+                party: row.get("party")?,
+                passages: row.get::<_, Option<u64>>("passages")?.filter(|_| passages),
+                repository: row.get("repository")?,
+                site: row.get("site")?,
+                skipped: 0,
+                skipped_reasons: Counts::new(),
+                status: Counts::new(),
+                text_bytes: row.get("text_bytes")?,
+                unextractable: Counts::new(),
+                unreadable: row.get("unreadable")?,
+            })
+        })?;
+        self.each("SELECT root, reason, entries FROM skipped", |row| {
+            let (root, reason, entries): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            sites[root].skipped += entries;
+            sites[root].skipped_reasons.insert(reason, entries);
+            Ok(())
+        })?;
+        self.each("SELECT root, status, documents FROM status", |row| {
+            let (root, status, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            match status.strip_prefix("excluded(") {
+                None => drop(sites[root].status.insert(status, count)),
+                Some(reason) => {
+                    *sites[root].status.entry("excluded".to_owned()).or_insert(0) += count;
+                    sites[root].excluded.insert(reason.trim_end_matches(')').to_owned(), count);
+                }
+            }
+            Ok(())
+        })?;
+        let sql =
+            "SELECT root, substr(reason, 16), count(*) FROM unread WHERE reason LIKE 'unextractable: %' GROUP BY 1, 2";
+        self.each(sql, |row| {
+            let (root, reason, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            sites[root].unextractable.insert(reason, count);
+            Ok(())
+        })?;
+        Ok(sites)
+    }
+}
+
+/// What is stamped on a result across parties whose sites had no key.
+const UNKEYED_NOTICE: &str = "fingerprinted without a key across parties: whoever holds a document can test whether its \
+                              chunks occur elsewhere";
