@@ -96,7 +96,8 @@ pub(crate) fn load(setting: &Setting<'_>, want: &Want, made: usize, mean_bytes: 
     Ok(documents)
 }
 
-fn name_number(path: &Path) -> u64 {
+/// A number that files of the same name have in common, and that says nothing else.
+pub(crate) fn name_number(path: &Path) -> u64 {
     let name = path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
     mixed(name.iter().fold(0, |number, byte| mixed(number ^ u64::from(*byte))))
 }

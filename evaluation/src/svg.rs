@@ -15,6 +15,8 @@ const LEFT: f64 = 64.0;
 const TOP: f64 = 34.0;
 const BELOW: f64 = 46.0;
 const RIGHT: f64 = 16.0;
+/// On an axis of so many bars each has its number below.
+const BARS_NAMED_MAX: f64 = 16.0;
 /// Above all panels.
 const HEAD: f64 = 34.0;
 const LEGEND_LINE: f64 = 16.0;
@@ -106,6 +108,14 @@ impl Range {
         }
     }
 
+    /// A line at each whole number, where there are few: every bar has its number below.
+    fn name_bars(&mut self) {
+        if self.high - self.low <= BARS_NAMED_MAX {
+            let (first, last) = (self.low.ceil(), self.high.floor());
+            self.lines = (0..=whole(last - first)).map(|line| first + line as f64).collect();
+        }
+    }
+
     /// From 0 at the low end to 1 at the high one; what lies beyond stays at the edge.
     fn along(&self, value: f64) -> f64 {
         let along = match self.scale {
@@ -135,12 +145,11 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
 impl Field {
     fn of(panel: &Panel, left: f64, top: f64) -> Field {
         let points = || panel.series.iter().flat_map(|series| series.points.iter());
-        Field {
-            left,
-            top,
-            x: Range::of(&panel.x, points().map(|point| point.0)),
-            y: Range::of(&panel.y, points().map(|point| point.1)),
+        let mut x = Range::of(&panel.x, points().map(|point| point.0));
+        if panel.series.iter().any(|series| series.style == Style::Bars) {
+            x.name_bars();
         }
+        Field { left, top, x, y: Range::of(&panel.y, points().map(|point| point.1)) }
     }
 
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
@@ -261,6 +270,17 @@ mod tests {
         assert_eq!(range.lines, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         let range = Range::of(&Axis::log("x"), [100.0, 5000.0].into_iter());
         assert_eq!(range.lines, [100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0]);
+    }
+
+    #[test]
+    fn every_bar_has_its_number_where_there_are_few() {
+        let lines = |high: f64| {
+            let mut panel = Panel::new("p", Axis::linear("x").between(0.5, high), Axis::linear("y"));
+            panel.add("s", Style::Bars, [(1.0, 1.0), (2.0, 3.0)]);
+            Field::of(&panel, 0.0, 0.0).x.lines
+        };
+        assert_eq!(lines(3.5), [1.0, 2.0, 3.0]);
+        assert_eq!(lines(100.0), [20.0, 40.0, 60.0, 80.0, 100.0]);
     }
 
     #[test]

@@ -15,6 +15,9 @@ const WIDTHS: [usize; 5] = [20, 40, 60, 80, 100];
 const KINDS: [(&str, [usize; 3]); 4] =
     [("mod", [100, 500, 1000]), ("min", [10, 50, 100]), ("bsw", [100, 500, 1000]), ("sketch", [10, 50, 100])];
 
+/// Algorithms by name, each with its milliseconds against the width of the window.
+type Curves = Vec<(String, Vec<(f64, f64)>)>;
+
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let want =
         Want { bytes_min: 1000, bytes_max: 64 << 20, documents_max: 4000, total_bytes_max: 32 << 20, text: false };
@@ -31,44 +34,9 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact("corpus", setting.corpus_name());
     findings.fact("document", format!("{BYTES} bytes of it"));
     findings.fact("time", "of the processor, on one thread");
-    let repeats = setting.either(25, 100);
-    findings.fact("each figure", format!("the least of {repeats} runs"));
-    let mut table =
-        Table::new("runtime", "Milliseconds for 500 KB", &["algorithm", "n", "w", "milliseconds", "MB/s", "features"]);
-    let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    for (place, (kind, counts)) in KINDS.into_iter().enumerate() {
-        setting.step("timing", place, KINDS.len())?;
-        for n in counts {
-            let mut curve = Vec::new();
-            let mut name = String::new();
-            for width in WIDTHS {
-                let algorithm = Algorithm::new(kind, width, n)?;
-                let mut signer = signer(&algorithm.method);
-                let mut times = Vec::new();
-                let mut features = sign(&mut signer, &text)?.features.len();
-                for _ in 0..repeats {
-                    let watch = ProcessorWatch::start();
-                    features = sign(&mut signer, &text)?.features.len();
-                    times.push(watch.seconds() * 1000.0);
-                }
-                times.sort_unstable_by(f64::total_cmp);
-                // Whatever else the machine does makes a run longer, never shorter.
-                let least = times[0];
-                table.row([
-                    algorithm.name.clone().into(),
-                    n.into(),
-                    width.into(),
-                    least.into(),
-                    (BYTES as f64 / 1e3 / least).into(),
-                    features.into(),
-                ]);
-                curve.push((width as f64, least));
-                name = algorithm.name;
-            }
-            curves.push((name, curve));
-        }
-    }
-    findings.tables.push(table);
+    let repeats = setting.either(40, 300);
+    findings.fact("each figure", format!("the least of {repeats} runs; all algorithms take turns"));
+    let curves = curves(setting, &text, repeats, &mut findings)?;
     let most = curves.iter().flat_map(|(_, curve)| curve).map(|point| point.1).fold(0.0, f64::max);
     let x = || Axis::linear("window, bytes").between(15.0, 105.0);
     let mut panel = Panel::new(
@@ -85,7 +53,52 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     Ok(findings)
 }
 
-fn compare(curves: &[(String, Vec<(f64, f64)>)], findings: &mut Findings) {
+/// Milliseconds of each algorithm against the width of the window, and the table of all.
+fn curves(setting: &Setting<'_>, text: &[u8], repeats: usize, findings: &mut Findings) -> Result<Curves, Error> {
+    let mut algorithms = Vec::new();
+    for (kind, counts) in KINDS {
+        for n in counts {
+            for width in WIDTHS {
+                algorithms.push((Algorithm::new(kind, width, n)?, n, width));
+            }
+        }
+    }
+    let mut signers: Vec<_> = algorithms.iter().map(|(algorithm, ..)| signer(&algorithm.method)).collect();
+    let (mut least, mut features) = (vec![f64::INFINITY; signers.len()], vec![0; signers.len()]);
+    // In turns, since a busy machine is so for seconds; it makes a run longer, never shorter.
+    for round in 0..=repeats {
+        setting.step("timing", round, repeats)?;
+        for ((signer, least), features) in signers.iter_mut().zip(&mut least).zip(&mut features) {
+            let watch = ProcessorWatch::start();
+            *features = sign(signer, text)?.features.len();
+            // The first round warms up.
+            if round > 0 {
+                *least = least.min(watch.seconds() * 1000.0);
+            }
+        }
+    }
+    let mut table =
+        Table::new("runtime", "Milliseconds for 500 KB", &["algorithm", "n", "w", "milliseconds", "MB/s", "features"]);
+    let mut curves = Curves::new();
+    for (((algorithm, n, width), least), features) in algorithms.into_iter().zip(least).zip(features) {
+        table.row([
+            algorithm.name.clone().into(),
+            n.into(),
+            width.into(),
+            least.into(),
+            (BYTES as f64 / 1e3 / least).into(),
+            features.into(),
+        ]);
+        match curves.last_mut() {
+            Some((name, curve)) if *name == algorithm.name => curve.push((width as f64, least)),
+            _ => curves.push((algorithm.name, vec![(width as f64, least)])),
+        }
+    }
+    findings.tables.push(table);
+    Ok(curves)
+}
+
+fn compare(curves: &Curves, findings: &mut Findings) {
     let curve = |name: &str| curves.iter().find(|(known, _)| known == name).map_or(&[][..], |(_, curve)| curve);
     let ends = |name: &str| (curve(name)[0].1, curve(name)[WIDTHS.len() - 1].1);
     let told = |name: &str| format!("{name} {:.2} and {:.2} ms", ends(name).0, ends(name).1);

@@ -94,19 +94,30 @@ fn compare(edited: &Edited, findings: &mut Findings) {
         Agreement::of((last(narrowest) - 0.97).abs() < 0.025),
         "narrow windows hardly notice",
     );
-    let falls = |first: usize| {
-        WIDTHS.iter().enumerate().all(|(number, _)| {
-            let curve = edited.curve(first + number);
-            // A step of five edits or less may be lost in the sampling.
-            curve.windows(2).all(|pair| pair[1].1 <= pair[0].1 + 0.004)
-        })
+    // Every step has edits of its own, so that one more edit may do less: what counts is five more.
+    let rise = |least: f64| {
+        let rises = (0..2 * WIDTHS.len()).flat_map(|number| {
+            let curve = edited.curve(number);
+            let later = move |(place, (from, before)): (usize, (f64, f64))| {
+                let later: Vec<f64> = curve[place..].iter().filter(|at| at.0 - from >= least).map(|at| at.1).collect();
+                later.into_iter().map(move |after| after - before)
+            };
+            edited.curve(number).into_iter().enumerate().flat_map(later).collect::<Vec<f64>>()
+        });
+        rises.fold(0.0, f64::max)
     };
     findings.compare(
         "similarity falls with the number of edits",
         "for every w, both algorithms",
-        format!("at w = 20 from {} to {}", per_cent(edited.curve(2)[0].1), per_cent(last(2))),
-        Agreement::of(falls(0) && falls(WIDTHS.len())),
-        "each edit ends windows",
+        format!(
+            "at w = 20 from {} to {}; with five edits more no curve is higher by more than {}, with one more by {}",
+            per_cent(edited.curve(2)[0].1),
+            per_cent(last(2)),
+            per_cent(rise(5.0)),
+            per_cent(rise(1.0))
+        ),
+        Agreement::of(rise(5.0) < 0.005),
+        "each edit ends windows; every step is made of edits of its own, and BSW_400 has few samples",
     );
     let ordered = |first: usize| (1..WIDTHS.len()).all(|number| last(first + number) <= last(first + number - 1));
     let told = |first: usize| {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 pub(crate) use crate::corpus::Document;
-use crate::corpus::{Want, entries, load};
+use crate::corpus::{entries, name_number};
 use crate::error::Error;
 use crate::experiment::Setting;
 use crate::synthetic::Synthetic;
@@ -30,6 +30,9 @@ pub(crate) const NAMES: [&str; 15] = [
 ];
 /// Which of them are relatives.
 pub(crate) const ZONES: [Range<usize>; 3] = [0..4, 4..8, 8..11];
+
+/// How long a text of the large collection may be.
+const TEXT_BYTES: RangeInclusive<usize> = 500..=1 << 20;
 
 /// The fifteen: files of these names anywhere in the corpus, or stand-ins without a corpus.
 pub(crate) fn fifteen(setting: &Setting<'_>) -> Result<Vec<Document>, Error> {
@@ -89,17 +92,33 @@ fn made(seed: u64) -> Vec<Document> {
     NAMES.iter().zip(texts).map(document).collect()
 }
 
-/// About so many texts: what else the corpus holds, or documents made from the seed.
+/// So many texts of what else the corpus holds, chosen by their names, so that versions of a document are taken together;
+/// fewer where it holds fewer; and documents made from the seed where it holds hardly any.
 pub(crate) fn collection(setting: &Setting<'_>, count: usize) -> Result<Vec<Document>, Error> {
-    let want =
-        Want { bytes_min: 500, bytes_max: 1 << 20, documents_max: count, total_bytes_max: 256 << 20, text: false };
-    let mut documents = load(setting, &want, count, 5000)?;
-    documents
-        .retain(|document| !document.bytes.contains(&0) && !NAMES.iter().any(|name| document.path.ends_with(name)));
-    if documents.len() < 100 {
-        documents = load(&Setting { corpus: None, ..*setting }, &want, count, 5000)?;
+    let mut documents = Vec::new();
+    if let Some(corpus) = setting.corpus {
+        let mut entries = entries(corpus)?;
+        entries.retain(|entry| TEXT_BYTES.contains(&entry.size_bytes));
+        entries.retain(|entry| !NAMES.iter().any(|name| entry.path.ends_with(name)));
+        entries.sort_by_key(|entry| name_number(&entry.path));
+        for (number, entry) in entries.iter().enumerate() {
+            if documents.len() == count {
+                break;
+            }
+            if number % 256 == 0 {
+                setting.step("reading", documents.len(), count)?;
+            }
+            let bytes = fs::read(&entry.path).map_err(Error::io("read", &entry.path))?;
+            if !bytes.contains(&0) {
+                let path = entry.path.strip_prefix(corpus).unwrap_or(&entry.path);
+                documents.push(Document { path: path.to_string_lossy().into_owned(), bytes });
+            }
+        }
+        documents.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     }
-    documents.truncate(count);
+    if documents.len() < 100 {
+        documents = Synthetic::new(setting.seed).collection(count, 5000);
+    }
     Ok(documents)
 }
 
@@ -122,5 +141,28 @@ mod tests {
             (text("usDOI.txt").len(), text("usDOI-1.txt").len(), text("usDOI-Grievances.txt").len()),
             (8179, 8147, 4093)
         );
+    }
+
+    #[test]
+    fn a_collection_has_as_many_texts_as_were_asked_for_and_versions_of_a_name_together() {
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["a", "b"] {
+            fs::create_dir(folder.path().join(version)).unwrap();
+            for number in 0..150 {
+                let byte = if number % 10 == 0 { 0 } else { b'a' };
+                fs::write(folder.path().join(format!("{version}/{number}")), vec![byte; 490 + number]).unwrap();
+            }
+        }
+        let progress = |_: &str, _, _| true;
+        let setting = Setting { corpus: Some(folder.path()), full: true, seed: 1, progress: &progress };
+        let found = |count| -> Vec<String> {
+            collection(&setting, count).unwrap().into_iter().map(|document| document.path).collect()
+        };
+        let hundred = found(100);
+        assert_eq!(hundred.len(), 100);
+        let (a, b) = hundred.split_at(50);
+        assert!(a.iter().zip(b).all(|(a, b)| a[1..] == b[1..]), "{hundred:?}");
+        // Of 2 times 140 that are long enough, 2 times 14 are binary.
+        assert_eq!(found(1000).len(), 252);
     }
 }
