@@ -99,7 +99,7 @@ fn by_site(found: &Found) -> String {
 
 fn coverage(under: &Under, rows: &[Coverage], out: &mut impl Write) -> anyhow::Result<()> {
     let method = &under.method;
-    writeln!(out, "Searched under {} {} {}:", method.name(), method.view(), method.chunk_bytes())?;
+    writeln!(out, "Searched under {} {} {}:", method.name(), method.view(), under.fineness())?;
     for row in rows {
         let place = format!("{}/{}", row.site, row.repository);
         match row.searched {

@@ -21,6 +21,14 @@ pub struct Under {
 }
 
 impl Under {
+    /// How fine it is: its mean chunk, or the parameters of a method that has others.
+    pub fn fineness(&self) -> String {
+        match self.method.name() {
+            "tttd" => self.method.chunk_bytes().to_string(),
+            _ => self.method.param(),
+        }
+    }
+
     /// The command that makes an index of repositories under this method.
     pub fn launch<'a>(&self, places: impl Iterator<Item = &'a Coverage>) -> String {
         let places: Vec<String> = places.map(|row| format!("{}/{}", row.site, row.repository)).collect();

@@ -22,6 +22,7 @@ mod method_scans;
 mod methods;
 mod pages;
 mod plans;
+mod proposals;
 mod proxy;
 mod refine;
 mod state;
