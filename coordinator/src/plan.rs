@@ -151,6 +151,11 @@ impl Decision {
 }
 
 impl Totals {
+    /// Groups that verdicts leave out.
+    pub fn groups_left_out(&self) -> u64 {
+        self.intentional + self.not_duplicates + self.kept_whole
+    }
+
     /// Counts a decision in.
     pub fn add(&mut self, decision: &Decision, keep: &Keep) {
         match decision.left {

@@ -38,16 +38,16 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
             count(unclear)
         )?;
     }
-    let left_out = totals.intentional + totals.not_duplicates + totals.kept_whole;
+    let left_out = totals.groups_left_out();
     if left_out > 0 {
         writeln!(
             out,
-            "left out by verdicts: {} sets, {} documents ({} intentional, {} not a duplicate, {} keep)",
+            "left out by verdicts: {} ({} intentional, {} not a duplicate, {} keep), with {} documents",
             count(left_out),
-            count(totals.left_out),
             count(totals.intentional),
             count(totals.not_duplicates),
-            count(totals.kept_whole)
+            count(totals.kept_whole),
+            count(totals.left_out)
         )?;
     }
     if !planned.verdicts_known {

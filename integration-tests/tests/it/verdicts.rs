@@ -128,7 +128,7 @@ fn a_plan_obeys_what_was_decided_and_says_which_verdict_it_was() {
     let words = ["plan", "make", "latest", "--keep", "prefer:a", "-o", folder.to_str().unwrap()];
     let shown = federation.operate(&words).expect(0);
     for said in [
-        "left out by verdicts: 1 sets, 2 documents (1 intentional, 0 not a duplicate, 0 keep)",
+        "left out by verdicts: 1 (1 intentional, 0 not a duplicate, 0 keep), with 2 documents",
         "keep  b/kb: b1.bin  (verdict: keep)",
         "go    b/kb: b2.bin  (verdict: duplicate)",
         "intentional (identical ",
