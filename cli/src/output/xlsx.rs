@@ -185,6 +185,12 @@ enum Look {
 impl Sheet<'_> {
     fn begin(&mut self) -> anyhow::Result<()> {
         self.part += 1;
+        if self.part == 2 {
+            let name = &self.name;
+            tracing::warn!(
+                "`{name}` has more rows than a sheet can hold: it goes on in `{name} (2)`; csv and sqlite know no such end"
+            );
+        }
         self.next = HEAD_ROWS;
         // What is written row by row knows no outline.
         let mut worksheet = match self.folds {

@@ -7,6 +7,9 @@ use super::{
 };
 use crate::error::Error;
 
+/// The program that writes reports.
+const TOOL: &str = concat!("cognate ", env!("CARGO_PKG_VERSION"));
+
 impl Report {
     /// What was done.
     ///
@@ -82,7 +85,12 @@ impl Report {
             })
         })?;
         self.one("SELECT started, finished FROM scan", |row| {
-            Ok(RunSection { finished: time(row.get("finished")?), sites, started: time(row.get("started")?) })
+            Ok(RunSection {
+                finished: time(row.get("finished")?),
+                sites,
+                started: time(row.get("started")?),
+                tool: TOOL,
+            })
         })
     }
 

@@ -19,7 +19,8 @@ pub(super) fn sheet(report: &Report, book: &Book) -> anyhow::Result<Worksheet> {
     let mut worksheet = Worksheet::new();
     worksheet.set_name("Summary")?;
     worksheet.set_column_width(0, 26)?;
-    worksheet.set_column_range_width(1, 30, 14)?;
+    // Wide enough for every heading to stand on one line: not every program makes a row as high as its text.
+    worksheet.set_column_range_width(1, 30, 16)?;
     worksheet.set_landscape();
     worksheet.set_print_fit_to_pages(1, 0);
     let mut page = Page { worksheet, book, next: 0 };

@@ -136,6 +136,8 @@ pub struct RunSection {
     pub sites: Vec<RunSite>,
     /// When it began.
     pub started: String,
+    /// The program that wrote this report, with its version.
+    pub tool: &'static str,
 }
 
 /// What a site did in this run.
