@@ -1,6 +1,5 @@
-//! The command line: every command, option and default, as they are typed.
+//! What several commands take: how documents are fingerprinted, what counts, the key, how a report is written.
 
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,123 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use cognate_coordinator::{Containment, Layer, Thresholds};
 use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
 
-use crate::case::CaseArgs;
-use crate::coordinator::CoordinatorArgs;
-use crate::evaluate::EvaluateArgs;
 use crate::exit::usage;
-use crate::explain::ExplainArgs;
-use crate::find::FindArgs;
-use crate::operator::OperatorArgs;
-use crate::plan::PlanArgs;
-use crate::repo::RepoArgs;
-use crate::report::ReportArgs;
-use crate::scan::ScanCommandArgs;
-use crate::site::SiteArgs;
-use crate::template::TemplateArgs;
-use crate::text::TextArgs;
-use crate::trace::{LogFormat, LogLevel};
-use crate::verdict::VerdictArgs;
-use crate::watch::WatchArgs;
-use crate::worker::WorkerArgs;
-
-/// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
-#[derive(Parser, Debug)]
-#[command(name = "cognate", version, arg_required_else_help = true, disable_help_subcommand = true)]
-pub(crate) struct Cli {
-    /// How lines of the log look [default: compact on a terminal, else json]
-    #[arg(long, global = true, env = "COGNATE_LOG_FORMAT", help_heading = "Diagnostics")]
-    pub(crate) log_format: Option<LogFormat>,
-    /// From which severity on events are logged
-    #[arg(long, global = true, env = "COGNATE_LOG_LEVEL", default_value = "warn", help_heading = "Diagnostics")]
-    pub(crate) log_level: LogLevel,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// Compare folders: who has what in common
-    Compare(CompareArgs),
-    /// Show what a file becomes: its chunks or features, its digest
-    Fingerprint(FingerprintArgs),
-    /// The server of a federation
-    Coordinator(CoordinatorArgs),
-    /// The daemon of a site
-    Worker(WorkerArgs),
-    /// The sites of a federation
-    Site(SiteArgs),
-    /// The people who run a federation
-    Operator(OperatorArgs),
-    /// The repositories that sites offer
-    Repo(RepoArgs),
-    /// Launch scans and follow them
-    Scan(ScanCommandArgs),
-    /// What a scan found
-    Report(ReportArgs),
-    /// Where copies, versions and parts of files are
-    Find(FindArgs),
-    /// What two documents of a scan share, and where
-    Explain(ExplainArgs),
-    /// Which copies are kept and which could go
-    Plan(PlanArgs),
-    /// Queries that are asked again whenever something new was synced
-    Watch(WatchArgs),
-    /// Queries that are kept with what was answered to them
-    Case(CaseArgs),
-    /// Boilerplate that later scans set aside
-    Template(TemplateArgs),
-    /// What people decide about what scans found
-    Verdict(VerdictArgs),
-    /// Show what a reader sees of files, and of the documents inside of them
-    Text(TextArgs),
-    /// Run the papers' own experiments
-    Evaluate(EvaluateArgs),
-    #[command(external_subcommand)]
-    Later(Vec<OsString>),
-}
-
-/// Compares folders on this machine, each as a site of its own, with nothing to set up.
-///
-/// Real workers fingerprint the folders and a real coordinator compares them, all in this process: what the result says
-/// is what a federation of separate machines would say.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  cognate compare old=release-1 new=release-2
-  cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
-  cognate compare old=release-1 new=release-2 --format html -o report.html   # or xlsx, csv, loadfile, sqlite
-  cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
-  cognate compare old=release-1 new=release-2 --method min --cluster greedy   # how alike, by samples
-  cognate compare /home/me/papers            # duplicates within one folder
-  cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
-pub(crate) struct CompareArgs {
-    /// Folders, as NAME=DIR or just DIR; NAME is `[PARTY:]SITE[/REPOSITORY]`
-    #[arg(required = true, value_name = "NAME=DIR")]
-    pub(crate) folders: Vec<OsString>,
-    #[command(flatten)]
-    pub(crate) scan: ScanArgs,
-    /// How the result is written
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
-    /// Write the result here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Keep what was learned in this folder, so that a second run reads only what changed
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
-    /// Rows of each list of the text report; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) limit: usize,
-    /// Report only what concerns this site
-    #[arg(long, value_name = "NAME")]
-    pub(crate) site: Option<String>,
-}
 
 /// What a scan is about, and what counts.
 #[derive(Args, Debug)]
@@ -207,29 +95,6 @@ pub(crate) struct KeyArgs {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// Shows what files become, for people and for other programs.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  cognate fingerprint --format summary -- *.html
-  cognate fingerprint --chunk-bytes 100 --format ndjson -- report.txt
-  cognate fingerprint --method shingle --param w=7,sample=min,s=200 -- report.txt
-  cognate fingerprint --method similarity-index --param way=43B,k=40 --format summary -- *.txt")]
-pub(crate) struct FingerprintArgs {
-    /// Files
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) method: MethodArgs,
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
-    /// How it is written
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: FingerprintFormat,
-    /// Threads [default: one for each processor]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum ReportFormat {
     /// Tables for people
@@ -256,16 +121,6 @@ pub(crate) enum Clusters {
     Connected,
     /// Each document with the representative that it is most like
     Greedy,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum FingerprintFormat {
-    /// A table of chunks or features
-    Text,
-    /// One object a file
-    Ndjson,
-    /// One line a file, no chunks or features
-    Summary,
 }
 
 /// The views that the design names.
@@ -382,14 +237,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
-
-    #[test]
-    fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
-    }
 
     #[test]
     fn sizes_are_read_as_they_are_written() {

@@ -4,10 +4,13 @@ mod folders;
 mod link;
 mod state;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
+use clap::Args;
 use cognate_coordinator::report::Report;
 use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, Layer, ScanEnd, ScanSpec};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
@@ -18,7 +21,7 @@ use tokio::task::JoinSet;
 use self::folders::{Folders, SiteFolders};
 use self::link::Links;
 use self::state::State;
-use crate::args::{Clusters, CompareArgs, threads};
+use crate::args::{Clusters, KeyArgs, ReportFormat, ScanArgs, threads};
 use crate::exit::{Exit, usage};
 use crate::extraction::{TEXTS_BYTES_MAX, extraction};
 use crate::output;
@@ -27,6 +30,44 @@ use crate::stop::Stop;
 
 /// How long a scan that was stopped may take to let go of its files.
 const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// Compares folders on this machine, each as a site of its own, with nothing to set up.
+///
+/// Real workers fingerprint the folders and a real coordinator compares them, all in this process: what the result says
+/// is what a federation of separate machines would say.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate compare old=release-1 new=release-2
+  cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
+  cognate compare old=release-1 new=release-2 --format html -o report.html   # or xlsx, csv, loadfile, sqlite
+  cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
+  cognate compare old=release-1 new=release-2 --method min --cluster greedy   # how alike, by samples
+  cognate compare /home/me/papers            # duplicates within one folder
+  cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
+pub(crate) struct CompareArgs {
+    /// Folders, as NAME=DIR or just DIR; NAME is `[PARTY:]SITE[/REPOSITORY]`
+    #[arg(required = true, value_name = "NAME=DIR")]
+    pub(crate) folders: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) scan: ScanArgs,
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Write the result here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Keep what was learned in this folder, so that a second run reads only what changed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Rows of each list of the text report; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Report only what concerns this site
+    #[arg(long, value_name = "NAME")]
+    pub(crate) site: Option<String>,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+use clap::{Args, ValueEnum};
 use cognate_fingerprint::{
     Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer, Unfit, View,
 };
@@ -18,9 +19,42 @@ use cognate_proto::path::{escaped, printable};
 use cognate_view::Pool;
 use serde::Serialize;
 
-use crate::args::{FingerprintArgs, FingerprintFormat, threads};
+use crate::args::{KeyArgs, MethodArgs, threads};
 use crate::exit::Exit;
 use crate::extraction;
+
+/// Shows what files become, for people and for other programs.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate fingerprint --format summary -- *.html
+  cognate fingerprint --chunk-bytes 100 --format ndjson -- report.txt
+  cognate fingerprint --method shingle --param w=7,sample=min,s=200 -- report.txt
+  cognate fingerprint --method similarity-index --param way=43B,k=40 --format summary -- *.txt")]
+pub(crate) struct FingerprintArgs {
+    /// Files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// How it is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: FingerprintFormat,
+    /// Threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum FingerprintFormat {
+    /// A table of chunks or features
+    Text,
+    /// One object a file
+    Ndjson,
+    /// One line a file, no chunks or features
+    Summary,
+}
 
 /// What became of a file, or of what is inside of it: its path, and what it came to.
 pub(crate) type Found = (Vec<u8>, io::Result<Fingerprinted>);

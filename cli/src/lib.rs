@@ -4,6 +4,7 @@
 
 mod args;
 mod case;
+mod command;
 mod compare;
 mod config;
 mod coordinator;
@@ -35,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command};
+use crate::command::{Cli, Command};
 use crate::exit::Exit;
 
 /// What the program does, from its arguments to its exit code.
