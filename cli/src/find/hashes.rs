@@ -11,6 +11,7 @@ use cognate_proto::v1::find_hashes_request::Message as Up;
 use cognate_proto::v1::{FileHashState, FindHashesOpen, FindHashesRequest};
 use serde_json::Value;
 
+use super::output::typed_line;
 use super::{FindArgs, FindFormat, ask};
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::{Operator, refusal};
@@ -187,13 +188,7 @@ fn coverage(row: &HashCoverage, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 fn lines(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut line = |kind: &str, mut value: Value| -> anyhow::Result<()> {
-        if let Value::Object(fields) = &mut value {
-            fields.insert("type".into(), kind.into());
-        }
-        serde_json::to_writer(&mut *out, &value)?;
-        Ok(writeln!(out)?)
-    };
+    let mut line = |kind: &str, value: Value| typed_line(out, kind, value);
     line("find-hashes", record::head(listed, answer))?;
     answer.coverage.iter().try_for_each(|row| line("coverage", record::coverage(row)))?;
     answer.hits.iter().try_for_each(|(number, hit)| line("match", record::one(listed, *number, hit)))

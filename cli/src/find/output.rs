@@ -53,14 +53,17 @@ pub(super) fn write(
     })
 }
 
+/// A row of NDJSON, which says of which type it is.
+pub(super) fn typed_line(out: &mut impl Write, kind: &str, mut value: Value) -> anyhow::Result<()> {
+    if let Value::Object(fields) = &mut value {
+        fields.insert("type".into(), kind.into());
+    }
+    serde_json::to_writer(&mut *out, &value)?;
+    Ok(writeln!(out)?)
+}
+
 fn lines(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut line = |kind: &str, mut value: Value| -> anyhow::Result<()> {
-        if let Value::Object(fields) = &mut value {
-            fields.insert("type".into(), kind.into());
-        }
-        serde_json::to_writer(&mut *out, &value)?;
-        Ok(writeln!(out)?)
-    };
+    let mut line = |kind: &str, value: Value| typed_line(out, kind, value);
     line("find", record::head(&query.under, answer).into())?;
     answer.coverage.iter().try_for_each(|row| line("coverage", record::coverage(&query.under, row)))?;
     for (name, found) in query.names.iter().zip(&answer.documents) {

@@ -19,7 +19,7 @@ use crate::identity::Operator;
 pub(crate) type Bounds = (String, String);
 
 /// How long may pass between two pieces of a find.
-pub(super) const SILENCE_MAX: Duration = Duration::from_secs(30);
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 impl OperatorService {
     /// Takes in what is sought, searches, and tells what was found.
@@ -30,11 +30,11 @@ impl OperatorService {
     ) -> Result<ReceiverStream<Result<FindResponse, Status>>, Status> {
         // What arrives is bounded, and so is how much of it is in memory at a time.
         let turn = self.coordinator.finds.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
-        let Some(Up::Open(open)) = next(&mut pieces).await? else {
+        let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
         };
         let mut arriving = Arriving::open(&open)?;
-        while let Some(message) = next(&mut pieces).await? {
+        while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Piece(piece) => arriving.take(&piece)?,
                 Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and pieces".to_owned()).into()),
@@ -79,10 +79,13 @@ impl OperatorService {
 }
 
 /// What comes next. Who says nothing for long makes room for others.
-async fn next(pieces: &mut Streaming<v1::FindRequest>) -> Result<Option<Up>, Status> {
+pub(super) async fn next<T, M>(
+    pieces: &mut Streaming<T>,
+    message: impl FnOnce(T) -> Option<M>,
+) -> Result<Option<M>, Status> {
     let came = tokio::time::timeout(SILENCE_MAX, pieces.message()).await;
     let came = came.map_err(|_| Status::deadline_exceeded("a find must not pause while others wait: send it again"))?;
-    let Some(message) = came? else { return Ok(None) };
+    let Some(piece) = came? else { return Ok(None) };
     let empty = || Status::from(Error::Invalid("a message of a find is empty".to_owned()));
-    message.message.map(Some).ok_or_else(empty)
+    message(piece).map(Some).ok_or_else(empty)
 }

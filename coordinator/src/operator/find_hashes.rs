@@ -10,7 +10,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::OperatorService;
-use super::find::SILENCE_MAX;
+use super::find::next;
 use crate::error::Error;
 use crate::find::hashes::{HashAnswer, HashQuery};
 use crate::identity::Operator;
@@ -22,11 +22,11 @@ impl OperatorService {
         operator: Operator,
         mut pieces: Streaming<FindHashesRequest>,
     ) -> Result<ReceiverStream<Result<FindHashesResponse, Status>>, Status> {
-        let Some(Up::Open(open)) = next(&mut pieces).await? else {
+        let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
         };
         let mut query = HashQuery::open(&open)?;
-        while let Some(message) = next(&mut pieces).await? {
+        while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Hashes(table) => query.take(&table)?,
                 Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and hashes".to_owned()).into()),
@@ -55,13 +55,4 @@ impl OperatorService {
         let sees = |site: &SiteName| self.is_own(&operator, site.as_str());
         Ok(Arc::clone(&self.coordinator).find_hashes(query, &by, &sees).await?)
     }
-}
-
-/// What comes next. Who says nothing for long makes room for others.
-async fn next(pieces: &mut Streaming<FindHashesRequest>) -> Result<Option<Up>, Status> {
-    let came = tokio::time::timeout(SILENCE_MAX, pieces.message()).await;
-    let came = came.map_err(|_| Status::deadline_exceeded("a find must not pause while others wait: send it again"))?;
-    let Some(message) = came? else { return Ok(None) };
-    let empty = || Status::from(Error::Invalid("a message of a find is empty".to_owned()));
-    message.message.map(Some).ok_or_else(empty)
 }
