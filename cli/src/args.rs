@@ -8,9 +8,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use cognate_coordinator::{Containment, Layer, Thresholds};
+use cognate_analysis::spec::Layer;
+use cognate_export::Format;
 use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::selection::{Selection, SelectionRule};
+use cognate_similarity::{Containment, Thresholds};
 
 use crate::exit::usage;
 
@@ -130,6 +132,21 @@ const VIEWS: [&str; 4] = ["raw", "text", "passages", "both"];
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 /// The least working memory.
 const MEMORY_BUDGET_BYTES_LEAST: u64 = 32 << 20;
+
+impl From<ReportFormat> for Format {
+    fn from(format: ReportFormat) -> Format {
+        match format {
+            ReportFormat::Text => Format::Text,
+            ReportFormat::Json => Format::Json,
+            ReportFormat::Ndjson => Format::Ndjson,
+            ReportFormat::Csv => Format::Csv,
+            ReportFormat::Xlsx => Format::Xlsx,
+            ReportFormat::Html => Format::Html,
+            ReportFormat::Loadfile => Format::Loadfile,
+            ReportFormat::Sqlite => Format::Sqlite,
+        }
+    }
+}
 
 impl ReportFormat {
     /// Whether it is nothing for a terminal.

@@ -13,9 +13,10 @@ use crate::exit::{Exit, usage};
 use crate::kept::{SoughtArgs, method, object, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{count, table};
 use crate::output::write_with;
 use crate::stop::Stop;
+use cognate_export::human::count;
+use cognate_export::table::table;
 
 /// Keeps what is sought, what was searched, what was found, and what later checks find, as one record.
 #[derive(Args, Debug)]

@@ -11,9 +11,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use cognate_coordinator::report::Report;
-use cognate_coordinator::{Coordinator, CoordinatorConfig, ErrorKind, Layer, ScanEnd, ScanSpec};
+use cognate_analysis::spec::{Layer, ScanSpec};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::v1::FailureKind;
+use cognate_result::report::Report;
+use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
+use cognate_storage::ErrorKind;
 use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
@@ -117,7 +120,7 @@ fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> 
             exit_of(&report, args.scan.require_complete)
         }
         ScanEnd::Cancelled => Err(anyhow!("the scan was cancelled")),
-        ScanEnd::Failed(reason) => Err(anyhow!("{reason}")),
+        ScanEnd::Failed { reason, .. } => Err(anyhow!("{reason}")),
     }
 }
 
@@ -224,7 +227,7 @@ async fn scan(
                 Ok(Ok(())) => "a part of the comparison ended early".to_owned(),
                 Err(error) => format!("a part of the comparison crashed: {error}"),
             };
-            ScanEnd::Failed(reason)
+            ScanEnd::Failed { kind: FailureKind::Other, reason }
         }
     };
     tasks.abort_all();

@@ -1,10 +1,13 @@
 //! The configuration of the daemons: a TOML file, overridden by the environment, overridden by flags. Unknown keys are
 //! errors; every value knows where it comes from.
 
+mod environment;
+
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
-use figment::providers::{Env, Format as _, Serialized, Toml};
+use figment::providers::{Data, Env, Format, Serialized};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::usage;
@@ -194,6 +197,19 @@ pub(crate) struct Loaded<T> {
     path: PathBuf,
 }
 
+/// TOML for figment: its own support brings an earlier version of the crate that is used everywhere else.
+struct TomlFile;
+
+impl Format for TomlFile {
+    type Error = toml::de::Error;
+
+    const NAME: &'static str = "TOML";
+
+    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, toml::de::Error> {
+        toml::from_str(text)
+    }
+}
+
 /// Reads a configuration: what the program assumes, below the file, below the environment.
 ///
 /// # Errors
@@ -206,12 +222,14 @@ where
         Ok(_) => {}
         Err(error) => return Err(usage(format!("the configuration `{}` cannot be read: {error}", path.display()))),
     }
-    // Those that are not keys of the configuration but of the command line.
-    let others = ["log_format", "log_level", "operator", "config"];
-    let figment = Figment::new()
-        .merge(Serialized::defaults(T::default()))
-        .merge(Toml::file_exact(path))
-        .merge(Env::prefixed("COGNATE_").ignore(&others).split("__"));
+    let defaults = toml::Table::try_from(T::default())?;
+    let ignored = environment::ignored(&environment::keys(&defaults), environment::variables())?;
+    let figment =
+        Figment::new().merge(Serialized::defaults(T::default())).merge(Data::<TomlFile>::file_exact(path)).merge(
+            Env::prefixed(environment::PREFIX)
+                .filter(move |name| !ignored.contains(&name.as_str().to_uppercase()))
+                .split("__"),
+        );
     let values = figment.extract().map_err(|error| usage(refusal(path, &error)))?;
     Ok(Loaded { values, figment, path: path.to_owned() })
 }

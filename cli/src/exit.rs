@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use cognate_storage::ErrorKind;
+
 /// The exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
@@ -65,6 +67,17 @@ impl From<Exit> for ExitCode {
 pub(crate) struct CodedError {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+}
+
+/// The code of an error of the coordinator's state, by its kind.
+pub(crate) fn of_kind(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::InUse => Exit::Locked,
+        ErrorKind::OtherVersion => Exit::StateTooNew,
+        ErrorKind::Invalid => Exit::Usage,
+        ErrorKind::InputOutput | ErrorKind::Exhausted => Exit::InputOutput,
+        _ => Exit::Failed,
+    }
 }
 
 /// An error that ends with this code.

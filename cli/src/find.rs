@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use cognate_coordinator::Containment;
-use cognate_coordinator::find::record::{Under, relation};
-use cognate_coordinator::find::{Answer, Fingerprints, Sought};
-use cognate_fingerprint::{Feature, Key, Method, Unfit};
+use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1;
+use cognate_server::find::record::{Under, relation};
+use cognate_server::find::{Answer, Fingerprints, Sought};
+use cognate_similarity::Containment;
 
 use crate::args::{KeyArgs, size};
 use crate::exit::{Exit, coded, usage};
@@ -189,7 +189,7 @@ fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> 
                 query.documents.push(sought(found.became));
             }
             Err(error) => {
-                let is_unfit = error.get_ref().is_some_and(|source| source.is::<Unfit>());
+                let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
                 let cannot =
                     if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
                 eprintln!("cognate: `{}` {cannot}: {error}", printable(&path));
@@ -249,6 +249,6 @@ pub(crate) fn kept_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTa
 }
 
 /// The word for how a match lies to what was sought.
-fn word(found: &cognate_coordinator::find::Match) -> &'static str {
+fn word(found: &cognate_server::find::Match) -> &'static str {
     relation(found.measure.relation)
 }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer, Unfit, View,
+    Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer,
+    UnsupportedDocument, View,
 };
 use cognate_proto::path::{escaped, printable};
 use cognate_view::Pool;
@@ -268,7 +269,7 @@ fn write_one(
     let file = match result {
         Ok(file) => file,
         Err(error) => {
-            let is_unfit = error.get_ref().is_some_and(|source| source.is::<Unfit>());
+            let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
             let cannot = if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
             eprintln!("cognate: `{}` {cannot}: {error}", printable(bytes));
             return Ok(false);

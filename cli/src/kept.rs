@@ -37,7 +37,7 @@ impl SoughtArgs {
         let open = opening(&query, &self.how, self.limit)?;
         let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
         let documents = query.names.iter().map(name).zip(kept_documents(&query));
-        let document = |(name, (features, end))| v1::SoughtDocument { name, features: Some(features), end: Some(end) };
+        let document = |(name, (features, end))| v1::QueryDocument { name, features: Some(features), end: Some(end) };
         Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect() })
     }
 }
@@ -56,7 +56,7 @@ pub(crate) fn object(query: &v1::StoredQuery) -> Value {
         "" => place.site.clone(),
         repository => format!("{}/{repository}", place.site),
     };
-    let document = |document: &v1::SoughtDocument| {
+    let document = |document: &v1::QueryDocument| {
         let end = document.end.clone().unwrap_or_default();
         json!({"path": document.name, "size_bytes": end.size_bytes})
     };

@@ -1,26 +1,13 @@
 //! A report in the format that was asked for, on standard output or in a file that appears only once it is whole.
 
-pub(crate) mod beside;
-mod csv;
-mod exports;
-pub(crate) mod grid;
-pub(crate) mod html;
-mod json;
-pub(crate) mod lists;
-mod loadfile;
-mod overlap;
-pub(crate) mod table;
-mod text;
-pub(crate) mod xlsx;
-
 use std::fs::File;
-use std::io::{self, BufWriter, Seek as _, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
-use cognate_coordinator::report::Report;
+use cognate_export::{Error, Format};
+use cognate_result::report::Report;
 
-pub(crate) use self::exports::EXPORTS;
 use crate::args::ReportFormat;
 use crate::exit::usage;
 use crate::stop::{Stop, Stoppable};
@@ -80,35 +67,10 @@ fn out<'a>(inner: impl Write + 'a, stop: &'a Stop) -> Out<'a> {
 }
 
 fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    match format {
-        ReportFormat::Text => text::write(report, limit, out),
-        ReportFormat::Json => json::write(report, out),
-        ReportFormat::Ndjson => json::write_lines(report, out),
-        ReportFormat::Csv => csv::write(report, out),
-        ReportFormat::Loadfile => loadfile::write(report, out),
-        ReportFormat::Html => html::write(report, out),
-        ReportFormat::Xlsx => through_file(out, |file| xlsx::write(report, file)),
-        ReportFormat::Sqlite if report.sliced().is_some() => {
-            Err(usage("--format sqlite is the whole result: without --site, or in another format"))
-        }
-        ReportFormat::Sqlite => {
-            let mut database = File::open(report.path())?;
-            io::copy(&mut database, out)?;
-            Ok(())
-        }
+    match Format::from(format).write(report, limit, out) {
+        Err(Error::Whole(why)) => Err(usage(why)),
+        written => Ok(written?),
     }
-}
-
-/// Writes by way of a file: a workbook is put together by threads that `out` does not belong to.
-pub(crate) fn through_file(
-    out: &mut impl Write,
-    fill: impl FnOnce(&mut File) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut file = tempfile::tempfile().context("no temporary file can be made")?;
-    fill(&mut file)?;
-    file.rewind()?;
-    io::copy(&mut file, out)?;
-    Ok(())
 }
 
 /// Whether something stands at the path that must be written into and not be replaced.

@@ -1,25 +1,22 @@
 //! `cognate plan`: which copies are kept and which could go, written down for the administrators of the sites.
 
-pub(crate) mod file;
-mod forms;
 mod preview;
-pub(crate) mod script;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use cognate_coordinator::plan::{Decision, Keep, Left, Rule, Totals};
-use cognate_coordinator::report::Report;
+use cognate_result::plan::{Decision, Keep, Left, Rule, Totals};
+use cognate_result::report::Report;
 
-use self::file::{PlanFile, Set};
-pub(crate) use self::forms::FORMS;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{OperatorArg, block_on};
 use crate::output;
 use crate::report::source::Source;
 use crate::stop::Stop;
+use cognate_export::plan::file::{PlanFile, Set};
+use cognate_export::plan::script;
 
 /// Plans what to keep of copies. Cognate deletes and moves nothing.
 #[derive(Args, Debug)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cognate_coordinator::{AnalysisPhase, RepositoryProgress, ScanProgress};
+use cognate_analysis::spec::AnalysisPhase;
+use cognate_server::{RepositoryProgress, ScanProgress};
 use indicatif::{DecimalBytes, HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The bars of one scan.

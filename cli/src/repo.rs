@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Shows the repositories that sites offer, and what the coordinator holds of them.
 #[derive(Args, Debug)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use cognate_coordinator::report::{DocumentFilter, json_digest};
+use cognate_result::report::{DocumentFilter, json_digest};
 use serde_json::Value;
 
 use crate::args::ReportFormat;

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use cognate_fingerprint::View;
 use cognate_proto::path::INSIDE;
-use cognate_view::{OneLine, Outcome, Pool, each_passage};
+use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
 use crate::extraction;
 
@@ -33,7 +33,7 @@ impl Seer {
             View::Text | View::Passages => {
                 let text = self.text(file, inside, view)?;
                 let mut seen = Vec::with_capacity(text.len());
-                OneLine(text.as_slice()).read_to_end(&mut seen)?;
+                JoinedLines(text.as_slice()).read_to_end(&mut seen)?;
                 Ok(seen)
             }
         }

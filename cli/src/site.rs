@@ -10,7 +10,6 @@ use cognate_proto::v1::{ForgetSiteRequest, MemberKind, Membership};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{self, TableFormat};
-use crate::output::table;
 
 /// Invites sites, lists them, shuts them out, erases what they sent.
 #[derive(Args, Debug)]
@@ -125,7 +124,7 @@ async fn forget(arg: &OperatorArg, name: &str) -> anyhow::Result<Exit> {
     let erased = erased.await?;
     let mut line = format!(
         "{name} is erased: {} in {} of {}, and {}",
-        table::bytes(erased.bytes),
+        cognate_export::human::bytes(erased.bytes),
         plural(erased.indexes, "index", "indexes"),
         plural(erased.documents, "document", "documents"),
         plural(erased.scans.len() as u64, "result", "results"),
@@ -138,5 +137,5 @@ async fn forget(arg: &OperatorArg, name: &str) -> anyhow::Result<Exit> {
 }
 
 fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", table::count(count), if count == 1 { one } else { many })
+    format!("{} {}", cognate_export::human::count(count), if count == 1 { one } else { many })
 }

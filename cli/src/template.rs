@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Marks what every document of some kind carries (licence headers, page frames), so that later scans compare the rest.
 ///

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{count, table};
 use crate::scan::find;
+use cognate_export::human::count;
+use cognate_export::table::table;
 
 /// Decides about clusters, identical sets and documents: duplicate, not-a-duplicate, intentional, keep, done.
 ///

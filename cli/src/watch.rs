@@ -9,7 +9,8 @@ use crate::exit::{Exit, usage};
 use crate::kept::{SoughtArgs, method, object, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{count, table};
+use cognate_export::human::count;
+use cognate_export::table::table;
 
 /// Watches for copies, versions and parts of files: whenever an index was sealed after a sync, it is searched for what is
 /// watched, and what is new is told (a line in the log, a counter, a webhook).

@@ -1,18 +1,18 @@
-//! `broder`: resemblance by definition, and how far its estimates can be trusted.
+//! `broder`: resemblance by definition, and the errors of its estimates.
 //!
-//! Broder (1997): the table of roses (section 2), the estimates from `MIN_s`, `MOD_m` and `L_i` (section 3), and how probable it is
+//! Broder (1997): the table of roses (section 2), the estimates from `MIN_s`, `MOD_m` and `L_i` (section 3), and the probability
 //! that one is within ε (4.2).
 
 use cognate_fingerprint::{Method, within};
 
-use crate::dice::Dice;
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::methods::{method, sign, signer};
+use crate::rng::Rng;
+use crate::setting::Setting;
 use crate::statistics::{deviation, mean, per_cent, share};
-use crate::synthetic::Synthetic;
+use crate::synthetic::Generator;
 use crate::threads::each;
 
 const ROSE: &str = "a rose is a rose is a rose";
@@ -28,11 +28,11 @@ const SAMPLES: [(&str, &str); 4] = [
 const WORDS: usize = 3000;
 const EPSILON: f64 = 0.1;
 
-/// A document and a version of it: their true resemblance, and what each sample says.
+/// A document and a version of it: their true resemblance, and the estimate from each sample.
 struct Trial {
     truth: f64,
     estimates: Vec<f64>,
-    /// How many features the version's `L_i` has.
+    /// The number of features in the `L_i` of the version.
     level_size: usize,
 }
 
@@ -97,13 +97,13 @@ fn trials(setting: &Setting<'_>, findings: &mut Findings) -> Result<Vec<Trial>, 
     }
     setting.step("comparing versions", 0, 1)?;
     let texts: Vec<(String, String)> = {
-        let mut made = Synthetic::new(setting.seed);
+        let mut generator = Generator::new(setting.seed);
         (0..count)
             .map(|number| {
-                let text = made.paragraph(WORDS);
+                let text = generator.paragraph(WORDS);
                 let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
                 let replaced = WORDS * (1 + number * 19 / count) / 120;
-                for place in Dice::of(setting.seed, number as u64).choose(replaced, WORDS) {
+                for place in Rng::of(setting.seed, number as u64).choose(replaced, WORDS) {
                     words[place] = format!("new{place}");
                 }
                 (text, words.join(" "))
@@ -126,12 +126,12 @@ fn trials(setting: &Setting<'_>, findings: &mut Findings) -> Result<Vec<Trial>, 
     Ok(trials)
 }
 
-/// 1 - r is a metric: no way over a third document is shorter.
+/// Checks that 1 - r is a metric: the distance over a third document is never shorter.
 fn triangle(texts: &[(String, String)], all: &Method, findings: &mut Findings) -> Result<(), Error> {
     let mut signer = signer(all);
     let mut signatures = Vec::new();
     for (text, version) in texts.iter().step_by(texts.len().div_ceil(10)) {
-        // A third that has something of both.
+        // A third document with parts of both.
         let mixed: String = text.chars().take(text.len() / 2).chain(version.chars().skip(version.len() / 3)).collect();
         for text in [text, version, &mixed] {
             signatures.push(sign(&mut signer, text.as_bytes())?);
@@ -161,13 +161,13 @@ fn estimates(trials: &[Trial], findings: &mut Findings) {
         "Error of the estimates",
         &["sample", "pairs", "mean error", "standard error of the mean", "deviation", "within 0.1"],
     );
-    let (mut unbiased, mut told) = (true, Vec::new());
+    let (mut unbiased, mut described) = (true, Vec::new());
     for (number, (name, _)) in SAMPLES.iter().enumerate() {
         let errors: Vec<f64> = trials.iter().map(|trial| trial.estimates[number] - trial.truth).collect();
         let close = errors.iter().filter(|error| error.abs() <= EPSILON).count();
         let of_mean = deviation(&errors) / (errors.len() as f64).sqrt();
         unbiased &= mean(&errors).abs() < 3.5 * of_mean;
-        told.push(format!("{name} {:+.4} ± {of_mean:.4}", mean(&errors)));
+        described.push(format!("{name} {:+.4} ± {of_mean:.4}", mean(&errors)));
         table.row([
             (*name).into(),
             errors.len().into(),
@@ -181,7 +181,7 @@ fn estimates(trials: &[Trial], findings: &mut Findings) {
     findings.compare(
         "Theorem 1: the estimates are unbiased",
         "MIN_s, MOD_m",
-        told.join(", "),
+        described.join(", "),
         Agreement::of(unbiased),
         "mean error and its standard error, against all shingles",
     );

@@ -1,35 +1,36 @@
 //! `broder-web`: greedy clustering of a collection at 50 % resemblance (Broder 1997, introduction and 4.4).
 //!
-//! Each document joins the cluster whose first member resembles it most, if that is enough; else it begins one. A table from
-//! fingerprints to clusters says which clusters are worth comparing.
+//! Each document joins the cluster whose first member resembles it most, if that is at least the threshold; else it begins a
+//! cluster. A table from fingerprints to clusters finds the clusters that are worth a comparison.
 
 use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::{Method, Signature, Tag};
 
-use crate::corpus::{Document, Want, load, total_bytes};
-use crate::dice::Dice;
+use crate::corpus::{Selection, load};
+use crate::document::{Document, total_bytes};
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::machine::Stopwatch;
 use crate::methods::{common, method, sign, signer};
+use crate::rng::Rng;
+use crate::setting::Setting;
 use crate::statistics::{per_cent, share};
 use crate::threads::each;
 
 const THRESHOLD: f64 = 0.5;
-/// So many clusters are compared with a document, those first that have most fingerprints in common with it.
+/// The number of clusters that a document is compared with: those with most fingerprints in common.
 const COMPARED_MAX: usize = 8;
 
-/// What clustering came to.
+/// The result of clustering.
 struct Clustered {
     /// Documents by cluster, in the order in which they came.
     clusters: Vec<Vec<usize>>,
     comparisons: usize,
 }
 
-/// What the papers count.
+/// The numbers that the paper reports.
 struct Counts {
     clusters: usize,
     documents: usize,
@@ -38,20 +39,16 @@ struct Counts {
 }
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
-    let want = Want {
+    let selection = Selection {
         bytes_min: 300,
         bytes_max: 4 << 20,
         documents_max: setting.either(5000, usize::MAX),
         total_bytes_max: setting.either(60 << 20, 2 << 30),
         text: true,
     };
-    let documents = load(setting, &want, 3000, 5000)?;
+    let documents = load(setting, &selection, 3000, 5000)?;
     if documents.len() < 20 {
-        return Err(Error::Corpus {
-            corpus: setting.corpus.unwrap_or(std::path::Path::new("")).to_owned(),
-            found: format!("{} texts", documents.len()),
-            needed: "some hundred",
-        });
+        return Err(setting.corpus_lacks(format!("{} texts", documents.len()), "some hundred"));
     }
     let method = method("shingle", "w=10,option=b,sample=min,s=200")?;
     setting.step("sketching", 0, 3)?;
@@ -72,7 +69,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact("sketching, s", format!("{sketching:.2}"));
     findings.fact("clustering, s", format!("{clustering:.2}"));
     let counts = count(&documents, &clustered.clusters);
-    tell(&documents, &clustered, &counts, &mut findings);
+    report(&documents, &clustered, &counts, &mut findings);
     setting.step("clustering in other orders", 2, 3)?;
     orders(setting, &method, &sketches, &documents, &counts, &mut findings);
     chains(&method, &sketches, &clustered, &mut findings);
@@ -126,7 +123,7 @@ fn count(documents: &[Document], clusters: &[Vec<usize>]) -> Counts {
     }
 }
 
-fn tell(documents: &[Document], clustered: &Clustered, counts: &Counts, findings: &mut Findings) {
+fn report(documents: &[Document], clustered: &Clustered, counts: &Counts, findings: &mut Findings) {
     let mut table = Table::new("broder-web", "Clusters of two documents or more", &["", "the paper", "here"]);
     let mut row = |name: &str, paper: &str, ours: usize| table.row([name.into(), paper.into(), ours.into()]);
     row("documents in all", "30 million", documents.len());
@@ -175,7 +172,7 @@ fn tell(documents: &[Document], clustered: &Clustered, counts: &Counts, findings
     findings.figures.push(Figure::new("broder-web", "How large clusters are", vec![panel]));
 }
 
-/// Whether the order in which documents come matters.
+/// Measures the influence of the order of the documents.
 fn orders(
     setting: &Setting<'_>,
     method: &Method,
@@ -185,8 +182,8 @@ fn orders(
     findings: &mut Findings,
 ) {
     let shuffled = |round: u64| {
-        let mut dice = Dice::of(setting.seed, round);
-        let mut order: Vec<(u64, usize)> = (0..sketches.len()).map(|number| (dice.next(), number)).collect();
+        let mut rng = Rng::of(setting.seed, round);
+        let mut order: Vec<(u64, usize)> = (0..sketches.len()).map(|number| (rng.next(), number)).collect();
         order.sort_unstable();
         count(
             documents,
@@ -207,7 +204,7 @@ fn orders(
     );
 }
 
-/// Whether members resemble each other, or only the first.
+/// Counts the members of a cluster that resemble its first member but not each other.
 fn chains(method: &Method, sketches: &[Signature], clustered: &Clustered, findings: &mut Findings) {
     let (mut pairs, mut below) = (0, 0);
     for cluster in clustered.clusters.iter().filter(|cluster| (3..=60).contains(&cluster.len())) {
@@ -234,13 +231,13 @@ fn chains(method: &Method, sketches: &[Signature], clustered: &Clustered, findin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::Synthetic;
+    use crate::synthetic::Generator;
 
     #[test]
     fn versions_and_copies_join_the_first_and_others_begin_clusters_of_their_own() {
-        let mut made = Synthetic::new(3);
-        let (base, other) = (made.paragraph(800), made.paragraph(800));
-        let version = format!("{base} {}", made.paragraph(100));
+        let mut generator = Generator::new(3);
+        let (base, other) = (generator.paragraph(800), generator.paragraph(800));
+        let version = format!("{base} {}", generator.paragraph(100));
         let texts = [&base, &other, &version, &base];
         let documents: Vec<Document> =
             texts.map(|text| Document { path: String::new(), bytes: text.clone().into_bytes() }).into();

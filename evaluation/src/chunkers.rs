@@ -1,31 +1,33 @@
 //! `chunkers`: TTTD against the basic sliding window, fixed lengths and `FastCDC`.
 //!
 //! Forman et al. (2005) say in 2.3 that TTTD finds more than the basic sliding window at the same mean, show no figure,
-//! and refer to another report. Measured here: of the bytes that two documents truly share (`truth.rs`), how many lie in
-//! chunks that both have; what the metadata take; and how probable it is that a shared run holds a whole shared chunk.
+//! and refer to another report. This experiment measures the share of the bytes that two documents truly share (`truth.rs`)
+//! which are in chunks that both have, the size of the metadata, and the probability that a shared run holds a complete
+//! shared chunk.
 
 mod cut;
 
 use std::collections::HashSet;
 
 use crate::chunkers::cut::Chunker;
-use crate::corpus::{self, Document, Want};
-use crate::dice::Dice;
+use crate::corpus::{Selection, load};
+use crate::document::{Document, total_bytes};
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::relatives::closest_pairs;
-use crate::statistics::{per_cent, share, whole};
+use crate::rng::Rng;
+use crate::setting::Setting;
+use crate::statistics::{per_cent, share, truncated};
 use crate::truth::{Runs, WIDTH, Windows};
 
-/// A tag and a length, for each chunk of a document.
+/// The bytes of a tag and a length, for each chunk of a document.
 const METADATA_BYTES: usize = 20;
 /// The wanted means. The crate `fastcdc` begins at 256.
 const MEANS: [usize; 6] = [100, 200, 500, 1000, 2000, 5000];
 /// The mean at which chunkers are compared by length of document and by length of run.
 const MEAN: usize = 1000;
-/// Documents up to so many bytes each.
+/// Classes of documents by their size in bytes.
 const LENGTHS: [(usize, &str); 5] = [
     (4 << 10, "< 4 KiB"),
     (16 << 10, "4-16 KiB"),
@@ -43,7 +45,7 @@ struct Pair<'a> {
     truth: Runs,
 }
 
-/// What a chunker came to over some pairs.
+/// The results of a chunker over some pairs.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     pairs: usize,
@@ -76,14 +78,14 @@ impl Sum {
 }
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
-    let want = Want {
+    let selection = Selection {
         bytes_min: 512,
         bytes_max: 4 << 20,
         documents_max: setting.either(3000, usize::MAX),
         total_bytes_max: setting.either(40 << 20, usize::MAX),
         text: false,
     };
-    let documents = corpus::load(setting, &want, 1000, 12_000)?;
+    let documents = load(setting, &selection, 1000, 12_000)?;
     let pairs = truths(setting, &documents)?;
     let mut findings = Findings::new(
         "Ways to cut: what is found of what is shared",
@@ -92,7 +94,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     );
     findings.fact("corpus", setting.corpus_name());
     findings.fact("documents", documents.len());
-    findings.fact("bytes", corpus::total_bytes(&documents));
+    findings.fact("bytes", total_bytes(&documents));
     findings.fact("pairs of relatives", pairs.len());
     findings.fact(
         "shared bytes",
@@ -119,7 +121,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     Ok(findings)
 }
 
-/// The pairs with their truth.
+/// The pairs with the runs that they truly share.
 fn truths<'a>(setting: &Setting<'_>, documents: &'a [Document]) -> Result<Vec<Pair<'a>>, Error> {
     let close = closest_pairs(documents);
     let mut pairs = Vec::with_capacity(close.len());
@@ -131,11 +133,10 @@ fn truths<'a>(setting: &Setting<'_>, documents: &'a [Document]) -> Result<Vec<Pa
         pairs.push(Pair { a, b, truth: Windows::of(b, WIDTH).shared_runs(a) });
     }
     if pairs.is_empty() {
-        return Err(Error::Corpus {
-            corpus: setting.corpus.unwrap_or(std::path::Path::new("")).to_owned(),
-            found: format!("{} documents and no two that share much", documents.len()),
-            needed: "versions of documents",
-        });
+        return Err(setting.corpus_lacks(
+            format!("{} documents and no two that share much", documents.len()),
+            "versions of documents",
+        ));
     }
     Ok(pairs)
 }
@@ -189,7 +190,7 @@ fn by_mean(setting: &Setting<'_>, pairs: &[Pair<'_>], findings: &mut Findings) -
     Ok(panel)
 }
 
-/// The recall that a curve has at a share of metadata, on the line between its points.
+/// The recall of a curve at a share of metadata, interpolated between its points on a logarithmic axis.
 fn recall_at(curve: &[Sum], metadata: f64) -> Option<f64> {
     curve.windows(2).find_map(|ends| {
         let [more, less] = ends else { return None };
@@ -206,11 +207,11 @@ fn compare_curves(curves: &[(&str, Vec<Sum>)], findings: &mut Findings) {
     let against = |other: &[Sum]| -> Vec<(f64, f64, f64)> {
         at.iter().filter_map(|&cost| Some((cost, recall_at(tttd, cost)?, recall_at(other, cost)?))).collect()
     };
-    let told = |points: &[(f64, f64, f64)]| {
-        let told = |(cost, ours, theirs): &(f64, f64, f64)| {
+    let describe = |points: &[(f64, f64, f64)]| {
+        let describe = |(cost, ours, theirs): &(f64, f64, f64)| {
             format!("{} of metadata: {} and {}", per_cent(*cost), per_cent(*ours), per_cent(*theirs))
         };
-        points.iter().map(told).collect::<Vec<_>>().join("; ")
+        points.iter().map(describe).collect::<Vec<_>>().join("; ")
     };
     let better = |points: &[(f64, f64, f64)]| {
         let wins = points.iter().filter(|(_, ours, theirs)| ours >= theirs).count();
@@ -226,7 +227,7 @@ fn compare_curves(curves: &[(&str, Vec<Sum>)], findings: &mut Findings) {
     findings.compare(
         "2.3: TTTD finds more than the basic sliding window at the same mean",
         "said, not shown",
-        told(&basic),
+        describe(&basic),
         better(&basic),
         "a least length spends no metadata on crumbs, a greatest one loses no long chunks",
     );
@@ -234,7 +235,7 @@ fn compare_curves(curves: &[(&str, Vec<Sum>)], findings: &mut Findings) {
     findings.compare(
         "FastCDC (2016, 2020), which the paper could not know",
         "none",
-        told(&fast),
+        describe(&fast),
         Agreement::Open,
         "TTTD first, FastCDC second: which is ahead depends on the mean; its crate begins at a mean of 256",
     );
@@ -290,7 +291,8 @@ fn by_length(setting: &Setting<'_>, pairs: &[Pair<'_>], findings: &mut Findings)
     Ok(panel)
 }
 
-/// How often a run that was planted into two documents holds a whole chunk that both have, and how much of it is found.
+/// The probability that a run planted into two documents holds a complete chunk that both have, and the share of its bytes
+/// that is found.
 fn planted(setting: &Setting<'_>, documents: &[Document], findings: &mut Findings) -> Result<(Panel, Panel), Error> {
     let text: Vec<u8> = documents.iter().flat_map(|document| document.bytes.iter().copied()).take(32 << 20).collect();
     let axis = || Axis::linear("length of the shared run, in mean chunks").between(0.0, 8.0);
@@ -310,11 +312,11 @@ fn planted(setting: &Setting<'_>, documents: &[Document], findings: &mut Finding
         let (mut hit, mut part) = (Vec::new(), Vec::new());
         for (number, times) in RUNS.iter().enumerate() {
             setting.step(&format!("planting runs for {kind}"), number, RUNS.len())?;
-            let length = whole((times * mean).round());
-            let mut dice = Dice::of(setting.seed, 100 + number as u64);
+            let length = truncated((times * mean).round());
+            let mut rng = Rng::of(setting.seed, 100 + number as u64);
             let (mut found, mut bytes) = (0, 0);
             for _ in 0..trials {
-                let in_common = planted_once(&chunker, &text, length, &mut dice);
+                let in_common = planted_once(&chunker, &text, length, &mut rng);
                 found += usize::from(in_common > 0);
                 bytes += in_common;
             }
@@ -339,7 +341,7 @@ fn planted(setting: &Setting<'_>, documents: &[Document], findings: &mut Finding
     Ok((probable, covered))
 }
 
-/// From which length on TTTD finds a run more often than the basic sliding window.
+/// Compares the lengths from which on TTTD finds a run more often than the basic sliding window.
 fn compare_runs(probable: &Panel, findings: &mut Findings) {
     let curve = |name: &str| {
         let series = probable.series.iter().find(|series| series.name == name);
@@ -349,7 +351,7 @@ fn compare_runs(probable: &Panel, findings: &mut Findings) {
     let is_behind = |(ours, theirs): (&(f64, f64), &(f64, f64))| ours.1 < theirs.1;
     let last_behind = tttd.iter().zip(basic).rposition(is_behind);
     let from = last_behind.map_or(0.0, |place| tttd.get(place + 1).map_or(f64::INFINITY, |point| point.0));
-    let told = |times: f64| {
+    let describe = |times: f64| {
         let at = |curve: &[(f64, f64)]| curve.iter().find(|point| point.0 >= times).map_or(0.0, |point| point.1);
         let all = probable.series.iter().map(|series| format!("{} {:.0} %", series.name, at(&series.points)));
         format!("runs of {times} means: {}", all.collect::<Vec<_>>().join(", "))
@@ -357,7 +359,7 @@ fn compare_runs(probable: &Panel, findings: &mut Findings) {
     findings.compare(
         "2.3: at the same mean, TTTD has the higher probability that a shared run holds a whole chunk",
         "said, not shown",
-        format!("from {from} means on; {}; {}; {}", told(1.0), told(2.0), told(4.0)),
+        format!("from {from} means on; {}; {}; {}", describe(1.0), describe(2.0), describe(4.0)),
         match last_behind {
             None => Agreement::Yes,
             Some(_) if from <= 2.5 => Agreement::Partly,
@@ -368,14 +370,14 @@ fn compare_runs(probable: &Panel, findings: &mut Findings) {
     );
 }
 
-/// Plants a run into two documents of other text and gives the bytes of it that lie in chunks which both have at the same
-/// place of the run.
-fn planted_once(chunker: &Chunker, text: &[u8], length: usize, dice: &mut Dice) -> usize {
-    let run = slice(text, length, dice);
+/// Plants a run into two documents of other text. Returns the bytes of the run in chunks that both documents have at the same
+/// place of it.
+fn planted_once(chunker: &Chunker, text: &[u8], length: usize, rng: &mut Rng) -> usize {
+    let run = slice(text, length, rng);
     let mut chunks_of_run = || -> HashSet<(usize, usize)> {
-        let before_bytes = dice.below(16_384);
-        let before = slice(text, before_bytes, dice);
-        let document = [before, run, slice(text, 16_384, dice)].concat();
+        let before_bytes = rng.below(16_384);
+        let before = slice(text, before_bytes, rng);
+        let document = [before, run, slice(text, 16_384, rng)].concat();
         let inside = before.len()..before.len() + run.len();
         let chunks = chunker.chunks(&document).filter(|(start, end)| inside.contains(start) && *end <= inside.end);
         chunks.map(|(start, end)| (start - before.len(), end - before.len())).collect()
@@ -384,21 +386,21 @@ fn planted_once(chunker: &Chunker, text: &[u8], length: usize, dice: &mut Dice) 
     first.intersection(&second).map(|(start, end)| end - start).sum()
 }
 
-/// So many bytes from anywhere.
-fn slice<'t>(text: &'t [u8], length: usize, dice: &mut Dice) -> &'t [u8] {
+/// A random slice of `length` bytes.
+fn slice<'t>(text: &'t [u8], length: usize, rng: &mut Rng) -> &'t [u8] {
     let length = length.min(text.len());
-    let start = dice.below(text.len() - length + 1);
+    let start = rng.below(text.len() - length + 1);
     &text[start..start + length]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::Synthetic;
+    use crate::synthetic::Generator;
 
     #[test]
     fn an_insertion_costs_fixed_lengths_all_that_follows_and_others_a_chunk_or_two() {
-        let a = Synthetic::new(1).paragraph(10_000).into_bytes();
+        let a = Generator::new(1).paragraph(10_000).into_bytes();
         let b = [&a[..1000], b"x", &a[1000..]].concat();
         let pair = Pair { a: &a, b: &b, truth: Windows::of(&b, WIDTH).shared_runs(&a) };
         assert!(pair.truth.bytes() == a.len());
@@ -411,21 +413,39 @@ mod tests {
 
     #[test]
     fn a_run_shorter_than_any_chunk_is_never_found_and_a_very_long_one_always() {
-        let text = Synthetic::new(2).paragraph(40_000).into_bytes();
+        let text = Generator::new(2).paragraph(40_000).into_bytes();
         let chunker = Chunker::new(cut::TTTD, 1000).unwrap();
         let found =
-            |length| (0..50).filter(|&seed| planted_once(&chunker, &text, length, &mut Dice::new(seed)) > 0).count();
+            |length| (0..50).filter(|&seed| planted_once(&chunker, &text, length, &mut Rng::new(seed)) > 0).count();
         assert_eq!(found(400), 0);
         assert_eq!(found(12_000), 50);
     }
 
     #[test]
-    fn recall_between_two_points_lies_on_the_line_between_them() {
+    fn recall_between_two_points_is_on_the_line_between_them() {
         let point = |chunks, found| Sum { pairs: 1, bytes: 2000, chunks, shared: 100, found };
         // 10 % of metadata and 80, 1 % and 40; the middle of the logarithms is 3.16 %.
         let curve = [point(10, 80), point(1, 40)];
         let middle = recall_at(&curve, 0.1_f64.sqrt() * 0.1).unwrap();
         assert!((middle - 0.6).abs() < 1e-9, "{middle}");
         assert_eq!(recall_at(&curve, 0.5), None);
+    }
+
+    #[test]
+    fn sums_add_up_and_shares_of_nothing_are_zero() {
+        let one = Sum { pairs: 1, bytes: 2000, chunks: 4, shared: 100, found: 50 };
+        let mut sum = Sum::default();
+        assert_eq!((sum.recall(), sum.metadata(), sum.mean()), (0.0, 0.0, 0.0));
+        (0..3).for_each(|_| sum.add(&one));
+        assert_eq!((sum.pairs, sum.bytes, sum.chunks, sum.shared, sum.found), (3, 6000, 12, 300, 150));
+        assert_eq!((sum.recall(), sum.metadata(), sum.mean()), (0.5, 0.04, 500.0));
+    }
+
+    #[test]
+    fn a_slice_is_as_long_as_asked_or_as_the_text() {
+        let mut rng = Rng::new(4);
+        for (length, expected) in [(0, 0), (3, 3), (6, 6), (7, 6)] {
+            assert_eq!(slice(b"abcdef", length, &mut rng).len(), expected);
+        }
     }
 }

@@ -1,29 +1,29 @@
-//! Why an experiment came to no end.
+//! The errors of experiments.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an experiment came to no end.
+/// The reason why an experiment did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something could not be read or written.
+    /// A file or folder could not be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was to be done.
+        /// The action that failed.
         action: &'static str,
-        /// With what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The corpus does not have what the experiment needs.
     #[error("`{}` has {found}; the experiment needs {needed}", corpus.display())]
     Corpus {
-        /// The folder.
+        /// The folder of the corpus.
         corpus: PathBuf,
-        /// What it has.
+        /// The documents that it has.
         found: String,
-        /// What is needed.
+        /// The documents that are needed.
         needed: &'static str,
     },
     /// A method refused a parameter or a document.
@@ -32,7 +32,7 @@ pub enum Error {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] cognate_similarity::Error),
-    /// Somebody stopped it.
+    /// The caller ended the experiment.
     #[error("stopped")]
     Stopped,
 }

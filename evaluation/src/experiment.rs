@@ -1,20 +1,19 @@
-//! What an experiment is, and the list of all.
-
-use std::path::{Path, PathBuf};
+//! The list of experiments.
 
 use crate::error::Error;
 use crate::findings::Findings;
 use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, window};
+use crate::setting::Setting;
 use crate::{broder, broder_web, chunkers, fuzzy, hp2005, similarity_index};
 
 /// An experiment of a paper.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Its name, as it is typed.
+    /// The name, as it is typed.
     pub name: &'static str,
-    /// What it shows.
+    /// The question that it answers, on one line.
     pub about: &'static str,
-    /// What the folder given with `--corpus` is to hold.
+    /// The documents that the folder given with `--corpus` must hold.
     pub corpus: &'static str,
     run: fn(&Setting<'_>) -> Result<Findings, Error>,
 }
@@ -97,29 +96,16 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-/// What an experiment is run with.
-#[derive(Clone, Copy)]
-pub struct Setting<'a> {
-    /// The documents; without, the experiment makes some.
-    pub corpus: Option<&'a Path>,
-    /// All of the corpus and all of the repetitions, not what takes less than two minutes.
-    pub full: bool,
-    /// Where dice begin.
-    pub seed: u64,
-    /// Told what is being done, how much of it is done, and how much there is; `false` ends the experiment.
-    pub progress: &'a (dyn Fn(&str, u64, u64) -> bool + Sync),
-}
-
 impl Experiment {
     /// The experiment of this name.
     pub fn named(name: &str) -> Option<&'static Experiment> {
         EXPERIMENTS.iter().find(|experiment| experiment.name == name)
     }
 
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// When the corpus cannot be read or does not hold what is needed, or somebody stops it.
+    /// If the corpus cannot be read or does not hold the documents that are needed, or if the caller ends the run.
     pub fn run(&self, setting: &Setting<'_>) -> Result<Findings, Error> {
         let mut findings = (self.run)(setting)?;
         let size = if setting.full { "whole" } else { "small; --full runs all of it" };
@@ -129,25 +115,28 @@ impl Experiment {
     }
 }
 
-impl Setting<'_> {
-    /// The value for a small run, or that for a whole one.
-    pub(crate) fn either<T>(&self, small: T, full: T) -> T {
-        if self.full { full } else { small }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_are_found_by_their_names_and_no_two_have_the_same() {
+        for experiment in EXPERIMENTS {
+            let found = Experiment::named(experiment.name).unwrap();
+            assert_eq!(found.about, experiment.about, "{}", experiment.name);
+            let same_name = EXPERIMENTS.iter().filter(|other| other.name == experiment.name);
+            assert_eq!(same_name.count(), 1, "{}", experiment.name);
+            assert!(!experiment.about.is_empty() && !experiment.corpus.is_empty(), "{}", experiment.name);
+        }
+        assert!(Experiment::named("").is_none() && Experiment::named("Broder").is_none());
     }
 
-    /// Tells how far the experiment is, and whether to go on.
-    pub(crate) fn step(&self, what: &str, done: usize, total: usize) -> Result<(), Error> {
-        if (self.progress)(what, done as u64, total as u64) { Ok(()) } else { Err(Error::Stopped) }
-    }
-
-    /// What the corpus is called in the findings: its last names, not where it lies on this machine.
-    pub(crate) fn corpus_name(&self) -> String {
-        match self.corpus {
-            None => "made from the seed".to_owned(),
-            Some(path) => {
-                let names: Vec<_> = path.components().rev().take(2).collect();
-                names.into_iter().rev().collect::<PathBuf>().display().to_string()
-            }
+    #[test]
+    fn an_experiment_that_its_caller_ends_has_no_findings() {
+        let progress = |_: &str, _, _| false;
+        let setting = Setting { corpus: None, full: false, seed: 1, progress: &progress };
+        for experiment in EXPERIMENTS.iter().filter(|experiment| matches!(experiment.name, "broder" | "runtime")) {
+            assert!(matches!(experiment.run(&setting), Err(Error::Stopped)), "{}", experiment.name);
         }
     }
 }

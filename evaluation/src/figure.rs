@@ -1,13 +1,13 @@
-//! Curves, as data: what `svg.rs` draws.
+//! Figures as data; `svg.rs` draws them.
 
 use serde::Serialize;
 
-/// One picture: panels beside each other, as (a), (b), … of a paper's figure.
+/// One picture: panels next to each other, as (a), (b), … of a paper's figure.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Figure {
-    /// The name of its file.
+    /// The name of the file, without its ending.
     pub name: String,
-    /// What it shows, and which figure of the paper it is drawn like.
+    /// The title, which names the paper's figure that it is drawn like.
     pub title: String,
     /// The panels.
     pub panels: Vec<Panel>,
@@ -16,29 +16,29 @@ pub struct Figure {
 /// One diagram.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Panel {
-    /// What stands above it.
+    /// The title above the diagram.
     pub title: String,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// The curves, in the order of the legend.
     pub series: Vec<Series>,
 }
 
 /// An axis.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Axis {
-    /// What is measured, and its unit.
+    /// The quantity, with its unit.
     pub label: String,
-    /// How it is divided.
+    /// The division of the axis.
     pub scale: Scale,
-    /// Where it begins and ends; without, around the values.
+    /// The two ends of the axis; if there are none, they are chosen around the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends: Option<(f64, f64)>,
 }
 
-/// How an axis is divided.
+/// The division of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -51,15 +51,15 @@ pub enum Scale {
 /// Points that belong together.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Series {
-    /// What they are.
+    /// The name in the legend.
     pub name: String,
-    /// How they are drawn.
+    /// The style in which they are drawn.
     pub style: Style,
-    /// (x, y).
+    /// The points (x, y).
     pub points: Vec<(f64, f64)>,
 }
 
-/// How points are drawn.
+/// The style in which points are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
@@ -67,11 +67,11 @@ pub enum Style {
     Line,
     /// A line alone, for many points.
     Curve,
-    /// A dashed line: what is expected, or what another has measured.
+    /// A dashed line: an expected or a published value.
     Dashed,
     /// Points alone.
     Dots,
-    /// A bar from the ground up at each point.
+    /// A bar at each point, from the lower end of the axis.
     Bars,
 }
 

@@ -1,38 +1,38 @@
-//! What an experiment found.
+//! The findings of an experiment.
 
 use serde::Serialize;
 
 use crate::figure::Figure;
 
-/// What an experiment found.
+/// The findings of an experiment.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Findings {
-    /// What it is about.
+    /// The subject.
     pub title: String,
-    /// Whose experiment it is.
+    /// The paper and the section.
     pub paper: String,
-    /// On what it was run, and how.
+    /// The corpus and the settings, as names with values.
     pub facts: Vec<(String, String)>,
     /// The paper's figures and findings, each against ours.
     pub comparisons: Vec<Comparison>,
-    /// Curves.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// Numbers.
+    /// The tables.
     pub tables: Vec<Table>,
-    /// What else there is to say.
+    /// Remarks, each a sentence or two.
     pub remarks: Vec<String>,
 }
 
-/// Numbers in rows and columns.
+/// A table.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Table {
-    /// The name of its file.
+    /// The name of the file, without its ending.
     pub name: String,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What stands in each column, with its unit.
+    /// The columns, each with its unit.
     pub columns: Vec<String>,
-    /// The rows.
+    /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -46,36 +46,36 @@ pub enum Cell {
     Count(u64),
     /// A measure.
     Number(f64),
-    /// There is no such thing.
+    /// No value.
     None,
 }
 
 /// A figure or finding of the paper against ours.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Comparison {
-    /// Which.
+    /// The figure or finding.
     pub what: String,
-    /// What the paper says.
+    /// The paper's result.
     pub paper: String,
-    /// What was found here.
+    /// Our result.
     pub ours: String,
-    /// Whether that agrees.
+    /// The agreement of the two.
     pub agreement: Agreement,
-    /// Why, or why not.
+    /// The reason.
     pub why: String,
 }
 
-/// Whether a finding agrees with the paper's.
+/// The agreement of a finding with the paper's.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
-    /// It does.
+    /// They agree.
     Yes,
-    /// In part.
+    /// They agree in part.
     Partly,
-    /// It does not.
+    /// They do not agree.
     No,
-    /// It cannot be said from this corpus.
+    /// This corpus does not decide it.
     Open,
 }
 
@@ -136,12 +136,12 @@ impl Table {
 }
 
 impl Agreement {
-    /// `Yes` where it holds.
+    /// `Yes` if it holds, else `No`.
     pub(crate) fn of(holds: bool) -> Agreement {
         if holds { Agreement::Yes } else { Agreement::No }
     }
 
-    /// The word for it on a page.
+    /// The word on a page: yes, partly, no or open.
     pub fn word(self) -> &'static str {
         match self {
             Agreement::Yes => "yes",
@@ -153,12 +153,12 @@ impl Agreement {
 }
 
 impl Cell {
-    /// A measure, to as many digits as it is worth telling.
+    /// A measure, rounded; no value if it is infinite or undefined.
     pub(crate) fn number(value: f64) -> Cell {
         if value.is_finite() { Cell::Number(rounded(value)) } else { Cell::None }
     }
 
-    /// What stands in a CSV file and on a page.
+    /// The text in a CSV file and on a page.
     pub(crate) fn text(&self) -> String {
         match self {
             Cell::Text(text) => text.clone(),
@@ -169,7 +169,7 @@ impl Cell {
     }
 }
 
-/// To four digits after the point, or to five digits where it is larger than one: nothing here is measured better.
+/// Rounds to four digits after the point, or to five digits if the number is larger: no measurement is more exact.
 pub(crate) fn rounded(value: f64) -> f64 {
     let digits = match value.abs() {
         small if small < 10.0 => 4,
@@ -215,5 +215,62 @@ impl From<f64> for Cell {
 impl From<Option<f64>> for Cell {
     fn from(value: Option<f64>) -> Cell {
         value.map_or(Cell::None, Cell::number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_keeps_the_digits_that_it_is_worth() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (0.123_456, "0.1235"),
+            (-0.123_456, "-0.1235"),
+            (0.000_04, "0"),
+            (9.999_94, "9.9999"),
+            (12.345_67, "12.346"),
+            (123.456_7, "123.46"),
+            (1234.567, "1234.6"),
+            (12_345.678, "12346"),
+            (1e9 + 0.4, "1000000000"),
+        ] {
+            assert_eq!(Cell::from(value).text(), expected, "{value}");
+        }
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Cell::from(value), Cell::None);
+        }
+    }
+
+    #[test]
+    fn cells_are_texts_counts_numbers_or_nothing() {
+        for (cell, text, json) in [
+            (Cell::from("a|b"), "a|b", r#""a|b""#),
+            (Cell::from(String::new()), "", r#""""#),
+            (Cell::from(7_u64), "7", "7"),
+            (Cell::from(7_usize), "7", "7"),
+            (Cell::from(0.25), "0.25", "0.25"),
+            (Cell::from(Some(0.5)), "0.5", "0.5"),
+            (Cell::from(None), "", "null"),
+        ] {
+            assert_eq!(cell.text(), text);
+            assert_eq!(serde_json::to_string(&cell).unwrap(), json);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a cell for each column of `t`")]
+    fn a_row_with_another_number_of_cells_is_a_mistake_of_the_experiment() {
+        Table::new("t", "A table", &["a", "b"]).row([Cell::None]);
+    }
+
+    #[test]
+    fn agreement_is_a_word_on_pages_and_in_json() {
+        let all = [Agreement::Yes, Agreement::Partly, Agreement::No, Agreement::Open];
+        for agreement in all {
+            assert_eq!(serde_json::to_string(&agreement).unwrap(), format!("\"{}\"", agreement.word()));
+        }
+        assert_eq!([Agreement::of(true), Agreement::of(false)], [Agreement::Yes, Agreement::No]);
     }
 }

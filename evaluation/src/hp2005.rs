@@ -13,29 +13,29 @@ use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::{Chunk, Key, Method, Tag, View};
 use cognate_similarity::{
-    Analysis, ContentIndex, GatherOptions, GatheredShards, Holders, Input, Options, Posting, SpillFolder, Thresholds,
-    Watch, analyse,
+    Analysis, ContentIndex, GatherOptions, GatheredShards, Holders, Input, Monitor, Options, Posting, SpillFolder,
+    Thresholds, analyse,
 };
 
 use crate::corpus::{Entry, entries};
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Cell, Findings, Table};
 use crate::machine::{Memory, Stopwatch};
+use crate::setting::Setting;
 use crate::statistics::per_cent;
-use crate::synthetic::Synthetic;
+use crate::synthetic::Generator;
 
 const MEANS: [u64; 3] = [5000, 1000, 100];
 const DOCUMENTS_SMALL: usize = 20_000;
 const BYTES_SMALL: usize = 256 << 20;
-/// The paper's.
+/// The size of the paper's collection.
 const PAPER_BYTES: f64 = 327e6;
 const PAPER_DOCUMENTS: f64 = 52_125.0;
 const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
 const MIN_SHARED_BYTES: u64 = 1000;
 
-/// What one mean came to.
+/// The measurements at one mean.
 struct Measured {
     mean: u64,
     chunks: u64,
@@ -54,7 +54,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let scratch = tempfile::tempdir().map_err(Error::io("make a folder in", &std::env::temp_dir()))?;
     let corpus = match setting.corpus {
         Some(corpus) => corpus.to_owned(),
-        None => made(setting, &scratch.path().join("corpus"))?,
+        None => generated(setting, &scratch.path().join("corpus"))?,
     };
     let all = entries(&corpus)?;
     let documents = chosen(setting, &all);
@@ -64,7 +64,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let total_bytes: u64 = documents.iter().map(|document| document.size_bytes as u64).sum();
     let mut folders: Vec<Option<&Path>> = documents.iter().map(|document| document.path.parent()).collect();
     folders.dedup();
-    // So that the first mean does not pay for the disk: the paper's times do, in part.
+    // The first mean would pay for the disk otherwise. (The paper's times include it in part.)
     for (number, document) in documents.iter().enumerate() {
         if number % 1024 == 0 {
             setting.step("reading once", number, documents.len())?;
@@ -86,11 +86,11 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact("threads", 1);
     findings.fact("a link needs", format!("{MIN_SHARED_BYTES} bytes in common, or half of the smaller document"));
     findings.fact("memory budget of the analysis", format!("{} MiB", MEMORY_BUDGET_BYTES >> 20));
-    tell(&mut findings, &measured, total_bytes, documents.len());
+    report(&mut findings, &measured, total_bytes, documents.len());
     Ok(findings)
 }
 
-/// What a run takes of a corpus.
+/// The part of the corpus that a run takes.
 fn chosen<'e>(setting: &Setting<'_>, all: &'e [Entry]) -> &'e [Entry] {
     if setting.full {
         return all;
@@ -104,8 +104,8 @@ fn chosen<'e>(setting: &Setting<'_>, all: &'e [Entry]) -> &'e [Entry] {
     &all[..count]
 }
 
-fn made(setting: &Setting<'_>, corpus: &Path) -> Result<PathBuf, Error> {
-    for document in Synthetic::new(setting.seed).collection(setting.either(2000, 20_000), 6000) {
+fn generated(setting: &Setting<'_>, corpus: &Path) -> Result<PathBuf, Error> {
+    for document in Generator::new(setting.seed).collection(setting.either(2000, 20_000), 6000) {
         let path = corpus.join(&document.path);
         let folder = path.parent().unwrap_or(corpus);
         fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
@@ -142,8 +142,8 @@ fn measure(setting: &Setting<'_>, documents: &[Entry], mean: u64, scratch: &Path
     })
 }
 
-/// Writes of every document its digest (16 bytes), its size (8), the number of its chunks (4), and of each chunk its tag
-/// and length (20). Gives the number of chunks.
+/// Writes the digest (16 bytes), size (8) and chunk count (4) of every document, and the tag and length (20) of each chunk.
+/// Returns the number of chunks.
 fn chunk(setting: &Setting<'_>, documents: &[Entry], mean: u64, metadata: &Path) -> Result<u64, Error> {
     let method = Method::tttd(View::Raw, mean).map_err(|error| Error::Method(error.to_string()))?;
     let mut fingerprinter = method.fingerprinter(&Key::none());
@@ -177,7 +177,7 @@ fn chunk(setting: &Setting<'_>, documents: &[Entry], mean: u64, metadata: &Path)
     Ok(all_chunks)
 }
 
-/// What was found, and how many documents each content has.
+/// The result of the analysis, and the number of documents of each content.
 struct Gathered {
     analysis: Analysis,
     copies: Vec<u32>,
@@ -230,12 +230,12 @@ fn gather_and_analyse(metadata: &Path, chunks: u64, scratch: &Path) -> Result<Ga
         threads: NonZeroUsize::MIN,
         spill_dir: scratch,
     };
-    let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
-    let analysis = analyse(&shards, &input, &options, &watch)?;
+    let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    let analysis = analyse(&shards, &input, &options, &monitor)?;
     Ok(Gathered { analysis, copies })
 }
 
-/// Fills the buffer, or says that nothing was left.
+/// Fills the buffer; false if nothing was left.
 fn read_or_end(source: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<bool> {
     let (first, rest) = buffer.split_at_mut(1);
     match source.read(first)? {
@@ -244,7 +244,7 @@ fn read_or_end(source: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<boo
     }
 }
 
-fn tell(findings: &mut Findings, measured: &[Measured], total_bytes: u64, documents: usize) {
+fn report(findings: &mut Findings, measured: &[Measured], total_bytes: u64, documents: usize) {
     let megabytes = total_bytes as f64 / 1e6;
     let mut table = Table::new(
         "hp2005",

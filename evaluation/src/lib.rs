@@ -1,17 +1,17 @@
-//! The papers' own experiments, run again with this project's methods on data that is at hand.
+//! The experiments of the papers, repeated with this project's methods on other data.
 //!
-//! An [`Experiment`] has a name, reads a folder of documents (or makes its own), and gives [`Findings`]: tables, figures
-//! drawn like the paper's, and a comparison with the paper, finding by finding. [`write()`] puts all of it into a folder:
-//! every number as JSON, each table as CSV, each figure as SVG, and a page that one can read.
+//! An [`Experiment`] has a name, reads a folder of documents (or generates some), and returns [`Findings`]: tables, figures
+//! drawn like the paper's, and a comparison with the paper, finding by finding. [`write()`] writes them into a folder: every
+//! number as JSON, each table as CSV, each figure as SVG, and a page to read.
 //!
-//! Everything but measured time and memory is the same for the same corpus and the same seed. Nothing here knows of sites
-//! or of a federation.
+//! Everything but measured time and memory is the same for the same corpus and the same seed. The crate knows nothing of
+//! sites or of a federation.
 
 mod broder;
 mod broder_web;
 mod chunkers;
 mod corpus;
-mod dice;
+mod document;
 mod error;
 mod experiment;
 mod figure;
@@ -23,6 +23,8 @@ mod machine;
 mod methods;
 mod page;
 mod relatives;
+mod rng;
+mod setting;
 mod similarity_index;
 mod statistics;
 mod svg;
@@ -32,7 +34,8 @@ mod truth;
 mod write;
 
 pub use error::Error;
-pub use experiment::{EXPERIMENTS, Experiment, Setting};
+pub use experiment::{EXPERIMENTS, Experiment};
 pub use figure::{Axis, Figure, Panel, Scale, Series, Style};
 pub use findings::{Agreement, Cell, Comparison, Findings, Table};
+pub use setting::Setting;
 pub use write::write;

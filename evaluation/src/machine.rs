@@ -1,11 +1,11 @@
-//! The machine that an experiment runs on: its clock, and how much memory this process has taken.
+//! Measurements on the machine: time, and the memory of this process.
 
 use std::fs;
 use std::time::Instant;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Seconds since it was started.
+/// Measures the seconds since its start.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
@@ -18,54 +18,79 @@ impl Stopwatch {
     }
 }
 
-/// Processor time of this thread since it was started: what else runs on the machine does not count.
+/// Measures the processor time of this thread since its start: other programs do not count.
 pub(crate) struct ProcessorWatch {
-    before: Timespec,
+    start: Timespec,
 }
 
 impl ProcessorWatch {
     pub(crate) fn start() -> ProcessorWatch {
-        ProcessorWatch { before: clock_gettime(ClockId::ThreadCPUTime) }
+        ProcessorWatch { start: clock_gettime(ClockId::ThreadCPUTime) }
     }
 
     pub(crate) fn seconds(&self) -> f64 {
         let now = clock_gettime(ClockId::ThreadCPUTime);
-        (now.tv_sec - self.before.tv_sec) as f64 + (now.tv_nsec - self.before.tv_nsec) as f64 / 1e9
+        (now.tv_sec - self.start.tv_sec) as f64 + (now.tv_nsec - self.start.tv_nsec) as f64 / 1e9
     }
 }
 
 /// The memory that a step of an experiment takes.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Memory {
-    /// Resident when it began: the program, and what earlier steps have left.
+    /// The resident memory at the start: the program, and the rest of earlier steps.
     pub(crate) before_mib: Option<f64>,
-    /// The most that was resident meanwhile.
+    /// The greatest resident memory since then.
     pub(crate) peak_mib: Option<f64>,
 }
 
 impl Memory {
-    /// A step begins.
+    /// Begins a step.
     pub(crate) fn begin() -> Memory {
-        // Where the system cannot begin anew, peaks are those of the whole run so far: too high, never too low.
+        // If the system cannot reset the peak, it is that of the whole run so far: too high, never too low.
         let _ = fs::write("/proc/self/clear_refs", "5");
         Memory { before_mib: status("VmRSS:"), peak_mib: None }
     }
 
-    /// It has ended.
+    /// Ends the step.
     pub(crate) fn end(self) -> Memory {
         Memory { peak_mib: status("VmHWM:"), ..self }
     }
 
-    /// What the step has added.
+    /// The memory that the step has added, in MiB.
     pub(crate) fn added_mib(&self) -> Option<f64> {
         Some((self.peak_mib? - self.before_mib?).max(0.0))
     }
 }
 
-/// A line of what the system tells of this process, in MiB. Nothing where it does not tell.
+/// A value of the system's status of this process, in MiB; `None` if the system does not provide it.
 fn status(name: &str) -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_takes_memory_shows_it() {
+        let memory = Memory::begin();
+        let bytes = vec![1_u8; 64 << 20];
+        let memory = memory.end();
+        assert_eq!(bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>(), 64 << 20);
+        // Systems without this status have no figure.
+        assert!(memory.added_mib().is_none_or(|added| added > 32.0), "{memory:?}");
+        let memory = Memory { before_mib: Some(10.0), peak_mib: Some(7.0) };
+        assert_eq!(memory.added_mib(), Some(0.0));
+        assert_eq!(Memory::default().added_mib(), None);
+    }
+
+    #[test]
+    fn watches_do_not_run_backwards() {
+        let (watch, processor) = (Stopwatch::start(), ProcessorWatch::start());
+        let (first, used) = (watch.seconds(), processor.seconds());
+        assert!(watch.seconds() >= first && processor.seconds() >= used && used >= 0.0);
+    }
 }

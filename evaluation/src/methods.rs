@@ -1,6 +1,6 @@
-//! The project's methods as experiments use them: by name and parameters, without a key.
+//! The project's methods in the form in which experiments use them: by name and parameters, without a key.
 
-use cognate_fingerprint::{Feature, Key, Method, Recipe, Signature, Signer, View};
+use cognate_fingerprint::{Algorithm, Feature, Key, Method, Signature, Signer, View};
 
 use crate::error::Error;
 
@@ -19,19 +19,18 @@ pub(crate) fn sign(signer: &mut Signer, mut bytes: &[u8]) -> Result<Signature, E
     signer.read(&mut bytes).map_err(|error| Error::Method(error.to_string()))
 }
 
-/// How alike two documents are: what [`Method::likeness`] says, without the interval, which takes most of its time.
-/// Documents with nothing to compare are not alike.
+/// The resemblance of two documents, 0 to 1, as [`Method::likeness`] gives it, but without the interval, which takes most of
+/// the time. Documents with nothing to compare have a resemblance of 0.
 pub(crate) fn resemblance(method: &Method, a: &Signature, b: &Signature) -> f64 {
     let ratio = |common: usize, all: usize| if all == 0 { 0.0 } else { common as f64 / all as f64 };
-    let Method::Other { recipe, .. } = method else { return by_likeness(method, a, b) };
     let (common, a_count, b_count) = (common(&a.features, &b.features), a.features.len(), b.features.len());
-    match recipe {
-        Recipe::Mod(_) | Recipe::Bsw(_) => ratio(common, a_count + b_count - common),
-        Recipe::Sketch(windowed) if a_count > 0 && b_count > 0 => ratio(common, windowed.n as usize),
-        Recipe::Min(windowed) if common > 0 && (a_count >= windowed.n as usize || b_count >= windowed.n as usize) => {
-            smallest(a, b, windowed.n as usize)
+    match method.algorithm() {
+        Algorithm::Mod(_) | Algorithm::Bsw(_) => ratio(common, a_count + b_count - common),
+        Algorithm::Sketch(sampled) if a_count > 0 && b_count > 0 => ratio(common, sampled.n as usize),
+        Algorithm::Min(sampled) if common > 0 && (a_count >= sampled.n as usize || b_count >= sampled.n as usize) => {
+            smallest(a, b, sampled.n as usize)
         }
-        Recipe::Min(_) => ratio(common, a_count + b_count - common),
+        Algorithm::Min(_) => ratio(common, a_count + b_count - common),
         _ => by_likeness(method, a, b),
     }
 }
@@ -40,7 +39,7 @@ fn by_likeness(method: &Method, a: &Signature, b: &Signature) -> f64 {
     method.likeness(a, b).resemblance.map_or(0.0, |estimate| estimate.ratio())
 }
 
-/// How many features two ascending lists have in common.
+/// The number of features that two ascending lists have in common.
 pub(crate) fn common(a: &[Feature], b: &[Feature]) -> usize {
     let (mut at_a, mut at_b, mut common) = (0, 0, 0);
     while let (Some(x), Some(y)) = (a.get(at_a), b.get(at_b)) {
@@ -51,7 +50,7 @@ pub(crate) fn common(a: &[Feature], b: &[Feature]) -> usize {
     common
 }
 
-/// Broder's estimate from the n smallest of each: of the n smallest of both together, how many are in both.
+/// Broder's estimate (1997, section 3) from the n smallest of each: of the n smallest of both together, the share in both.
 fn smallest(a: &Signature, b: &Signature, n: usize) -> f64 {
     let mut both: Vec<&Feature> = a.features.iter().chain(&b.features).collect();
     both.sort_unstable_by_key(|feature| feature.order());
@@ -68,13 +67,13 @@ fn smallest(a: &Signature, b: &Signature, n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::Synthetic;
+    use crate::synthetic::Generator;
 
     #[test]
     fn the_quick_estimates_are_those_of_the_methods() {
-        let mut made = Synthetic::new(4);
-        let base = made.paragraph(2000);
-        let others = [made.paragraph(900), made.paragraph(2000), String::new(), "short".to_owned()];
+        let mut generator = Generator::new(4);
+        let base = generator.paragraph(2000);
+        let others = [generator.paragraph(900), generator.paragraph(2000), String::new(), "short".to_owned()];
         let mut texts: Vec<String> = others.to_vec();
         texts.extend([base.replace(" ba", " "), format!("{} {base}", others[0]), base]);
         for (name, param) in [
@@ -95,6 +94,28 @@ mod tests {
                     resemblance(&method, a, b)
                 );
             }
+        }
+    }
+
+    #[test]
+    fn parameters_and_documents_that_are_refused_are_errors_of_the_method() {
+        assert!(matches!(method("mod", "w=1"), Err(Error::Method(_))));
+        let shingles = method("shingle", "").unwrap();
+        assert!(matches!(sign(&mut signer(&shingles), b"a\0b"), Err(Error::Method(_))));
+    }
+
+    #[test]
+    fn common_features_are_counted_once() {
+        let feature = |number: u8| Feature { tag: cognate_fingerprint::Tag([number; 16]), weight: 1 };
+        let list = |numbers: &[u8]| numbers.iter().copied().map(feature).collect::<Vec<_>>();
+        for (a, b, expected) in [
+            (&[][..], &[][..], 0),
+            (&[1], &[], 0),
+            (&[1, 2, 3], &[2, 3, 4], 2),
+            (&[1, 3, 5], &[2, 4, 6], 0),
+            (&[7], &[7], 1),
+        ] {
+            assert_eq!(common(&list(a), &list(b)), expected, "{a:?} {b:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The page that one reads: Markdown with the comparison, the figures and the tables.
+//! The page of an experiment: Markdown with the comparison, the figures and the tables.
 
 use std::fmt::Write as _;
 
 use crate::findings::{Findings, Table};
 
-/// Longer tables stand in their CSV file alone.
+/// The page only links to the CSV files of longer tables.
 const ROWS_MAX: usize = 48;
 
 /// The page of an experiment.
@@ -53,7 +53,7 @@ fn write_table(page: &mut String, table: &Table) {
     }
 }
 
-/// Words in a cell of a table.
+/// Text in a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
@@ -64,7 +64,7 @@ mod tests {
     use crate::findings::{Agreement, Cell};
 
     #[test]
-    fn a_page_says_what_was_compared_and_with_what_result() {
+    fn a_page_has_the_comparisons_with_their_results() {
         let mut findings = Findings::new("Title", "Somebody 1999.");
         findings.fact("corpus", "a|b");
         findings.compare("Fig. 1", "50 %", "51 %", Agreement::Yes, "same data");
@@ -78,12 +78,40 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_is_named_and_not_printed() {
+    fn a_long_table_is_linked_and_not_printed() {
         let mut findings = Findings::new("Title", "");
         let mut table = Table::new("long", "A table", &["n"]);
         (0..100_u64).for_each(|n| table.row([n.into()]));
         findings.tables.push(table);
         let page = page("name", &findings);
         assert!(page.contains("100 rows: [long.csv](long.csv)") && !page.contains("| 50 |"));
+    }
+
+    #[test]
+    fn cells_cannot_break_the_table() {
+        for (text, expected) in [("a|b", "a\\|b"), ("a\nb", "a b"), ("||", "\\|\\|"), ("plain", "plain")] {
+            assert_eq!(cell(text), expected);
+        }
+    }
+
+    #[test]
+    fn parts_without_content_have_no_heading() {
+        let findings = Findings::new("Title", "Somebody 1999.");
+        assert_eq!(page("name", &findings), "# Title\n\n`cognate evaluate name`. Somebody 1999.\n");
+        let mut findings = findings;
+        findings.remark("One.");
+        findings.remark("Two.");
+        assert!(page("name", &findings).ends_with("\n## Remarks\n\n- One.\n- Two.\n"));
+    }
+
+    #[test]
+    fn a_table_of_the_greatest_length_is_printed() {
+        for (rows, printed) in [(ROWS_MAX, true), (ROWS_MAX + 1, false)] {
+            let mut table = Table::new("t", "A table", &["n"]);
+            (0..rows).for_each(|n| table.row([n.into()]));
+            let mut findings = Findings::new("Title", "");
+            findings.tables.push(table);
+            assert_eq!(page("name", &findings).contains("\n| 0 |\n"), printed, "{rows}");
+        }
     }
 }

@@ -1,19 +1,19 @@
-//! Which documents of a corpus have much in common, found without any chunker or method: by a sample of their windows.
+//! Finds documents of a corpus that have much in common, without any chunker or method: by a sample of their windows.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::corpus::Document;
+use crate::document::Document;
 use crate::truth::{WIDTH, hashes};
 
-/// One window in so many is looked at.
+/// One window in this number is in the sample.
 const SAMPLED: u64 = 16;
-/// Windows in more documents than these say nothing: page frames and licences.
+/// Windows in more documents than this are ignored: page frames and licences.
 const DOCUMENTS_MAX: usize = 40;
-/// So many windows in common at least.
+/// The least number of sampled windows that relatives have in common.
 const COMMON_LEAST: usize = 4;
 
-/// Pairs of documents, each with the one that it has most windows in common with, less those of equal bytes. Each pair
-/// stands there once, the smaller number first, and in order.
+/// Pairs each document with the one that it has most windows in common with, except those of equal bytes. Each pair is in the
+/// list once, the smaller number first; the list is ascending.
 pub(crate) fn closest_pairs(documents: &[Document]) -> Vec<(usize, usize)> {
     let sampled: Vec<Vec<u64>> = documents.iter().map(|document| sample(&document.bytes)).collect();
     let mut holders: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -52,16 +52,32 @@ fn sample(bytes: &[u8]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::Synthetic;
+    use crate::synthetic::Generator;
 
     #[test]
     fn a_version_is_paired_with_its_original_and_a_copy_is_not() {
-        let mut made = Synthetic::new(5);
-        let mut text = || made.paragraph(600).into_bytes();
+        let mut generator = Generator::new(5);
+        let mut text = || generator.paragraph(600).into_bytes();
         let (base, other) = (text(), text());
         let version = [&base[..2000], b"something new", &base[2000..]].concat();
         let documents: Vec<Document> =
             [&base, &other, &base, &version].map(|bytes| Document { path: String::new(), bytes: bytes.clone() }).into();
         assert_eq!(closest_pairs(&documents), [(0, 3), (2, 3)]);
+    }
+
+    #[test]
+    fn frames_that_all_documents_have_make_no_relatives() {
+        let mut generator = Generator::new(6);
+        let frame = generator.paragraph(300);
+        let documents: Vec<Document> = (0..DOCUMENTS_MAX + 1)
+            .map(|_| Document {
+                path: String::new(),
+                bytes: format!("{frame} {}", generator.paragraph(100)).into_bytes(),
+            })
+            .collect();
+        assert!(closest_pairs(&documents).is_empty());
+        // Fewer documents with the same frame are relatives by it.
+        assert!(!closest_pairs(&documents[..4]).is_empty());
+        assert!(closest_pairs(&[]).is_empty() && closest_pairs(&documents[..1]).is_empty());
     }
 }

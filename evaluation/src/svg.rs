@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 
 use crate::figure::{Axis, Figure, Panel, Scale, Series, Style};
-use crate::statistics::whole;
+use crate::statistics::truncated;
 
-/// Told apart by colour-blind readers too (Okabe and Ito 2008).
+/// Colours that colour-blind readers can distinguish too (Okabe and Ito 2008).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", "#000000", "#999999"];
 
-/// The field of a panel, and what stands around it.
+/// The sizes of a panel's field and of its margins, in pixels.
 const FIELD_WIDTH: f64 = 330.0;
 const FIELD_HEIGHT: f64 = 240.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 34.0;
 const BELOW: f64 = 46.0;
 const RIGHT: f64 = 16.0;
-/// On an axis of so many bars each has its number below.
+/// The number of bars up to which each has its number below.
 const BARS_NAMED_MAX: f64 = 16.0;
-/// Above all panels.
+/// The height of the title.
 const HEAD: f64 = 34.0;
 const LEGEND_LINE: f64 = 16.0;
 const PER_ROW: usize = 2;
@@ -52,12 +52,12 @@ fn height(panel: &Panel) -> f64 {
     TOP + FIELD_HEIGHT + BELOW + LEGEND_LINE * panel.series.len().div_ceil(keys_a_line(panel)) as f64 + 8.0
 }
 
-/// How many keys stand beside each other below a panel: two, where their names are short enough.
+/// The number of keys on a line below a panel: two if their names are short enough.
 fn keys_a_line(panel: &Panel) -> usize {
     if panel.series.iter().any(|series| series.name.chars().count() > 24) { 1 } else { 2 }
 }
 
-/// Where a panel is drawn, and the ends of its axes.
+/// The place of a panel, and the ranges of its axes.
 struct Field {
     left: f64,
     top: f64,
@@ -65,7 +65,7 @@ struct Field {
     y: Range,
 }
 
-/// An axis with its ends and the places of its lines.
+/// An axis with its ends and the values of its grid lines.
 struct Range {
     scale: Scale,
     low: f64,
@@ -101,22 +101,22 @@ impl Range {
                     (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
                 }
                 let first = (low / step).ceil();
-                let count = whole((high / step + 1e-9).floor() - first);
+                let count = truncated((high / step + 1e-9).floor() - first);
                 let lines = (0..=count).map(|line| (first + line as f64) * step).collect();
                 Range { scale: Scale::Linear, low, high, lines }
             }
         }
     }
 
-    /// A line at each whole number, where there are few: every bar has its number below.
+    /// Puts a grid line at each whole number if there are few, so that every bar has its number below.
     fn name_bars(&mut self) {
         if self.high - self.low <= BARS_NAMED_MAX {
             let (first, last) = (self.low.ceil(), self.high.floor());
-            self.lines = (0..=whole(last - first)).map(|line| first + line as f64).collect();
+            self.lines = (0..=truncated(last - first)).map(|line| first + line as f64).collect();
         }
     }
 
-    /// From 0 at the low end to 1 at the high one; what lies beyond stays at the edge.
+    /// The place of a value, from 0 at the low end to 1 at the high one; values beyond are at the edge.
     fn along(&self, value: f64) -> f64 {
         let along = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -126,14 +126,14 @@ impl Range {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that gives about six lines.
+/// The step between grid lines: 1, 2 or 5 times a power of ten, so that there are about six.
 fn step(length: f64) -> f64 {
     let rough = length / 6.0;
     let power = 10_f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough).unwrap_or(rough)
 }
 
-/// 1, 2 and 5 times the powers of ten within the ends; the powers alone where that would be many.
+/// The grid lines of a logarithmic axis: 1, 2 and 5 times the powers of ten, or the powers alone if there are many.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let times: &[f64] = if high / low > 1e4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     (-7..15)
@@ -244,7 +244,7 @@ fn draw_key(svg: &mut String, series: &Series, colour: &str, (x, y): (f64, f64))
     let _ = writeln!(svg, "{mark}<text x='{:.1}' y='{:.1}'>{}</text>", x + 23.0, y + 4.0, escaped(&series.name));
 }
 
-/// A number at an axis.
+/// The label of a number at an axis.
 fn name(value: f64) -> String {
     let rounded = (value * 1e6).round() / 1e6;
     let (number, unit) = match rounded.abs() {
@@ -262,6 +262,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_stands_where_its_values_say() {
+    fn a_point_is_where_its_values_say() {
         let mut panel = Panel::new("p", Axis::linear("x").between(0.0, 10.0), Axis::log("y").between(1.0, 100.0));
         panel.add("s", Style::Line, [(5.0, 10.0)]);
         let (x, y) = Field::of(&panel, 0.0, 0.0).place((5.0, 10.0));
@@ -296,5 +298,77 @@ mod tests {
         let panel = Panel::new("a < b & c", Axis::linear("x"), Axis::log("y"));
         let svg = draw(&Figure::new("f", "t", vec![panel]));
         assert!(svg.contains("a &lt; b &amp; c") && svg.ends_with("</svg>\n") && !svg.contains("NaN"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_linear_axis_has_a_few_round_lines_inside_its_ends(low in -1e4..1e4_f64, length in 1e-3..1e5_f64) {
+            let range = Range::of(&Axis::linear("x"), [low, low + length].into_iter());
+            prop_assert!(range.low <= low + 1e-9 && range.high >= low + length - 1e-9);
+            prop_assert!((2..=13).contains(&range.lines.len()), "{:?}", range.lines);
+            let slack = 1e-6 * (range.high - range.low);
+            prop_assert!(range.lines.iter().all(|line| (range.low - slack..=range.high + slack).contains(line)));
+            let steps: Vec<f64> = range.lines.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            prop_assert!(steps.iter().all(|step| (step - steps[0]).abs() < slack), "{steps:?}");
+            prop_assert!(range.along(low) <= range.along(low + length));
+        }
+
+        #[test]
+        fn a_logarithmic_axis_places_values_by_their_ratio(low in 1e-3..1e3_f64, factor in 1.5..1e6_f64, share in 0.0..1.0_f64) {
+            let range = Range::of(&Axis::log("x"), [low, low * factor].into_iter());
+            prop_assert!((range.along(low * factor.powf(share)) - share).abs() < 1e-9);
+            prop_assert!(range.lines.iter().all(|line| (low * 0.99..=low * factor * 1.01).contains(line)));
+            prop_assert_eq!((range.along(low / 2.0), range.along(low * factor * 2.0)), (0.0, 1.0));
+        }
+
+        #[test]
+        fn a_step_is_1_2_or_5_times_a_power_of_ten_and_gives_four_to_six_parts(length in 1e-6..1e9_f64) {
+            let step = step(length);
+            let digit = step / 10_f64.powf((step * 1.000_001).log10().floor());
+            prop_assert!([1.0, 2.0, 5.0].iter().any(|round| (digit - round).abs() < 1e-6), "{digit}");
+            prop_assert!((2.3..=6.000_001).contains(&(length / step)), "{length} {step}");
+        }
+    }
+
+    #[test]
+    fn numbers_at_an_axis_are_short() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (0.1 + 0.2, "0.3"),
+            (9999.0, "9999"),
+            (10_000.0, "10 k"),
+            (-20_000.0, "-20 k"),
+            (2_500_000.0, "2.5 M"),
+            (3e9, "3 G"),
+        ] {
+            assert_eq!(name(value), expected);
+        }
+    }
+
+    #[test]
+    fn every_style_is_drawn_with_a_key_and_all_panels_are_inside_the_picture() {
+        let styles = [Style::Line, Style::Curve, Style::Dashed, Style::Dots, Style::Bars];
+        let panel = |count: usize| {
+            let mut panel = Panel::new("p", Axis::linear("x"), Axis::linear("y"));
+            for (number, style) in styles.into_iter().enumerate() {
+                panel.add(&format!("series {number}"), style, (0..count).map(|x| (x as f64, (x * number) as f64)));
+            }
+            panel
+        };
+        for count in [0, 1, 2, 80] {
+            let svg = draw(&Figure::new("f", "t", vec![panel(count), panel(1), panel(2)]));
+            assert!((0..5).all(|number| svg.contains(&format!(">series {number}</text>"))), "{count}");
+            assert_eq!(svg.matches("class='title'").count(), 3);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{count}");
+        }
+        // Two panels to a row: the third begins a second one.
+        let heights: Vec<f64> = [1, 2, 3]
+            .map(|panels| {
+                let svg = draw(&Figure::new("f", "t", (0..panels).map(|_| panel(2)).collect()));
+                let view = svg.split("viewBox='").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+                view.split(' ').nth(3).unwrap().parse().unwrap()
+            })
+            .to_vec();
+        assert!(heights[0] == heights[1] && heights[2] > 1.8 * heights[0], "{heights:?}");
     }
 }

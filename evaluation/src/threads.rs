@@ -1,11 +1,14 @@
-//! Work shared out between threads, with results in the order of the work.
+//! Shares work between threads; the results come in the order of the work.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Error;
 
-/// Does `work` for each number below `count` and gives what came of it, in order. An error ends it.
+/// Does `work` for each number below `count` and returns the results in order.
+///
+/// # Errors
+/// If a piece of work fails; no more are begun then.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> Result<T, Error> + Sync) -> Result<Vec<T>, Error> {
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(count.max(1));
     let next = AtomicUsize::new(0);
@@ -52,5 +55,12 @@ mod tests {
             Err(Error::Stopped)
         ));
         assert!(each(0, |_| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn work_that_panics_is_not_lost() {
+        let result =
+            std::panic::catch_unwind(|| each(10, |number| if number == 3 { panic!("broken") } else { Ok(()) }));
+        assert!(result.is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! What two documents truly share, found without any chunker: every run of at least so many bytes that both have.
+//! The ground truth: every run of bytes that two documents share, found without a chunker.
 //!
-//! A byte of one document is shared when it lies in a window of `width` bytes that occurs somewhere in the other. Windows
-//! are found by a rolling hash and compared byte by byte, so that the answer is exact.
+//! A byte of one document is shared if a window of `width` bytes around it occurs somewhere in the other. Windows are found by
+//! a rolling hash and compared byte by byte, so the result is exact.
 
 /// The window, in bytes, that experiments take for the truth.
 pub(crate) const WIDTH: usize = 32;
@@ -13,12 +13,12 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) struct Runs(Vec<(usize, usize)>);
 
 impl Runs {
-    /// How many bytes they have together.
+    /// The number of bytes in all runs together.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// How many bytes from `start` up to `end` lie in them.
+    /// The number of bytes from `start` up to `end` that are in a run.
     pub(crate) fn within(&self, start: usize, end: usize) -> usize {
         let first = self.0.partition_point(|run| run.1 <= start);
         let overlap = |run: &&(usize, usize)| run.0 < end;
@@ -26,7 +26,7 @@ impl Runs {
     }
 }
 
-/// The windows of a document, to look others up in.
+/// An index of the windows of a document.
 pub(crate) struct Windows<'a> {
     bytes: &'a [u8],
     width: usize,
@@ -75,12 +75,13 @@ pub(crate) fn hashes(bytes: &[u8], width: usize) -> impl Iterator<Item = u64> {
         hash = hash.wrapping_mul(BASE).wrapping_add(value(&window[width - 1]));
         let whole = hash;
         hash = hash.wrapping_sub(value(&window[0]).wrapping_mul(leading));
-        crate::dice::mixed(whole)
+        crate::rng::mixed(whole)
     })
 }
 
-/// What the sets of windows of two documents have in common, of what either has. Windows of the same 64-bit hash are taken
-/// for the same: among a million, two different ones are with a probability of 1 in 30 million.
+/// The resemblance of two documents, 0 to 1: the windows that both have, of all windows that either has, each once. Windows
+/// of the same 64-bit hash count as equal: of a million different ones, two have the same hash with a probability of 1 in 30
+/// million.
 pub(crate) fn jaccard(a: &[u8], b: &[u8], width: usize) -> f64 {
     let set = |bytes: &[u8]| {
         let mut set: Vec<u64> = hashes(bytes, width).collect();
@@ -98,8 +99,12 @@ pub(crate) fn jaccard(a: &[u8], b: &[u8], width: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     fn by_brute_force(other: &[u8], of: &[u8], width: usize) -> Vec<bool> {
         let mut shared = vec![false; other.len()];
@@ -113,10 +118,10 @@ mod tests {
 
     #[test]
     fn shared_runs_are_those_of_brute_force() {
-        let mut dice = Dice::new(3);
+        let mut rng = Rng::new(3);
         for round in 0..300 {
             let letters = 1 + round % 4;
-            let mut text = |length: usize| -> Vec<u8> { (0..length).map(|_| b"abcd"[dice.below(letters)]).collect() };
+            let mut text = |length: usize| -> Vec<u8> { (0..length).map(|_| b"abcd"[rng.below(letters)]).collect() };
             let (of, other, width) = (text(60), text(round % 90), 1 + round % 7);
             let expected = by_brute_force(&other, &of, width);
             let runs = Windows::of(&of, width).shared_runs(&other);
@@ -128,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_with_the_same_hash_and_other_bytes_are_not_taken_for_each_other() {
+    fn windows_with_the_same_hash_and_other_bytes_are_different() {
         let windows = Windows { bytes: b"abcabd", width: 3, places: vec![(1, 0), (1, 3), (2, 1)] };
         assert!(windows.contains(1, b"abd") && windows.contains(1, b"abc"));
         assert!(!windows.contains(1, b"bca") && !windows.contains(3, b"abc"));
@@ -147,6 +152,37 @@ mod tests {
         let text = b"a rose is a rose is a rose";
         for (window, hash) in text.windows(5).zip(hashes(text, 5)) {
             assert_eq!(hashes(window, 5).next(), Some(hash));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn resemblance_is_that_of_the_sets_of_windows(
+            a in proptest::collection::vec(b'a'..=b'c', 0..40),
+            b in proptest::collection::vec(b'a'..=b'c', 0..40),
+            width in 1..6_usize,
+        ) {
+            let set = |bytes: &[u8]| bytes.windows(width).map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
+            let (of_a, of_b) = (set(&a), set(&b));
+            let all = of_a.union(&of_b).count();
+            let expected = if all == 0 { 0.0 } else { of_a.intersection(&of_b).count() as f64 / all as f64 };
+            prop_assert!((jaccard(&a, &b, width) - expected).abs() < 1e-12);
+            prop_assert!((jaccard(&b, &a, width) - expected).abs() < 1e-12);
+        }
+
+        #[test]
+        fn runs_are_ascending_apart_and_at_least_a_window_long(
+            a in proptest::collection::vec(b'a'..=b'b', 0..60),
+            b in proptest::collection::vec(b'a'..=b'b', 0..60),
+            width in 1..9_usize,
+        ) {
+            let runs = Windows::of(&a, width).shared_runs(&b);
+            prop_assert!(runs.0.iter().all(|(start, end)| end - start >= width && *end <= b.len()));
+            prop_assert!(runs.0.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            for cut in 0..=b.len() {
+                prop_assert_eq!(runs.within(0, cut) + runs.within(cut, b.len()), runs.bytes());
+            }
+            prop_assert_eq!(Windows::of(&b, width).shared_runs(&b).bytes(), if b.len() < width { 0 } else { b.len() });
         }
     }
 }

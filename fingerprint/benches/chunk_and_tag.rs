@@ -1,8 +1,8 @@
-//! Chunking and tagging on one thread, beside the obvious pipeline: the crate `fastcdc` and one BLAKE3 call per chunk.
+//! Chunking and tagging on one thread, next to the obvious pipeline: the crate `fastcdc` and one BLAKE3 call per chunk.
 //!
 //! `cargo bench -p cognate-fingerprint`
 
-#![expect(clippy::print_stderr, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stderr, reason = "a benchmark prints to the terminal")]
 
 use cognate_fingerprint::tttd::{Parameters, Tttd};
 use cognate_fingerprint::{Key, Method, View};
@@ -12,7 +12,7 @@ const DOCUMENT_BYTES: usize = 64 << 20;
 const MEANS: [u64; 3] = [100, 1000, 16_384];
 
 fn main() {
-    // The two cut differently, and a hash costs by the chunk as well as by the byte: how many there are belongs to the result.
+    // The two cut differently, and a hash has a cost for each chunk and each byte: the number of chunks is part of the result.
     let document = document();
     for mean in MEANS {
         let method = Method::tttd(View::Raw, mean).expect("the mean is in range");
@@ -40,7 +40,7 @@ fn document() -> Vec<u8> {
     document
 }
 
-/// What a worker does: read in pieces, cut, tag, digest.
+/// The work of a worker: read in pieces, cut, tag, digest.
 #[divan::bench(args = MEANS, sample_count = 10)]
 fn tttd_and_tags_from_a_reader(bencher: divan::Bencher<'_, '_>, mean: u64) {
     let document = document();
@@ -58,7 +58,7 @@ fn tttd_and_tags_from_a_reader(bencher: divan::Bencher<'_, '_>, mean: u64) {
     });
 }
 
-/// The same over memory, as the other pipeline has it.
+/// The same over a document in memory, as in the other pipeline.
 #[divan::bench(args = MEANS, sample_count = 10)]
 fn tttd_and_tags(bencher: divan::Bencher<'_, '_>, mean: u64) {
     let document = document();
@@ -71,7 +71,7 @@ fn tttd_and_tags(bencher: divan::Bencher<'_, '_>, mean: u64) {
     });
 }
 
-/// Cutting alone: what tags leave of the time.
+/// Cutting without tags.
 #[divan::bench(args = MEANS, sample_count = 10)]
 fn tttd_cuts_alone(bencher: divan::Bencher<'_, '_>, mean: u64) {
     let document = document();

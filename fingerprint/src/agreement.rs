@@ -1,59 +1,59 @@
-//! How much of two samples agrees, from their features alone and before anything is said of how far that can be trusted:
-//! what decides about very many pairs.
+//! The part of two samples that agrees, from their features alone and without an interval: cheap enough to decide about very
+//! many pairs.
 
+use crate::algorithm::Algorithm;
 use crate::method::Method;
 use crate::method::levels::at_level;
-use crate::method::shingle::{Sample, Shingle};
-use crate::recipe::Recipe;
+use crate::method::shingle::Sample;
 use crate::signature::Feature;
 
-/// How much of two samples agrees.
+/// The part of two samples that agrees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreement {
-    /// Of a sample of what either document has, so many are in both.
+    /// A sample of the features that either document has.
     Sample {
-        /// In both.
+        /// The features of the sample that are in both.
         agreeing: u64,
-        /// In all.
+        /// The size of the sample.
         sample: u64,
-        /// Whether the sample is all there is.
+        /// True if the sample holds everything that the documents consist of.
         whole: bool,
     },
-    /// Of two samples that can be compared as sets.
+    /// Two samples that can be compared as sets.
     Sets {
-        /// In both.
+        /// The features in both.
         common: u64,
-        /// In the first.
+        /// The features of the first.
         a: u64,
-        /// In the second.
+        /// The features of the second.
         b: u64,
-        /// Whether the samples are all there is.
+        /// True if the samples hold everything that the documents consist of.
         whole: bool,
     },
 }
 
 impl Method {
-    /// How much of two signatures' features, ascending and each once, agrees. `None` where there is nothing to compare, or
-    /// where the method only proposes pairs.
+    /// The part of two signatures that agrees, from their features, each list ascending and without repeats. `None` if there
+    /// is nothing to compare, if features are chunks, or if the method only proposes pairs.
     ///
-    /// The level of a signature of `levels` is read off its features, of which the least rare tells it.
+    /// The level of a signature of `levels` is the rank of its least rare feature.
     pub fn agreement(&self, a: &[Feature], b: &[Feature]) -> Option<Agreement> {
-        let Method::Other { recipe, .. } = self else { return None };
-        let found = match *recipe {
-            Recipe::Mod(windowed) => sets(a, b, windowed.n == 1),
-            Recipe::Bsw(_) => sets(a, b, false),
-            Recipe::Min(windowed) => smallest(a, b, windowed.n.into(), true),
-            Recipe::Sketch(windowed) => {
-                let sample = if a.is_empty() || b.is_empty() { 0 } else { u64::from(windowed.n) };
+        let found = match *self.algorithm() {
+            Algorithm::Mod(sampled) => sets(a, b, sampled.n == 1),
+            Algorithm::Bsw(_) => sets(a, b, false),
+            Algorithm::Min(sampled) => smallest(a, b, sampled.n.into(), true),
+            Algorithm::Sketch(sampled) => {
+                let sample = if a.is_empty() || b.is_empty() { 0 } else { u64::from(sampled.n) };
                 Agreement::Sample { agreeing: common(a, b), sample, whole: false }
             }
-            Recipe::Shingle(Shingle { sample, .. }) => match sample {
+            Algorithm::Shingle(shingle) => match shingle.sample {
                 Sample::All => sets(a, b, true),
                 Sample::Mod { m } => sets(a, b, m == 1),
                 Sample::Min { s } => smallest(a, b, s.into(), true),
                 Sample::MinOfMod { m, s } => smallest(a, b, s.into(), m == 1),
                 Sample::Levels { s } => {
-                    // Above level 0 at least s are expected: far fewer are of a short document, all of whose are there.
+                    // Above level 0 about s to 2 s are expected. Far fewer mean a short document, all of whose shingles are
+                    // kept.
                     let least_rank = |features: &[Feature]| features.iter().map(Feature::rank).min().unwrap_or(0);
                     let is_short = |features: &[Feature]| 2 * (features.len() as u64) < u64::from(s);
                     let level = |features: &[Feature]| if is_short(features) { 0 } else { least_rank(features) };
@@ -61,7 +61,11 @@ impl Method {
                     sets(&at_level(a, level), &at_level(b, level), level == 0)
                 }
             },
-            Recipe::BswChunk(_) | Recipe::Fuzzy(_) | Recipe::SimilarityIndex(_) | Recipe::Terms => return None,
+            Algorithm::Tttd { .. }
+            | Algorithm::BswChunk(_)
+            | Algorithm::Fuzzy(_)
+            | Algorithm::SimilarityIndex(_)
+            | Algorithm::Terms => return None,
         };
         let is_something = match found {
             Agreement::Sample { sample, .. } => sample > 0,
@@ -85,10 +89,10 @@ fn sets(a: &[Feature], b: &[Feature], whole: bool) -> Agreement {
     Agreement::Sets { common: common(a, b), a: a.len() as u64, b: b.len() as u64, whole }
 }
 
-/// The s smallest of both together, and how many of them are in both. Where both have fewer, that is all there is, unless
-/// they are a sample themselves.
-fn smallest(a: &[Feature], b: &[Feature], s: u64, all_below: bool) -> Agreement {
-    let whole = all_below && (a.len() as u64) < s && (b.len() as u64) < s;
+/// The s smallest of both together, and the number of them that are in both. Lists of fewer than s hold everything, unless
+/// they are a sample themselves (`of_all` is false then).
+fn smallest(a: &[Feature], b: &[Feature], s: u64, of_all: bool) -> Agreement {
+    let whole = of_all && (a.len() as u64) < s && (b.len() as u64) < s;
     let mut both: Vec<_> = a.iter().chain(b).map(Feature::order).collect();
     both.sort_unstable();
     let (mut sample, mut agreeing) = (0, 0);
@@ -106,8 +110,8 @@ fn smallest(a: &[Feature], b: &[Feature], s: u64, all_below: bool) -> Agreement 
 mod tests {
     use super::*;
     use crate::key::Key;
-    use crate::method::View;
     use crate::signature::Signature;
+    use crate::view::View;
 
     fn text(words: std::ops::Range<u32>) -> String {
         words.map(|word| format!("{}{word} ", char::from(b'a' + u8::try_from(word % 26).unwrap()))).collect()

@@ -17,7 +17,7 @@ pub(crate) fn array_hash_code(values: &[i32]) -> i32 {
     values.iter().fold(1, |hash, value| 31_i32.wrapping_mul(hash).wrapping_add(*value))
 }
 
-/// The hash of a window over a string to which text is added at its end and taken away from its front.
+/// The hash of a window over a string: code units are added at its end and removed from its front.
 #[derive(Clone, Copy)]
 pub(crate) struct RollingHash {
     hash: i32,
@@ -25,7 +25,7 @@ pub(crate) struct RollingHash {
     power: i32,
 }
 
-/// What 31 is multiplied with to give 1.
+/// The inverse of 31 modulo 2^32.
 const INVERSE_OF_31: i32 = -1_108_378_657;
 const _: () = assert!(INVERSE_OF_31.wrapping_mul(31) == 1);
 
@@ -41,7 +41,7 @@ impl RollingHash {
         self.power = self.power.wrapping_mul(31);
     }
 
-    /// Takes the first code unit away.
+    /// Removes the first code unit.
     pub(crate) fn remove(&mut self, unit: u16) {
         self.power = self.power.wrapping_mul(INVERSE_OF_31);
         self.hash = self.hash.wrapping_sub(self.power.wrapping_mul(i32::from(unit)));

@@ -1,33 +1,33 @@
-//! The federation key and what is derived from it. Every secret has a purpose of its own, named in its context string.
+//! The federation key and the secrets derived from it. Every secret has one purpose, named in its context string.
 
 use std::fmt;
 
 use crate::hex::{self, identity};
 
-/// The key that the sites of a federation share and that no coordinator ever holds; or none, for work among friends.
+/// The key that the sites of a federation share and that the coordinator never holds; or no key.
 ///
-/// Without a key, anybody who holds a document can test whether its chunks occur elsewhere.
+/// Without a key, anybody who holds a document can test if its chunks occur elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The 32 secret bytes, or none at all.
+    /// The 32 secret bytes; `None` if there is no key.
     material: Option<[u8; 32]>,
 }
 
 identity! {
-    /// Names a key without giving it away, so that two sites can see that theirs differ before any work is done.
+    /// Names a key without revealing it, so that two sites can see early that their keys differ.
     KeyFingerprint
 }
 
-/// Why bytes are not a key.
+/// The bytes of a file are not a key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("a key is 32 bytes, or 64 hexadecimal digits; this has {length_bytes} bytes")]
 pub struct KeyError {
-    /// How many bytes there were.
+    /// The number of bytes in the file.
     pub length_bytes: usize,
 }
 
 impl Key {
-    /// No key: tags are hashes under a constant that everybody knows.
+    /// No key: tags are hashes under a public constant.
     pub const fn none() -> Key {
         Key { material: None }
     }
@@ -35,7 +35,7 @@ impl Key {
     /// Reads a key file: 32 bytes as they are, or 64 hexadecimal digits with or without a line end.
     ///
     /// # Errors
-    /// When the bytes are neither.
+    /// If the bytes are neither.
     pub fn parse(file: &[u8]) -> Result<Key, KeyError> {
         let refused = KeyError { length_bytes: file.len() };
         if let Ok(material) = <[u8; 32]>::try_from(file) {
@@ -45,7 +45,7 @@ impl Key {
         Ok(Key { material: Some(material) })
     }
 
-    /// Whether there is a key at all.
+    /// True if there is a key.
     pub fn is_keyed(&self) -> bool {
         self.material.is_some()
     }
@@ -60,12 +60,12 @@ impl Key {
         blake3::derive_key(context, self.bytes())
     }
 
-    /// As many secret bytes as asked for, for one purpose.
+    /// Fills `secret` with secret bytes for one purpose.
     pub(crate) fn derive_into(&self, context: &'static str, secret: &mut [u8]) {
         self.stream(context).fill(secret);
     }
 
-    /// Secret bytes without end, for one purpose.
+    /// An endless stream of secret bytes for one purpose.
     pub(crate) fn stream(&self, context: &'static str) -> blake3::OutputReader {
         blake3::Hasher::new_derive_key(context).update(self.bytes()).finalize_xof()
     }
@@ -85,7 +85,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The first half of a 32-byte hash: what all our 16-byte identities are.
+/// The first half of a 32-byte hash. All 16-byte identities are made so.
 pub(crate) fn first_16(hash: impl Into<[u8; 32]>) -> [u8; 16] {
     let hash: [u8; 32] = hash.into();
     let mut first = [0; 16];
@@ -118,5 +118,31 @@ mod tests {
         assert_eq!(format!("{key:?}"), format!("Key({})", key.fingerprint()));
         assert_ne!(key.fingerprint(), Key::none().fingerprint());
         assert_ne!(key.fingerprint(), Key::parse(&[8; 32]).unwrap().fingerprint());
+    }
+
+    #[test]
+    fn each_purpose_has_a_secret_of_its_own_and_a_longer_secret_begins_with_a_shorter_one() {
+        for key in [Key::none(), Key::parse(&[7; 32]).unwrap()] {
+            assert_ne!(key.derive("a purpose"), key.derive("another purpose"));
+            let mut secret = [0; 100];
+            key.derive_into("a purpose", &mut secret);
+            assert_eq!(secret[..32], key.derive("a purpose"));
+            let mut streamed = [0; 100];
+            let mut stream = key.stream("a purpose");
+            streamed.chunks_mut(9).for_each(|part| stream.fill(part));
+            assert_eq!(streamed, secret);
+        }
+        assert_eq!(first_16([5; 32]), [5; 16]);
+    }
+
+    #[test]
+    fn white_space_around_digits_is_allowed_and_around_bytes_it_is_not() {
+        let digits = "0a".repeat(32);
+        for file in [format!("{digits}\r\n"), format!("  {digits}"), digits.to_uppercase()] {
+            assert_eq!(Key::parse(file.as_bytes()), Key::parse(&[10; 32]), "{file:?}");
+        }
+        for length in [0, 31, 33, 63, 65, 66] {
+            assert_eq!(Key::parse(&vec![b'f'; length]), Err(KeyError { length_bytes: length }));
+        }
     }
 }

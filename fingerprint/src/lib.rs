@@ -1,12 +1,11 @@
-//! Bytes in, chunks and tags out: the recipe that every site must follow to the byte.
+//! Fingerprints of documents: chunks, tags, digests and signatures, which every site must make to the byte.
 //!
-//! Methods besides the chunker take samples of a document's windows, shingles or words and make a [`Signature`] of weighted
-//! [`Feature`]s ([`Method::parse`], [`Method::signer`]); two signatures say how alike two documents are
-//! ([`Method::likeness`]), and how far that can be trusted.
-//!
-//! A document is cut where its own content says so ([`tttd`]), each chunk gets a keyed [`Tag`], and the list of tags
-//! and lengths gets a [`ContentDigest`]: two documents are identical when their digests are. Which recipe was used, with
-//! which parameters and which key, is named by a [`MethodId`]; only fingerprints under the same id may be compared.
+//! The content of a document decides where it is cut ([`tttd`]). Each chunk gets a keyed [`Tag`], and the list of tags and
+//! lengths gets a [`ContentDigest`]: two documents are identical if their digests are. Other methods keep a sample of a
+//! document's windows, shingles or words and make a [`Signature`] of weighted [`Feature`]s ([`Method::parse`],
+//! [`Method::signer`]). Two signatures give the [`Likeness`] of two documents, with an interval ([`Method::likeness`]). A
+//! [`MethodId`] names the method, its parameters and the key; only fingerprints under the same id may be compared. The
+//! [`Capabilities`] of a method are what callers decide by.
 //!
 //! This crate is pure: it knows nothing of files, time, sites or the wire, and it fails only when the reader it is given
 //! fails. `docs/fingerprint.md` describes the same recipe for other programs; `testdata/` holds its golden vectors.
@@ -28,41 +27,59 @@
 pub mod tttd;
 
 mod agreement;
+mod algorithm;
+mod assembly;
+mod capabilities;
 mod chunk;
+mod chunk_reader;
 mod estimate;
+mod extractor;
+mod feature_reader;
 mod fingerprinter;
 mod hex;
+mod interval;
 mod java;
 mod key;
+mod likeness;
 mod method;
+mod method_error;
 mod mix;
 mod param;
+mod parse;
 mod rabin;
-mod recipe;
 mod rolling;
 mod run_length;
 mod sampler;
 mod signature;
 mod signer;
 mod soundex;
+mod split_mix;
 mod stop_words;
 mod terms;
+#[cfg(test)]
+mod test_support;
 mod text;
+mod view;
 mod window;
 
 pub use agreement::Agreement;
-pub use chunk::{Chunk, ContentDigest, Tag};
-pub use estimate::{Estimate, Likeness, binomial_interval, hypergeometric_interval, within};
-pub use fingerprinter::{Content, Fingerprinter};
+pub use algorithm::{Algorithm, WindowParameters};
+pub use capabilities::{Capabilities, FeatureKind, Verification};
+pub use chunk::{Chunk, Content, ContentDigest, Tag};
+pub use estimate::{Estimate, Likeness};
+pub use fingerprinter::Fingerprinter;
+pub use interval::{binomial_interval, hypergeometric_interval, within};
 pub use key::{Key, KeyError, KeyFingerprint};
 pub use method::fuzzy::Fuzzy;
 pub use method::shingle::{Sample, Shingle, TokenKind};
-pub use method::similarity_index::{SimilarityIndex, Stream, Variation, Way, is_hit};
+pub use method::similarity_index::{Formula, SimilarityIndex, Stream, Variation, is_hit};
 pub use method::term_vector::cosine_of_features;
-pub use method::{Method, MethodError, MethodId, View};
+pub use method::{Method, MethodId};
+pub use method_error::MethodError;
 pub use param::ParamError;
-pub use recipe::{Recipe, Windowed};
 pub use run_length::{RunLengths, Runs};
-pub use signature::{Feature, Shortage, Signature, Unfit};
+pub use signature::{Feature, Shortage, Signature, UnsupportedDocument};
 pub use signer::Signer;
+pub use split_mix::SplitMix64;
 pub use terms::{Terms, cosine};
+pub use view::View;

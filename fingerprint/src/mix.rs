@@ -1,8 +1,8 @@
-//! The keyed order of fingerprints: which of them a method samples, and which of two comes first.
+//! The keyed order of fingerprints, by which methods sample them.
 //!
-//! A bijection of 64-bit words that the key chooses: cheap enough for every position of a document, and mixed enough that
-//! its values are as good as random for sampling. It is no cipher, and need not be one: what leaves a site is the keyed
-//! hash of a value, never the value (`docs/decisions/0017-methods.md`).
+//! The order comes from a bijection of 64-bit words that the key chooses. It is cheap enough for every position of a document,
+//! and its values are as good as random for sampling. It is no cipher, and need not be one: a site sends the keyed hash of a
+//! value, never the value (`docs/decisions/0017-methods.md`).
 
 use crate::key::Key;
 
@@ -31,5 +31,40 @@ impl Mix {
         value ^= value >> 32;
         value = value.wrapping_mul(self.odd[1]);
         value ^ value >> 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn different_fingerprints_have_different_values(a: u64, b: u64, bit in 0..64_u32) {
+            let mix = Mix::of(&Key::none());
+            prop_assert_eq!(mix.value(a) == mix.value(b), a == b);
+            prop_assert_ne!(mix.value(a), mix.value(a ^ 1 << bit));
+        }
+    }
+
+    #[test]
+    fn values_of_neighbours_are_spread_evenly_under_every_key() {
+        for byte in 0..8 {
+            let mix = Mix::of(&Key::parse(&[byte; 32]).unwrap());
+            let mut counts = [0; 16];
+            (0..16_000).for_each(|fingerprint| counts[(mix.value(fingerprint) >> 60) as usize] += 1);
+            // Four standard deviations of 1000 are about 125.
+            assert!(counts.iter().all(|count| (860..1140).contains(count)), "{byte} {counts:?}");
+        }
+    }
+
+    #[test]
+    fn keys_choose_the_order() {
+        let first = |key: &Key| (0..1000).min_by_key(|fingerprint| Mix::of(key).value(*fingerprint));
+        let keys: Vec<Key> = (0..6).map(|byte| Key::parse(&[byte; 32]).unwrap()).collect();
+        let firsts: std::collections::BTreeSet<_> = keys.iter().map(first).collect();
+        assert!(firsts.len() > 3, "{firsts:?}");
     }
 }

@@ -1,71 +1,72 @@
-//! `k=v,k=v`: the parameters of a method as they are typed, and what is wrong with them.
+//! Reads the parameters of a method as they are typed: `k=v,k=v`.
 
 use std::ops::RangeInclusive;
 
-/// Parameters that have not been asked for yet.
+/// The parameters that no one has taken yet.
 pub(crate) struct Params<'a> {
     method: &'static str,
     given: Vec<(&'a str, &'a str)>,
+    /// The names that the method has asked for.
     known: Vec<&'static str>,
 }
 
-/// Why parameters are refused.
+/// The reason why parameters are refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ParamError {
-    /// Not of the form `k=v`.
+    /// A part does not have the form `k=v`.
     #[error("`{text}` is not a parameter: parameters are written `w=20,n=100`")]
     Form {
-        /// What was given.
+        /// The part.
         text: String,
     },
-    /// The same one twice.
+    /// A parameter is given twice.
     #[error("`{name}` is given twice")]
     Twice {
-        /// Which.
+        /// The parameter.
         name: String,
     },
-    /// The method has none of this name.
+    /// The method has no parameter of this name.
     #[error("`{method}` has no parameter `{name}`; it has {}", list(.known, "and"))]
     Unknown {
-        /// Whose.
+        /// The method.
         method: &'static str,
-        /// Which.
+        /// The parameter.
         name: String,
-        /// What there is.
+        /// The parameters that the method has.
         known: Vec<&'static str>,
     },
-    /// A number out of its range, or no number.
+    /// A value is out of its range, or no number.
     #[error("{name}={value} is out of range: {name} of `{method}` is a number from {least} to {most}")]
     OutOfRange {
-        /// Whose.
+        /// The method.
         method: &'static str,
-        /// Which.
+        /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// The least.
+        /// The least value.
         least: u32,
-        /// The greatest.
+        /// The greatest value.
         most: u32,
     },
-    /// A word that is none of those there are.
+    /// A value is none of the words that the parameter allows.
     #[error("{name}={value} makes no sense: {name} of `{method}` is {}", list(.choices, "or"))]
     Choice {
-        /// Whose.
+        /// The method.
         method: &'static str,
-        /// Which.
+        /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What there is.
+        /// The words that are allowed.
         choices: Vec<&'static str>,
     },
-    /// The same thing asked for in two ways.
+    /// The size of the sample is given twice: as a mean and as a parameter.
     #[error("--chunk-bytes and {name}= both say how much `{method}` samples; give one of them")]
     Contradiction {
-        /// Whose.
+        /// The method.
         method: &'static str,
-        /// Which.
+        /// The parameter.
         name: &'static str,
     },
 }
@@ -92,14 +93,14 @@ impl<'a> Params<'a> {
         Ok(params)
     }
 
-    /// Takes the value of `name`, if it is given.
+    /// Takes the value of `name` if it is given.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a str> {
         self.known.push(name);
         let place = self.given.iter().position(|(other, _)| *other == name)?;
         Some(self.given.swap_remove(place).1)
     }
 
-    /// A number in `range`; `default` where none is given.
+    /// Takes a number in `range`; `default` if none is given.
     pub(crate) fn number(
         &mut self,
         name: &'static str,
@@ -114,7 +115,7 @@ impl<'a> Params<'a> {
         if range.contains(&number) { Ok(number) } else { Err(refused()) }
     }
 
-    /// One of `choices`; the first where none is given.
+    /// Takes one of `choices`; the first if none is given.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -130,7 +131,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// How much is sampled, one in so many: by `name`, or as `asked` where the sampling was given as a mean.
+    /// Takes the size of the sample, one in so many: `asked` if a mean was given, else the parameter `name`.
     pub(crate) fn sampling(
         &mut self,
         name: &'static str,
@@ -157,7 +158,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Refuses what has not been taken.
+    /// Refuses the parameters that were not taken.
     pub(crate) fn finish(self) -> Result<(), ParamError> {
         match self.given.first() {
             None => Ok(()),
@@ -166,5 +167,56 @@ impl<'a> Params<'a> {
                 Err(ParamError::Unknown { method: self.method, name, known: self.known })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_once_and_the_rest_is_refused() {
+        let mut params = Params::parse("x", "a=1,b=two,c=3").unwrap();
+        assert_eq!(params.take("b"), Some("two"));
+        assert_eq!((params.take("b"), params.take("z")), (None, None));
+        assert_eq!(params.number("a", 0..=9, 5), Ok(1));
+        assert_eq!(params.number("d", 0..=9, 5), Ok(5));
+        let known = vec!["b", "b", "z", "a", "d"];
+        assert_eq!(params.finish(), Err(ParamError::Unknown { method: "x", name: "c".to_owned(), known }));
+    }
+
+    #[test]
+    fn only_pairs_are_parameters() {
+        assert!(Params::parse("x", "").unwrap().finish().is_ok());
+        assert_eq!(Params::parse("x", "a=b=c").unwrap().take("a"), Some("b=c"));
+        for (text, part) in [("a", "a"), (",", ""), ("a=1,", ""), ("a=1,,b=2", ""), ("a=1,b", "b")] {
+            let Err(error) = Params::parse("x", text) else { panic!("{text}") };
+            assert_eq!(error, ParamError::Form { text: part.to_owned() }, "{text}");
+        }
+        let Err(error) = Params::parse("x", "a=1,b=2,a=1") else { panic!("twice") };
+        assert_eq!(error.to_string(), "`a` is given twice");
+    }
+
+    #[test]
+    fn a_mean_and_its_parameter_exclude_each_other() {
+        let sampling = |text, asked, default| {
+            let mut params = Params::parse("x", text).unwrap();
+            params.sampling("n", 10..=100, asked, default)
+        };
+        assert_eq!(sampling("n=20", None, 50), Ok(20));
+        assert_eq!(sampling("", Some(20), 50), Ok(20));
+        assert_eq!(sampling("", None, 50), Ok(50));
+        // A default of the view is moved into the range of the method.
+        assert_eq!((sampling("", None, 5), sampling("", None, 500)), (Ok(10), Ok(100)));
+        assert_eq!(sampling("n=20", Some(20), 50), Err(ParamError::Contradiction { method: "x", name: "n" }));
+        assert!(matches!(sampling("", Some(9), 50), Err(ParamError::OutOfRange { least: 10, most: 100, .. })));
+    }
+
+    #[test]
+    fn names_are_listed_as_in_a_sentence() {
+        assert_eq!(list(&[], "and"), "none");
+        assert_eq!(list(&["a"], "and"), "a");
+        assert_eq!(list(&["a", "b"], "or"), "a or b");
+        assert_eq!(list(&["a", "b", "c"], "and"), "a, b and c");
     }
 }

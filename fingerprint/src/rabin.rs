@@ -3,7 +3,7 @@
 //! Source: M. O. Rabin, "Fingerprinting by random polynomials" (1981); A. Broder, "Some applications of Rabin's
 //! fingerprinting method" (1993). The bits of a run, the highest of each byte first, are the coefficients of a polynomial
 //! A(x); its fingerprint is A(x) mod P(x), 64 bits, the highest bit being the coefficient of x^63. P is irreducible and
-//! drawn at random under the key, as the method asks: who does not know the key does not know P.
+//! drawn at random under the key, as the method asks: only those who know the key know P.
 //!
 //! A polynomial of degree 64 is written as the 64 bits below its leading one.
 
@@ -14,8 +14,8 @@ use crate::key::Key;
 pub(crate) struct Polynomial(u64);
 
 impl Polynomial {
-    /// The first irreducible polynomial among the key's pseudo-random words, the lowest bit of each set to 1 (without it,
-    /// x would be a factor). About one word in 32 is.
+    /// The first irreducible polynomial among the key's pseudo-random words, the lowest bit of each set to 1 (otherwise x
+    /// would be a factor). About one word in 32 is irreducible.
     pub(crate) fn of(key: &Key) -> Polynomial {
         let mut words = key.stream("cognate rabin v1");
         let mut bytes = [0; 8];
@@ -29,8 +29,9 @@ impl Polynomial {
 
     /// The polynomial whose coefficients below `x^64` are the bits of `low`, if it is irreducible.
     ///
-    /// By Ben-Or's test: a polynomial is irreducible when it has no factor in common with `x^(2^i) - x`, the product of
-    /// all irreducible polynomials whose degrees divide i, for any i up to half its degree. Most others fail early.
+    /// The test is Ben-Or's ("Probabilistic algorithms in finite fields", 1981): a polynomial is irreducible if it has no
+    /// factor in common with `x^(2^i) - x`, the product of all irreducible polynomials whose degrees divide i, for any i up
+    /// to half its degree. Most others fail early.
     pub(crate) fn new(low: u64) -> Option<Polynomial> {
         let polynomial = Polynomial(low);
         let mut power = 2;
@@ -53,7 +54,7 @@ impl Polynomial {
         (a << 1) ^ if a >> 63 == 1 { self.0 } else { 0 }
     }
 
-    /// Whether P and `other` have no factor in common, by Euclid's algorithm.
+    /// True if P and `other` have no factor in common, by Euclid's algorithm.
     fn is_prime_to(self, other: u64) -> bool {
         let (mut a, mut b) = (1 << 64 | u128::from(self.0), u128::from(other));
         while b != 0 {
@@ -70,7 +71,7 @@ impl Polynomial {
 #[derive(Clone)]
 pub(crate) struct Rabin {
     polynomial: Polynomial,
-    /// What the byte that leaves the word at its high end comes to: `byte * x^64 mod P`.
+    /// The remainder of each byte that leaves the word at its high end: `byte * x^64 mod P`.
     carry: Box<[u64; 256]>,
 }
 
@@ -80,29 +81,29 @@ impl Rabin {
         Rabin { polynomial, carry: table(carry) }
     }
 
-    /// The fingerprint of a run with `byte` behind it, given that of the run.
+    /// The fingerprint of a run followed by `byte`, given that of the run.
     #[inline(always)]
     pub(crate) fn push(&self, fingerprint: u64, byte: u8) -> u64 {
         (fingerprint << 8 ^ u64::from(byte)) ^ self.carry[(fingerprint >> 56) as usize]
     }
 
-    /// The same for all of `bytes`.
+    /// The fingerprint of a run followed by `bytes`, given that of the run.
     pub(crate) fn extend(&self, fingerprint: u64, bytes: &[u8]) -> u64 {
         bytes.iter().fold(fingerprint, |fingerprint, &byte| self.push(fingerprint, byte))
     }
 
-    /// What each byte that leaves the word at its high end comes to.
+    /// The remainder of each byte that leaves the word at its high end.
     pub(crate) fn carry(&self) -> &[u64; 256] {
         &self.carry
     }
 
-    /// What each byte comes to once `window_bytes` bytes stand behind it: to be added when it leaves the window.
+    /// The remainder of each byte followed by `window_bytes` zero bytes: it is added when the byte leaves the window.
     pub(crate) fn leaving(&self, window_bytes: usize) -> Box<[u64; 256]> {
         table(|byte| (0..8 * window_bytes).fold(byte, |power, _| self.polynomial.times_x(power)))
     }
 }
 
-/// What words come to once so many bits stand behind them: `word * x^bits mod P`, by a table for each byte of a word.
+/// Shifts words by a fixed number of bits: `word * x^bits mod P`, by a table for each byte of a word.
 #[derive(Clone)]
 pub(crate) struct Shift {
     tables: Box<[[u64; 256]; 8]>,
@@ -140,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: bit by bit, with nothing kept from one window to the next.
+    /// The definition, bit by bit.
     fn by_definition(polynomial: u64, bytes: &[u8]) -> u64 {
         let bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
         bits.fold(0, |rest, bit| {
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn known_polynomials_are_told_apart() {
+    fn known_polynomials_are_accepted_or_refused() {
         // x^64 + x^4 + x^3 + x + 1 is irreducible (ISO 3309); x^64 + 1 is (x + 1)^64.
         assert_eq!(Polynomial::new(0x1b), Some(Polynomial(0x1b)));
         assert_eq!(Polynomial::new(1), None);
@@ -202,14 +203,14 @@ mod tests {
         }
 
         #[test]
-        fn a_shifted_word_is_the_word_with_zeros_behind_it(word in any::<u64>(), bytes in 8..100_usize) {
+        fn a_shifted_word_is_the_word_followed_by_zeros(word in any::<u64>(), bytes in 8..100_usize) {
             let mut shifted = word.to_be_bytes().to_vec();
             shifted.resize(8 + bytes, 0);
             let rabin = rabin();
             prop_assert_eq!(Shift::new(&rabin, 8 * bytes).of(word), rabin.extend(0, &shifted));
         }
 
-        /// What makes it a fingerprint of polynomials: it is linear.
+        /// The fingerprint of polynomials is linear.
         #[test]
         fn the_fingerprint_of_a_sum_is_the_sum_of_fingerprints(
             pairs in proptest::collection::vec((any::<u8>(), any::<u8>()), 0..100),

@@ -1,15 +1,15 @@
-//! A window rolled over bytes: the Rabin fingerprint of every window of one width, whatever stands before it.
+//! A window that rolls over bytes: the Rabin fingerprint of every window of one width, whatever bytes come before it.
 
 use crate::mix::Mix;
 use crate::rabin::Rabin;
 use crate::sampler::Sampler;
 
-/// How many stretches of windows are read side by side, since each step of one has to wait for the step before.
+/// The number of stretches of windows that are read in parallel, since each step of one waits for its last step.
 pub(crate) const STRETCHES: usize = 4;
 
-/// How many windows a stretch has: where there are many, so that what stands before the first of them is of no account;
-/// and in short documents and at the ends of others.
+/// The windows of a stretch, in long documents: so many that the bytes before the first of them do not matter.
 const LONG: usize = 8192;
+/// The windows of a stretch in short documents, and at the ends of long ones.
 const SHORT: usize = 256;
 
 /// The fingerprints of all windows of one width.
@@ -35,7 +35,7 @@ impl Rolling {
         roll(self.rabin.carry(), &self.leaving, fingerprint, out, byte)
     }
 
-    /// Shows the sampler the value of every window of `bytes`; fewer bytes than a window has have none.
+    /// Shows the value of every window of `bytes` to the sampler. There is none if the bytes are fewer than a window has.
     pub(crate) fn each(&self, bytes: &[u8], mix: Mix, sampler: &mut impl Sampler) {
         let rest = self.stretches::<LONG>(bytes, mix, sampler);
         let rest = if self.window_bytes <= SHORT { self.stretches::<SHORT>(rest, mix, sampler) } else { rest };
@@ -54,9 +54,10 @@ impl Rolling {
         sampler.end(seen, mix.value(fingerprint));
     }
 
-    /// The same for as many windows as make [`STRETCHES`] of `LENGTH`, again and again; returns the bytes of the others.
+    /// Shows the values of as many windows as make [`STRETCHES`] of `LENGTH`, again and again, and returns the bytes of the
+    /// windows that are left.
     ///
-    /// (That the length is a constant keeps all stretches in reach of two registers, and their ends out of question.)
+    /// (The length is a constant so that two registers address all stretches, and bounds are checked once.)
     #[inline(never)]
     fn stretches<'a, const LENGTH: usize>(
         &self,

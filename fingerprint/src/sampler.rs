@@ -1,34 +1,34 @@
-//! What the samplers have in common: the values of a document go in, features come out.
+//! The interface of samplers, which turn the values of a document into features.
 
 use crate::signature::{Feature, Tagger};
 
-/// What a method keeps of the values of a document. Values are as good as random: those of fingerprints under the key.
+/// Keeps a sample of a document's values, which are as good as random: they are keyed values of fingerprints.
 ///
-/// They come in blocks of a few stretches that are read side by side: within a stretch values follow each other, where one
-/// stretch ends the next begins, and so it is with blocks. A block may have its first stretch alone.
+/// Values come in blocks of a few stretches that are read in parallel. Within a stretch values follow each other; each
+/// stretch continues the previous one, and each block the previous block. A block may have its first stretch only.
 pub(crate) trait Sampler: Send {
-    /// What is known of the stretches of a block so far; small enough for registers.
+    /// The state of the stretches of a block; small enough for registers.
     type Seen;
 
-    /// A block begins.
+    /// Begins a block.
     fn begin(&self) -> Self::Seen;
 
-    /// The next value of a stretch.
+    /// Takes the next value of a stretch.
     fn see(&mut self, seen: &mut Self::Seen, stretch: usize, value: u64);
 
-    /// The block has ended; its last value was this.
+    /// Ends the block, whose last value was `last`.
     fn end(&mut self, seen: Self::Seen, last: u64);
 
-    /// The document has ended: its features, in ascending order. The sampler is as new afterwards.
+    /// Ends the document and returns its features, in ascending order. The sampler is ready for another document.
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature>;
 }
 
-/// A sampler of whichever method, which takes values one after the other.
+/// A sampler of any method, which takes values one after the other.
 pub(crate) trait AnySampler: Send {
-    /// The next values of the document.
+    /// Takes the next values of the document.
     fn take(&mut self, values: &[u64]);
 
-    /// As [`Sampler::finish`].
+    /// Does the same as [`Sampler::finish`].
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature>;
 }
 
@@ -45,11 +45,11 @@ impl<S: Sampler> AnySampler for S {
     }
 }
 
-/// A growing set of values. It takes memory for twice what is distinct among them, however often they are repeated.
+/// A growing set of values. It takes memory for twice its distinct values, however often they are repeated.
 #[derive(Default)]
 pub(crate) struct Distinct {
     values: Vec<u64>,
-    /// How many there may be before repeats are dropped.
+    /// The number of values at which repeats are dropped.
     limit: usize,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn one_in(n: u32) -> u64 {
     u64::try_from(values - 1).expect("at most 2^64 - 1")
 }
 
-/// Values that were seen lately, so that a document that repeats itself costs no more than another.
+/// The values of late, so that a document that repeats itself costs no more than another.
 pub(crate) struct Recent {
     values: Box<[u64; Recent::SLOTS]>,
 }
@@ -102,16 +102,19 @@ impl Recent {
     }
 
     pub(crate) fn clear(&mut self) {
-        // No value is in the slot of another one.
+        // A value that does not belong into the slot marks it as empty.
         for (slot, value) in self.values.iter_mut().enumerate() {
             *value = !(slot as u64);
         }
     }
 
-    /// Whether the value is among those seen lately; it is from now on.
+    /// True if the value is among the recent ones. It is from now on.
     #[expect(clippy::cast_possible_truncation, reason = "the slot is below 512")]
     pub(crate) fn knows(&mut self, value: u64) -> bool {
         let slot = &mut self.values[(value % Recent::SLOTS as u64) as usize];
         std::mem::replace(slot, value) == value
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,85 +1,86 @@
-//! A signature: what a document becomes under a method, as the weighted features that it may share with others.
+//! A signature: the weighted features of a document under a method. Documents are compared by their signatures.
 
 use std::cmp::Reverse;
 
 use crate::chunk::{ContentDigest, Tag};
 use crate::key::{Key, first_16};
 
-/// What two documents share when they share it.
+/// A part of a document that other documents may have too.
 ///
 /// The features that a method samples (`mod`, `min`, `bsw`, `shingle`) carry their rank in the last byte of their tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Feature {
     /// The keyed hash of the feature.
     pub tag: Tag,
-    /// How much it counts: the bytes of a chunk, else 1.
+    /// The bytes of a chunk, else 1.
     pub weight: u32,
 }
 
 impl Feature {
-    /// How rare a sampled feature is: one in `2^rank` is of this rank or a higher one.
+    /// The rank of a sampled feature, 0 to 64: one feature in `2^rank` has this rank or a higher one.
     pub fn rank(&self) -> u8 {
         self.tag.0[15]
     }
 
-    /// The order in which `min` keeps the smallest: the rarest first, then by the hash. It is as good as random, the same
-    /// at every site that has the key, and can be read off the features alone.
+    /// The order by which `min` keeps the smallest: the rarest first, then by the hash. It is as good as random, it is the
+    /// same at every site that has the key, and it follows from the features alone.
     pub fn order(&self) -> (Reverse<u8>, Tag) {
         (Reverse(self.rank()), self.tag)
     }
 }
 
-/// What a document became.
+/// The signature of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signature {
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     pub size_bytes: u64,
     /// The digest of the list of chunks, or of the bytes where the method does not cut.
     pub digest: ContentDigest,
-    /// Of how many windows, shingles, words or chunks the features are a sample, repeats counted.
+    /// The number of windows, shingles, words or chunks in the document, repeats counted; the features are a sample of
+    /// them.
     pub windows: u64,
-    /// The features: chunks in their order, with repeats; else each once, in ascending order.
+    /// The features. Chunks are in the order of the document, with repeats; others are ascending, each once.
     pub features: Vec<Feature>,
-    /// The Similarity Index, for the method that makes no features.
+    /// The Similarity Index, for the method that makes one in place of features.
     pub index: Option<i128>,
-    /// Why there is nothing, where there is nothing.
+    /// The reason why there are no features, if the document is too short.
     pub shortage: Option<Shortage>,
 }
 
-/// A document is too short for its method: it has no features, and that is no fault.
+/// The document is too short for the method. It has no features, and that is not an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("too short: {found} of the {needed} {unit} that the method needs")]
 pub struct Shortage {
-    /// How many there are.
+    /// The number of units in the document.
     pub found: u64,
-    /// How many there must be.
+    /// The number of units that the method needs.
     pub needed: u64,
-    /// Of what.
+    /// The unit: bytes, words, letters or lines.
     pub unit: &'static str,
 }
 
-/// A document that a method cannot read.
+/// The reason why a method does not support a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unfit {
-    /// A method of words met bytes that no text has.
+pub enum UnsupportedDocument {
+    /// The method reads words, and the document has a byte that no text has.
     #[error(
         "not text: byte {offset} is zero; methods that read words need text (or the view `text`), others read any bytes"
     )]
     Binary {
-        /// Where the byte is.
+        /// The offset of the byte in the document.
         offset: u64,
     },
-    /// A method that needs the whole document at once met one that is too large.
+    /// The method keeps what it reads, and the document is too large for that.
     #[error("larger than {limit_bytes} bytes, the most that this method reads")]
     TooLarge {
-        /// The most that it reads.
+        /// The size of the largest document that the method reads.
         limit_bytes: u64,
     },
 }
 
-impl From<Unfit> for std::io::Error {
-    fn from(unfit: Unfit) -> std::io::Error {
-        std::io::Error::new(std::io::ErrorKind::InvalidData, unfit)
+impl From<UnsupportedDocument> for std::io::Error {
+    fn from(unsupported: UnsupportedDocument) -> std::io::Error {
+        std::io::Error::new(std::io::ErrorKind::InvalidData, unsupported)
     }
 }
 
@@ -103,7 +104,7 @@ impl Tagger {
         Feature { tag: self.tag(bytes), weight: 1 }
     }
 
-    /// The feature of a sampled value: the hash of its eight bytes, and its rank, the number of zeros it begins with.
+    /// The feature of a sampled value: the hash of its eight bytes, with its rank in the last byte.
     pub(crate) fn sampled(&self, value: u64) -> Feature {
         let mut feature = self.feature(&value.to_le_bytes());
         feature.tag.0[15] = rank(value);
@@ -111,7 +112,48 @@ impl Tagger {
     }
 }
 
-/// The number of zero bits that a value begins with.
+/// The rank of a value: the number of its leading zero bits.
 pub(crate) fn rank(value: u64) -> u8 {
     u8::try_from(value.leading_zeros()).expect("at most 64")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_order_is_by_rank_and_then_by_tag(values in proptest::collection::vec(any::<u64>(), 0..40)) {
+            let tagger = Tagger::new(&Key::none());
+            let mut features: Vec<Feature> = values.iter().map(|value| tagger.sampled(value >> (value % 64))).collect();
+            features.sort_by_key(Feature::order);
+            let is_ordered = |a: &Feature, b: &Feature| a.rank() > b.rank() || a.rank() == b.rank() && a.tag <= b.tag;
+            prop_assert!(features.is_sorted_by(is_ordered));
+        }
+
+        #[test]
+        fn a_sampled_feature_is_the_hash_of_its_value_and_holds_its_rank(value: u64, key: [u8; 32]) {
+            let tagger = Tagger::new(&Key::parse(&key).unwrap());
+            let (feature, plain) = (tagger.sampled(value), tagger.feature(&value.to_le_bytes()));
+            prop_assert_eq!(feature.tag.0[..15].to_vec(), plain.tag.0[..15].to_vec());
+            prop_assert_eq!(u32::from(feature.rank()), value.leading_zeros());
+            prop_assert_eq!((feature.weight, plain.weight), (1, 1));
+        }
+    }
+
+    #[test]
+    fn an_unsupported_document_is_found_again_in_the_error_of_a_reader() {
+        for unsupported in [UnsupportedDocument::Binary { offset: 7 }, UnsupportedDocument::TooLarge { limit_bytes: 9 }]
+        {
+            let error = std::io::Error::from(unsupported);
+            assert_eq!(error.kind(), ErrorKind::InvalidData);
+            assert_eq!(error.get_ref().and_then(|inner| inner.downcast_ref()), Some(&unsupported));
+        }
+        let shortage = Shortage { found: 3, needed: 50, unit: "words" };
+        assert_eq!(shortage.to_string(), "too short: 3 of the 50 words that the method needs");
+    }
 }

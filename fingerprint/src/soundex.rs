@@ -2,9 +2,9 @@
 //!
 //! Source: R. C. Russell's patents of 1918 and 1922, as D. Knuth describes it (The Art of Computer Programming, volume 3,
 //! chapter 6) and the United States' National Archives use it: the first letter is kept; of the others those with equal
-//! codes in a row count once, also where `h` or `w` stands between them, while a vowel between them separates them.
+//! codes in a row count once, also if `h` or `w` is between them; a vowel between them separates them.
 
-/// The code of each letter from `a` to `z`; 0 separates, 9 is not there at all.
+/// The code of each letter from `a` to `z`; 0 separates equal codes, 9 is skipped.
 const CODES: [u8; 26] = *b"01230129022455012623019202";
 
 /// The Soundex code of a word, of its ASCII letters alone; `None` for a word that has none.
@@ -72,5 +72,17 @@ mod tests {
         assert_eq!(soundex(b""), None);
         assert_eq!(soundex("日".as_bytes()), None);
         assert_eq!(soundex(b"2nd"), Some(*b"N300"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_code_is_a_letter_and_three_digits_whatever_else_the_word_has(word in "[a-zA-Z]{1,20}", other in "[0-9'é-]{0,4}") {
+            let code = soundex(word.as_bytes()).unwrap();
+            proptest::prop_assert_eq!(code[0], word.as_bytes()[0].to_ascii_uppercase());
+            proptest::prop_assert!(code[1..].iter().all(|digit| (b'0'..=b'6').contains(digit)));
+            proptest::prop_assert_eq!(soundex(word.to_uppercase().as_bytes()), Some(code));
+            let (front, back) = word.split_at(word.len() / 2);
+            proptest::prop_assert_eq!(soundex(format!("{other}{front}{other}{back}").as_bytes()), Some(code));
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! The words of English that say nothing of what a text is about: articles, pronouns, prepositions, conjunctions,
-//! auxiliaries, and what is left of contractions at their apostrophes.
+//! The words of English that do not depend on the subject of a text: articles, pronouns, prepositions, conjunctions,
+//! auxiliaries, and the parts of contractions.
 //!
 //! The list is part of the recipes that use it. It is our own, not a package's, since a list that changed with an update
-//! would change what documents become.
+//! would change the fingerprints of documents.
 
 use std::sync::LazyLock;
 
@@ -40,7 +40,7 @@ static NUMBERS: LazyLock<Vec<u128>> = LazyLock::new(|| {
     numbers
 });
 
-/// Whether a word, in lower case, is a stop word.
+/// True if a word, in lower case, is a stop word.
 pub(crate) fn is_stop_word(word: &[u8]) -> bool {
     number(word).is_some_and(|number| NUMBERS.binary_search(&number).is_ok())
 }
@@ -62,6 +62,6 @@ mod tests {
             assert!(!is_stop_word(word.as_bytes()), "{word}");
         }
         assert_eq!(NUMBERS.len(), STOP_WORDS.split_whitespace().count(), "every word of the list fits");
-        assert!(NUMBERS.windows(2).all(|pair| pair[0] < pair[1]), "no word stands twice");
+        assert!(NUMBERS.windows(2).all(|pair| pair[0] < pair[1]), "no word occurs twice");
     }
 }

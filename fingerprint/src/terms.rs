@@ -1,8 +1,9 @@
-//! The words of a text and how often each occurs: what verifies the candidates of `fuzzy`.
+//! The words of a text with their counts: the likeness of texts that the candidates of `fuzzy` are verified by.
 //!
-//! The vector space model of Stein and Meyer zu Eissen 2006: words less stop words, each with its number of occurrences; two
-//! texts are as alike as the angle between their vectors is narrow. Words are not stemmed, so that `run` and `runs` are
-//! two words. Each goes under its keyed hash: who has no key learns how many words two texts have in common, not which.
+//! Source: the vector space model, as in B. Stein, S. Meyer zu Eissen, "Near similarity search and plagiarism analysis" (2006):
+//! words except stop words, each with its count; the narrower the angle between two vectors, the more alike the texts. Words
+//! are not stemmed, so that `run` and `runs` are two words. Each word has the form of its keyed hash: without the key one
+//! learns the number of common words, not the words.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -13,7 +14,7 @@ use crate::signature::Tagger;
 use crate::stop_words::is_stop_word;
 use crate::text::{Token, Words};
 
-/// The words of a text, under their keyed hashes, and how often each occurs.
+/// The words of a text under their keyed hashes, each with its count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
     counts: BTreeMap<Tag, u32>,
@@ -23,7 +24,7 @@ impl Terms {
     /// Reads a text to its end. Memory grows with the number of different words.
     ///
     /// # Errors
-    /// What the reader fails with, and [`Unfit`](crate::Unfit) inside `InvalidData` when it is no text.
+    /// If the reader fails; with an [`UnsupportedDocument`](crate::UnsupportedDocument) inside `InvalidData` if it is no text.
     pub fn read(text: &mut impl Read, key: &Key) -> io::Result<Terms> {
         let tagger = Tagger::new(key);
         let mut counts: BTreeMap<Box<[u8]>, u32> = BTreeMap::new();
@@ -50,7 +51,7 @@ impl Terms {
         Ok(Terms { counts: counts.into_iter().map(|(word, count)| (tagger.tag(&word), count)).collect() })
     }
 
-    /// How many different words there are.
+    /// The number of different words.
     pub fn different(&self) -> usize {
         self.counts.len()
     }
@@ -60,7 +61,7 @@ impl Terms {
     }
 }
 
-/// The cosine of the angle between two texts, 0 to 1; `None` where one of them has no words.
+/// The cosine of the angle between two texts, 0 to 1; `None` if one of them has no words.
 pub fn cosine(a: &Terms, b: &Terms) -> Option<f64> {
     let common = a.counts.iter().filter_map(|(word, count)| Some((*count, *b.counts.get(word)?)));
     let product: f64 = common.map(|(in_a, in_b)| f64::from(in_a) * f64::from(in_b)).sum();

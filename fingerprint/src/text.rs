@@ -1,15 +1,16 @@
-//! Bytes to words: the canonical sequence that methods of words read, in bounded memory, however the bytes are split up.
+//! Splits a text into words: the canonical sequence that some methods read. It takes bounded memory, and the result does not
+//! depend on how the bytes are split up.
 //!
 //! A word is a longest run of letters and digits, in lower case; everything else separates words and is dropped. Of an
 //! invalid UTF-8 sequence every byte separates. A word of more than 256 bytes goes on as another one, and an ideograph
 //! or a kana is a word of its own, since such scripts have no spaces. Lines end at line feeds and carriage returns.
 
-use crate::signature::Unfit;
+use crate::signature::UnsupportedDocument;
 
-/// Where a word is cut, so that a document without separators takes no more memory than another.
+/// The length at which a word is cut, so that a document without separators takes no more memory than another.
 pub(crate) const WORD_BYTES_MAX: usize = 256;
 
-/// What a text consists of.
+/// A part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token<'a> {
     /// A word in lower case.
@@ -22,7 +23,7 @@ pub(crate) enum Token<'a> {
 #[derive(Default)]
 pub(crate) struct Words {
     word: Vec<u8>,
-    /// The beginning of a character whose end has not come yet.
+    /// The first bytes of a character that is not complete.
     carry: Vec<u8>,
     seen_bytes: u64,
 }
@@ -32,7 +33,7 @@ const LINE_END: u8 = 1;
 const ZERO: u8 = 2;
 const BEYOND_ASCII: u8 = 3;
 
-/// What each byte is: one of the four above, or a letter or digit, given in lower case.
+/// The class of each byte: one of the four above, or a letter or digit in lower case.
 const CLASS: [u8; 256] = {
     let mut class = [SEPARATOR; 256];
     let mut byte = 0_u8;
@@ -54,7 +55,7 @@ const CLASS: [u8; 256] = {
 
 impl Words {
     /// Hands the words that `bytes` complete to `each`.
-    pub(crate) fn take(&mut self, bytes: &[u8], mut each: impl FnMut(Token<'_>)) -> Result<(), Unfit> {
+    pub(crate) fn take(&mut self, bytes: &[u8], mut each: impl FnMut(Token<'_>)) -> Result<(), UnsupportedDocument> {
         let mut at = 0;
         while !self.carry.is_empty() && at < bytes.len() {
             at = self.complete(bytes, at, &mut each);
@@ -66,7 +67,7 @@ impl Words {
                     self.end_word(&mut each);
                     each(Token::LineEnd);
                 }
-                ZERO => return Err(Unfit::Binary { offset: self.seen_bytes + at as u64 }),
+                ZERO => return Err(UnsupportedDocument::Binary { offset: self.seen_bytes + at as u64 }),
                 BEYOND_ASCII => {
                     at = self.beyond_ascii(bytes, at, &mut each);
                     continue;
@@ -79,7 +80,7 @@ impl Words {
         Ok(())
     }
 
-    /// The text has ended: hands over its last word. The splitter is as new afterwards.
+    /// Ends the text and hands its last word to `each`. The splitter is ready for another text.
     pub(crate) fn finish(&mut self, mut each: impl FnMut(Token<'_>)) {
         self.end_word(&mut each);
         self.carry.clear();
@@ -102,18 +103,18 @@ impl Words {
         }
     }
 
-    /// Takes the character that begins at `at`, a byte beyond ASCII, and says where the next one begins.
+    /// Takes the character that begins at `at`, a byte beyond ASCII, and returns the start of the next one.
     fn beyond_ascii(&mut self, bytes: &[u8], at: usize, each: &mut impl FnMut(Token<'_>)) -> usize {
         let needed = sequence_bytes(bytes[at]);
-        let there = &bytes[at..bytes.len().min(at + needed)];
-        match std::str::from_utf8(there) {
+        let sequence = &bytes[at..bytes.len().min(at + needed)];
+        match std::str::from_utf8(sequence) {
             Ok(character) => {
                 self.character(character.chars().next().unwrap_or(' '), each);
                 at + needed
             }
-            // It may still become one.
-            Err(error) if error.error_len().is_none() && there.len() < needed => {
-                self.carry.extend_from_slice(there);
+            // The next bytes may complete it.
+            Err(error) if error.error_len().is_none() && sequence.len() < needed => {
+                self.carry.extend_from_slice(sequence);
                 bytes.len()
             }
             Err(_) => {
@@ -123,7 +124,7 @@ impl Words {
         }
     }
 
-    /// Adds the byte at `at` to what was carried over, if it belongs there, and says where to go on.
+    /// Adds the byte at `at` to the carried bytes if it continues them, and returns the position to go on from.
     fn complete(&mut self, bytes: &[u8], at: usize, each: &mut impl FnMut(Token<'_>)) -> usize {
         self.carry.push(bytes[at]);
         match std::str::from_utf8(&self.carry) {
@@ -135,7 +136,7 @@ impl Words {
             }
             Err(error) if error.error_len().is_none() => at + 1,
             Err(_) => {
-                // Every byte that was carried over separates; this one is looked at by itself.
+                // Every carried byte separates; this one starts again.
                 self.carry.clear();
                 self.end_word(each);
                 at
@@ -145,26 +146,26 @@ impl Words {
 
     fn character(&mut self, character: char, each: &mut impl FnMut(Token<'_>)) {
         if !character.is_alphanumeric() {
-            // Soft hyphens and joiners stand inside words.
+            // Soft hyphens and joiners are inside words.
             if !matches!(character, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}') {
                 self.end_word(each);
             }
             return;
         }
-        let stands_alone = stands_alone(character);
-        if stands_alone || self.word.len() + 12 > WORD_BYTES_MAX {
+        let is_word = is_word_alone(character);
+        if is_word || self.word.len() + 12 > WORD_BYTES_MAX {
             self.end_word(each);
         }
         for lower in character.to_lowercase() {
             self.word.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
         }
-        if stands_alone {
+        if is_word {
             self.end_word(each);
         }
     }
 }
 
-/// How many bytes the character has that begins with this byte; 1 where none does.
+/// The length of the character that begins with this byte; 1 if no character does.
 fn sequence_bytes(first: u8) -> usize {
     match first {
         0xc2..=0xdf => 2,
@@ -174,8 +175,8 @@ fn sequence_bytes(first: u8) -> usize {
     }
 }
 
-/// Ideographs and kana: scripts without spaces.
-fn stands_alone(character: char) -> bool {
+/// True for ideographs and kana: their scripts have no spaces.
+fn is_word_alone(character: char) -> bool {
     matches!(
         u32::from(character),
         0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff
@@ -188,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn words(parts: &[&[u8]]) -> Result<Vec<String>, Unfit> {
+    fn words(parts: &[&[u8]]) -> Result<Vec<String>, UnsupportedDocument> {
         let mut found = vec![];
         let mut add = |token: Token<'_>| {
             found.push(match token {
@@ -226,7 +227,7 @@ mod tests {
     fn bytes_that_are_no_text_separate_and_a_zero_is_refused() {
         assert_eq!(words(&[b"caf\xe9 noir"]).unwrap(), ["caf", "noir"]);
         assert_eq!(words(&[b"a\xf0\x9f", b"b"]).unwrap(), ["a", "b"]);
-        assert_eq!(words(&[b"ab", b"c\0d"]), Err(Unfit::Binary { offset: 3 }));
+        assert_eq!(words(&[b"ab", b"c\0d"]), Err(UnsupportedDocument::Binary { offset: 3 }));
     }
 
     #[test]
@@ -251,6 +252,47 @@ mod tests {
             let text = pieces.concat();
             let parts: Vec<&[u8]> = text.chunks(step).collect();
             prop_assert_eq!(words(&parts), words(&[&text]));
+        }
+    }
+
+    #[test]
+    fn every_byte_of_an_invalid_sequence_separates_and_a_zero_is_refused_anywhere() {
+        for (text, expected) in [
+            (&b"a\x80b"[..], &["a", "b"][..]),
+            (b"a\xc3", &["a"]),
+            (b"a\xe2\x82b", &["a", "b"]),
+            (b"\xf0\x9f\x98", &[]),
+            (b"\xed\xa0\x80x", &["x"]),
+            (b"\xc3\xa9t\xc3\xa9", &["\u{e9}t\u{e9}"]),
+        ] {
+            assert_eq!(words(&[text]).unwrap(), expected, "{text:?}");
+        }
+        for offset in [0, 1, 255, 256, 5000] {
+            let text = [vec![b'x'; offset], vec![0]].concat();
+            let refused = Err(UnsupportedDocument::Binary { offset: offset as u64 });
+            assert_eq!(words(&[&text]), refused, "{offset}");
+            assert_eq!(words(&text.chunks(7).collect::<Vec<_>>()), refused, "{offset}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_those_of_the_standard_library(text in "[a-zA-Z0-9 ,.;\\-ÄÖÜäöüßéÉñÇøØАБвгΣσλ\u{1F600}]{0,80}") {
+            let expected: Vec<String> = text
+                .split(|letter: char| !letter.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                // (Not `str::to_lowercase`, which looks at the end of a word for a final sigma.)
+                .map(|word| word.chars().flat_map(char::to_lowercase).collect())
+                .collect();
+            prop_assert_eq!(words(&[text.as_bytes()]).unwrap(), expected);
+        }
+
+        #[test]
+        fn no_word_is_longer_than_the_limit(text in "[a-zé\u{10400}]{0,700}") {
+            let found = words(&[text.as_bytes()]).unwrap();
+            prop_assert!(found.iter().all(|word| word.len() <= WORD_BYTES_MAX));
+            let letters: String = text.chars().flat_map(char::to_lowercase).collect();
+            prop_assert_eq!(found.concat(), letters, "a word that is cut loses nothing");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What signatures say of documents, beside what is known of the documents: the published examples exactly, and the
-//! estimates within their theoretical error, over many keys. Every key is another random order of all windows, so that the
+//! Estimates from signatures against the truth: the published examples exactly, and the estimates within their theoretical
+//! error, over many keys. Every key is another random order of all windows, so that the
 //! estimates under many keys are independent draws.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
@@ -55,7 +55,7 @@ fn permutations_can_resemble_each_other_wholly() {
     resembles("one two three", "three one two", "w=1", 1, 1);
 }
 
-/// Pseudo-random bytes that anybody can make again.
+/// Pseudo-random bytes that are the same for the same label.
 fn noise(label: &str, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(label.as_bytes()).finalize_xof().fill(&mut bytes);
@@ -140,7 +140,7 @@ fn estimates_of_resemblance_are_unbiased_within_their_theoretical_error() {
     }
 }
 
-/// What `shingle` samples is a matter of the same samplers; its windows are words.
+/// `shingle` uses the same samplers over words.
 #[test]
 fn samples_of_shingles_are_unbiased_too() {
     let words = |label: &str, count: usize| -> String {
@@ -226,7 +226,7 @@ fn documents_are_wholly_like_themselves_and_not_at_all_like_others() {
 }
 
 #[test]
-fn containment_is_refused_by_those_that_have_none() {
+fn containment_is_refused_by_methods_that_have_none() {
     for (name, param) in
         [("min", ""), ("sketch", ""), ("fuzzy", ""), ("similarity-index", ""), ("shingle", "sample=min")]
     {

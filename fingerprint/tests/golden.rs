@@ -1,4 +1,4 @@
-//! The golden vectors: what other programs can check themselves against, and what must never change unnoticed.
+//! The golden vectors: other programs can check themselves against them, and they must never change unnoticed.
 //!
 //! `testdata/golden.ndjson` has a line a case; `docs/fingerprint.md` says how inputs are made. After a change of the recipe
 //! itself, which needs a new version in the method's canonical form: `COGNATE_REGENERATE=1 cargo test -p
@@ -11,13 +11,13 @@ use std::path::Path;
 
 use cognate_fingerprint::{Key, Method, View};
 
-/// An input that anybody can make again.
+/// An input that other programs can make too.
 enum Input {
     /// The bytes of a text.
     Text(&'static str),
     /// So many bytes of BLAKE3's extended output over a label.
     Noise(&'static str, usize),
-    /// A byte so many times.
+    /// A repeated byte.
     Repeated(u8, usize),
     /// Noise, then a run of one byte, then the same noise again: `noise`, `run`, `noise` bytes.
     Sandwich(&'static str, usize, usize),

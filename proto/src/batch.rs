@@ -1,9 +1,9 @@
-//! A batch: a numbered piece of an index, packed for the wire and checked when it is unpacked.
+//! Batches: numbered pieces of an index, packed for the wire and checked when they are unpacked.
 //!
-//! Contents (what bytes came to) and documents (where such bytes stand) are two kinds of rows: a content is sent once per
-//! index, however many documents have it. [`BatchBuilder`] packs, [`Batch::decode`] unpacks, and whatever
-//! cannot be true (counts that disagree, a chunk of no bytes, lengths that do not add up, a path that leads out of its
-//! repository) is refused with the field's name.
+//! Contents (fingerprints of bytes) and documents (paths with such contents) are two kinds of rows: a content is sent
+//! once per index, however many documents have it. [`BatchBuilder`] packs and [`Batch::decode`] unpacks. An impossible
+//! value (counts that disagree, a chunk of no bytes, lengths that do not add up, a path out of its repository) is
+//! refused with the field's name.
 
 use std::collections::HashMap;
 
@@ -15,27 +15,27 @@ use crate::path::{DocumentPath, PathError};
 use crate::v1;
 pub use crate::v1::DocumentState;
 
-/// What a chunk of a method is at most that has none: its rows are features of weight 1, and their weights do not add up to
-/// the size of the content.
+/// Largest weight of a row of a method without chunks: its rows are features of weight 1, which do not add up to the
+/// size of the content.
 pub const FEATURE_WEIGHT_MAX: u32 = 1;
 
-/// Where a document stands in an index, and what became of it.
+/// A document of an index: its path, state and content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocumentRow {
     /// Its path in its repository.
     pub path: DocumentPath,
-    /// Whether it was read, or why not.
+    /// Its state: read, or the reason why not.
     pub state: DocumentState,
-    /// What it holds, where it was read.
+    /// Its content, if it was read.
     pub content: Option<ContentDigest>,
-    /// When it was last modified, in seconds since 1970; 0 where it was not read.
+    /// Time of its last modification, in seconds since 1970; 0 if it was not read.
     pub modified: i64,
-    /// The EDRM Message ID Hash of a message, where it may be told.
+    /// The EDRM Message ID Hash of a message, if the site's policy allows to send it.
     pub message_id_hash: Option<[u8; 16]>,
 }
 
 impl DocumentRow {
-    /// A document that has no content, for the reason that its state says.
+    /// A document without content, for the reason of its state.
     pub fn without_content(path: DocumentPath, state: DocumentState) -> DocumentRow {
         DocumentRow { path, state, content: None, modified: 0, message_id_hash: None }
     }
@@ -44,7 +44,7 @@ impl DocumentRow {
 /// A batch that has been checked.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Contents that are whole in this batch. Their chunks follow each other in `chunks`.
+    /// Contents that are complete in this batch. Their chunks follow each other in `chunks`.
     pub contents: Vec<Content>,
     /// The chunks of `contents`.
     pub chunks: v1::ChunkTable,
@@ -57,15 +57,15 @@ pub struct Batch {
 /// A piece of a content that goes in parts.
 #[derive(Debug)]
 pub struct Part {
-    /// Which content, within the index's epoch.
+    /// The number of the content within the index's epoch.
     pub upload: u64,
     /// The piece's chunks.
     pub chunks: v1::ChunkTable,
-    /// With the last piece: what the content came to.
+    /// With the last piece: the digest, size and chunk count of the content.
     pub end: Option<Content>,
 }
 
-/// Why a batch is refused.
+/// The error of a refused batch.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
     /// It is larger than [`BATCH_BODY_BYTES_MAX`].
@@ -74,18 +74,18 @@ pub enum BatchError {
         /// Its size.
         body_bytes: usize,
     },
-    /// It is not the message that it should be.
+    /// It cannot be decoded.
     #[error("a batch is not an encoded body: {0}")]
     Malformed(#[from] prost::DecodeError),
-    /// A field cannot be true.
+    /// A field has an impossible value.
     #[error("`{field}` {problem}")]
     Field {
         /// The field, as the `.proto` file names it.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A path is not one.
+    /// A path is invalid.
     #[error("`path_own`: {0}")]
     Path(#[from] PathError),
 }
@@ -94,7 +94,7 @@ fn field<T>(field: &'static str, problem: impl Into<String>) -> Result<T, BatchE
     Err(BatchError::Field { field, problem: problem.into() })
 }
 
-/// The digest under which a batch's body is known: 16 bytes of BLAKE3.
+/// The digest of a batch's body: 16 bytes of BLAKE3.
 pub fn body_digest(body: &[u8]) -> [u8; 16] {
     let mut digest = [0; 16];
     digest.copy_from_slice(&blake3::hash(body).as_bytes()[..16]);
@@ -102,12 +102,12 @@ pub fn body_digest(body: &[u8]) -> [u8; 16] {
 }
 
 impl v1::ChunkTable {
-    /// How many chunks the table holds.
+    /// Number of chunks of the table.
     pub fn rows(&self) -> usize {
         self.length_bytes.len()
     }
 
-    /// Appends a chunk; where it lies in its document is not kept, since the lengths before it say so.
+    /// Appends a chunk without its offset, which follows from the lengths of the chunks before it.
     pub fn push(&mut self, chunk: &Chunk) {
         if chunk.repeated_byte {
             self.repeated_byte.push(row_number(self.rows()));
@@ -124,7 +124,7 @@ impl v1::ChunkTable {
         self.length_bytes.extend_from_slice(&other.length_bytes);
     }
 
-    /// The chunks in order: tag, length in bytes, and whether it is one byte value over and over.
+    /// The chunks in order: tag, length in bytes, and true if the chunk repeats one byte value.
     ///
     /// The table must have been [checked](v1::ChunkTable::check).
     pub fn iter(&self) -> impl Iterator<Item = (Tag, u32, bool)> + '_ {
@@ -135,16 +135,16 @@ impl v1::ChunkTable {
         })
     }
 
-    /// Holds the columns against each other.
+    /// Checks the columns against each other.
     ///
     /// # Errors
-    /// When they cannot belong together, or a length is none that a method could give.
+    /// When they contradict each other, or a length is impossible for the method.
     pub fn check(&self, chunk_bytes_max: u32) -> Result<(), BatchError> {
         if self.tags.len() != 16 * self.rows() {
             return field("tags", format!("has {} bytes for {} lengths", self.tags.len(), self.rows()));
         }
         if let Some(length) = self.length_bytes.iter().find(|length| **length == 0 || **length > chunk_bytes_max) {
-            return field("length_bytes", format!("says {length}, not 1 to {chunk_bytes_max}"));
+            return field("length_bytes", format!("is {length}, not 1 to {chunk_bytes_max}"));
         }
         let ascending = self.repeated_byte.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending || self.repeated_byte.last().is_some_and(|last| *last as usize >= self.rows()) {
@@ -169,12 +169,12 @@ pub struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// Whether there is nothing to send.
+    /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.parts.is_empty() && self.documents.is_empty()
     }
 
-    /// Whether the batch has grown to its wanted size.
+    /// True if the batch has reached its target size.
     pub fn is_full(&self) -> bool {
         self.body_bytes >= BATCH_BODY_BYTES_TARGET
     }
@@ -191,7 +191,7 @@ impl BatchBuilder {
         self.body_bytes += 24 + chunks.rows() * 19;
     }
 
-    /// Adds a piece of a content that is too large for one batch; the last one says what it came to.
+    /// Adds a piece of a content that is too large for one batch; the last one has its digest, size and chunk count.
     pub fn part(&mut self, upload: u64, chunks: v1::ChunkTable, end: Option<&Content>) {
         debug_assert!(chunks.rows() <= CONTENT_CHUNKS_MAX);
         self.body_bytes += 48 + chunks.rows() * 19;
@@ -203,13 +203,13 @@ impl BatchBuilder {
         self.parts.push(v1::ContentPart { upload, chunks: Some(chunks), end });
     }
 
-    /// Adds a document. Its content must be in this batch, or have been sent before.
+    /// Adds a document. Its content must be in this batch, or have been sent earlier.
     pub fn document(&mut self, row: DocumentRow) {
         self.body_bytes += row.path.as_bytes().len() + 12;
         self.documents.push(row);
     }
 
-    /// Packs the body and begins an empty batch. The documents that were in it are given back, ordered as they were sent.
+    /// Packs the body and begins an empty batch. Returns the documents too, in the order in which they are sent.
     pub fn finish(&mut self) -> (prost::bytes::Bytes, Vec<DocumentRow>) {
         let BatchBuilder { contents, places, parts, mut documents, .. } = std::mem::take(self);
         documents.sort_by(|a, b| a.path.cmp(&b.path));
@@ -223,7 +223,7 @@ impl BatchBuilder {
 }
 
 impl v1::DocumentTable {
-    /// Packs rows that are ordered by path. `places` says which contents stand in the same batch, counted from 1.
+    /// Packs rows that are ordered by path. `places` has the numbers of the contents in the same batch, from 1.
     pub fn from_rows(documents: &[DocumentRow], places: &HashMap<ContentDigest, u32>) -> v1::DocumentTable {
         let mut table = v1::DocumentTable::default();
         let mut previous: &[u8] = &[];
@@ -253,14 +253,15 @@ impl v1::DocumentTable {
         table
     }
 
-    /// Unpacks and checks the rows, whose paths come to at most `path_bytes_max`. `contents` are those of the same batch.
+    /// Unpacks and checks the rows, whose paths have at most `path_bytes_max` bytes together. `contents` are those of
+    /// the same batch.
     ///
     /// # Errors
-    /// When the columns disagree, a path is none, or the rows are not in ascending order of their paths.
+    /// When the columns disagree, a path is invalid, or the rows are not in ascending order of their paths.
     pub fn rows(&self, contents: &[Content], path_bytes_max: usize) -> Result<Vec<DocumentRow>, BatchError> {
         let rows = self.states.len();
         if self.path_shared_bytes.len() != rows || self.path_own_bytes.len() != rows {
-            return field("path_own_bytes", "has not one entry for each state");
+            return field("path_own_bytes", "does not have one entry for each state");
         }
         let mut own = self.path_own.as_slice();
         let mut references = References::new(self, contents);
@@ -270,10 +271,10 @@ impl v1::DocumentTable {
         for row in 0..rows {
             let shared = self.path_shared_bytes[row] as usize;
             let Some((suffix, rest)) = own.split_at_checked(self.path_own_bytes[row] as usize) else {
-                return field("path_own", "is shorter than its lengths say");
+                return field("path_own", "is shorter than its lengths add up to");
             };
             if shared > path.len() {
-                return field("path_shared_bytes", "is more than the path before has");
+                return field("path_shared_bytes", "is more than the length of the path before");
             }
             own = rest;
             path.truncate(shared);
@@ -289,7 +290,7 @@ impl v1::DocumentTable {
             let state = DocumentState::try_from(self.states[row]).unwrap_or_default();
             let (content, modified) = match state {
                 DocumentState::Unspecified => {
-                    return field("states", "holds one that is not known here");
+                    return field("states", "has one that this version does not know");
                 }
                 DocumentState::Read | DocumentState::Changing => references.next()?,
                 _ => (None, 0),
@@ -297,7 +298,7 @@ impl v1::DocumentTable {
             documents.push(DocumentRow { path, state, content, modified, message_id_hash: None });
         }
         if !own.is_empty() {
-            return field("path_own", "is longer than its lengths say");
+            return field("path_own", "is longer than its lengths add up to");
         }
         references.finish()?;
         self.put_message_ids(&mut documents)?;
@@ -307,7 +308,7 @@ impl v1::DocumentTable {
     fn put_message_ids(&self, documents: &mut [DocumentRow]) -> Result<(), BatchError> {
         let (hashes, rest) = self.message_id_hashes.as_chunks();
         if hashes.len() != self.message_id_rows.len() || !rest.is_empty() {
-            return field("message_id_hashes", "has not sixteen bytes for each row");
+            return field("message_id_hashes", "does not have sixteen bytes for each row");
         }
         if !self.message_id_rows.windows(2).all(|pair| pair[0] < pair[1]) {
             return field("message_id_rows", "is not in ascending order");
@@ -315,7 +316,7 @@ impl v1::DocumentTable {
         for (row, hash) in self.message_id_rows.iter().zip(hashes) {
             match documents.get_mut(*row as usize) {
                 Some(document) => document.message_id_hash = Some(*hash),
-                None => return field("message_id_rows", "names a row that is not there"),
+                None => return field("message_id_rows", "names a missing row"),
             }
         }
         Ok(())
@@ -327,7 +328,7 @@ impl Batch {
     /// [`FEATURE_WEIGHT_MAX`].
     ///
     /// # Errors
-    /// When anything in it cannot be true.
+    /// When anything in it is impossible.
     pub fn decode(body: &[u8], chunk_bytes_max: u32) -> Result<Batch, BatchError> {
         if body.len() > BATCH_BODY_BYTES_MAX {
             return Err(BatchError::TooLarge { body_bytes: body.len() });
@@ -351,7 +352,7 @@ fn contents(
     chunk_bytes_max: u32,
 ) -> Result<Vec<Content>, BatchError> {
     if digests.len() != 16 * sizes.len() || chunk_counts.len() != sizes.len() {
-        return field("digests", "has not one entry for each size and count");
+        return field("digests", "does not have one entry for each size and count");
     }
     let mut lengths = chunks.length_bytes.as_slice();
     let mut contents = Vec::with_capacity(sizes.len());
@@ -361,7 +362,7 @@ fn contents(
         };
         let sum: u64 = own.iter().copied().map(u64::from).sum();
         if sum != size_bytes && chunk_bytes_max > FEATURE_WEIGHT_MAX {
-            return field("size_bytes", format!("says {size_bytes} where the chunks come to {sum}"));
+            return field("size_bytes", format!("is {size_bytes}, but the chunks add up to {sum}"));
         }
         lengths = rest;
         let digest = ContentDigest(digest.try_into().expect("chunks of sixteen"));
@@ -419,7 +420,7 @@ impl<'a> References<'a> {
             Some(place) => self.contents.get(place).map(|content| content.digest),
         };
         match digest {
-            None => field("contents", "refers to a content that is not there"),
+            None => field("contents", "refers to a missing content"),
             Some(digest) => Ok((Some(digest), self.modified)),
         }
     }

@@ -1,11 +1,10 @@
-//! How workers and operators reach the coordinator: TCP, TLS 1.3, HTTP/2, and nothing before the other side has shown
-//! that it is the right one.
+//! Connections of workers and operators to the coordinator: TCP, TLS 1.3, HTTP/2. Nothing is sent before the server has
+//! shown the right certificate.
 //!
-//! Every channel is a connection of its own. Names are looked up again on each attempt, and addresses are tried in their
-//! order. The way below TLS can be put in place by the caller ([`Dial::through`]): a proxy that breaks things, or a
-//! simulated network.
+//! Every channel is a connection of its own. Names are looked up again on each attempt, and addresses are tried in
+//! their order. The caller can replace TCP ([`Dial::through`]) by a proxy that breaks things, or by a simulated
+//! network.
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
@@ -21,132 +20,53 @@ use tokio_rustls::client::TlsStream;
 use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::identity::{Credential, KeyHash};
+use crate::identity::Credential;
 use crate::invitation::{check_address, host_name};
 use crate::name::one_line;
 
+mod error;
 mod trust;
 
-/// How long reaching one address may take, from looking its name up to the end of the handshake.
+pub use error::DialError;
+pub use trust::Trust;
+
+/// Time limit of connecting to one address, from looking its name up to the end of the handshake.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a quiet connection is asked whether it still stands, and how long it may take to answer.
+/// Interval between keep-alives on a quiet connection, and the time limit of their answers.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// See [`KEEPALIVE_INTERVAL`].
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-/// When the operating system begins to ask: some devices on the way hear nothing else.
+/// Idle time after which the operating system sends keep-alives: some devices on the path notice no others.
 pub const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
-/// How much may be under way on one stream, and on a connection as a whole: what a long line holds.
+/// Bytes in flight on one stream, and on a connection: enough to fill a long path.
 pub const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 /// See [`STREAM_WINDOW_BYTES`].
 pub const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// Whom to take for the coordinator.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trust {
-    /// Who shows a certificate of the CA with this key: from an invitation, before the CA itself is known.
-    CaKey(KeyHash),
-    /// Who shows a certificate of this CA, DER.
-    Ca(Vec<u8>),
-}
+/// A stream of bytes below TLS.
+pub trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// What bytes travel on, below TLS.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
 
-type Reaching = Pin<Box<dyn Future<Output = io::Result<Box<dyn Wire>>> + Send>>;
+/// Connects to an address.
+pub type Connect = Arc<dyn Fn(String) -> Connecting + Send + Sync>;
 
-/// A way to an address.
-pub type Reach = Arc<dyn Fn(String) -> Reaching + Send + Sync>;
+type Connection = TokioIo<TlsStream<Box<dyn Transport>>>;
+type DialFuture = Pin<Box<dyn Future<Output = Result<Connection, DialError>> + Send>>;
 
-type Line = TokioIo<TlsStream<Box<dyn Wire>>>;
-type Dialling = Pin<Box<dyn Future<Output = Result<Line, DialError>> + Send>>;
-
-/// Where to dial, whom to trust, and what to show.
+/// The addresses of a coordinator, the trust in its certificate, and the credential to show.
 #[derive(Clone)]
 pub struct Dial {
     addresses: Arc<[String]>,
     tls: Arc<rustls::ClientConfig>,
-    reach: Reach,
-}
-
-/// Why the coordinator was not reached.
-#[derive(Debug, thiserror::Error)]
-pub enum DialError {
-    /// What was asked for makes no sense.
-    #[error("{0}")]
-    Setup(String),
-    /// Nobody answers there, or what answers is no coordinator.
-    #[error("`{address}` cannot be reached: {source}")]
-    Unreachable {
-        /// The address that was tried last.
-        address: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Somebody answers, but not the right one. Nothing was sent.
-    #[error("`{address}` is not the coordinator: {detail}; nothing was sent")]
-    NotTrusted {
-        /// The address.
-        address: String,
-        /// What is wrong with what it showed.
-        detail: String,
-    },
-    /// The coordinator does not take this certificate.
-    #[error(
-        "the coordinator does not accept this certificate ({detail}): it has expired, or is of another federation; ask for a new invitation"
-    )]
-    Refused {
-        /// What the coordinator said.
-        detail: String,
-    },
-}
-
-impl DialError {
-    /// What stands behind the status of a call that did not get through, if it is about reaching the coordinator.
-    pub fn of(status: &tonic::Status) -> Option<DialError> {
-        DialError::in_chain(status)
-    }
-
-    /// Whether trying again can help: not while the other side is, or takes us for, the wrong one.
-    pub fn is_lasting(&self) -> bool {
-        !matches!(self, DialError::Unreachable { .. })
-    }
-
-    fn in_chain(error: &(dyn Error + 'static)) -> Option<DialError> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(found) = error.downcast_ref::<DialError>() {
-                return Some(found.repeated());
-            }
-            if let Some(detail) = refusing_alert(error) {
-                return Some(DialError::Refused { detail });
-            }
-            // An I/O error does not count what it wraps as its source.
-            let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            next = wrapped.map_or_else(|| error.source(), |wrapped| Some(wrapped as &(dyn Error + 'static)));
-        }
-        None
-    }
-
-    fn repeated(&self) -> DialError {
-        match self {
-            DialError::Setup(detail) => DialError::Setup(detail.clone()),
-            DialError::Unreachable { address, source } => DialError::Unreachable {
-                address: address.clone(),
-                source: io::Error::new(source.kind(), source.to_string()),
-            },
-            DialError::NotTrusted { address, detail } => {
-                DialError::NotTrusted { address: address.clone(), detail: detail.clone() }
-            }
-            DialError::Refused { detail } => DialError::Refused { detail: detail.clone() },
-        }
-    }
+    connect: Connect,
 }
 
 impl Dial {
-    /// Prepares to dial. Nothing is sent to anybody who does not show what `trust` asks for. Without a credential the
-    /// coordinator can be asked for one thing only: to turn an invitation into a certificate.
+    /// Prepares to dial. Nothing is sent to a server that does not show what `trust` asks for. Without a credential the
+    /// coordinator allows one call only: to turn an invitation into a certificate.
     ///
     /// # Errors
     /// When an address cannot be dialled or the credential is unusable.
@@ -178,18 +98,22 @@ impl Dial {
         };
         tls.alpn_protocols = vec![b"h2".to_vec()];
         tls.resumption = rustls::client::Resumption::disabled();
-        // So that a capture of what really crossed the wire can be read: in a build of its own, and where it is asked for.
+        // Makes a capture of the wire readable: only in a build of its own, and on request.
         #[cfg(feature = "key-log")]
         {
             tls.key_log = Arc::new(rustls::KeyLogFile::new());
         }
-        Ok(Dial { addresses: addresses.into(), tls: Arc::new(tls), reach: Arc::new(|address| Box::pin(tcp(address))) })
+        Ok(Dial {
+            addresses: addresses.into(),
+            tls: Arc::new(tls),
+            connect: Arc::new(|address| Box::pin(tcp(address))),
+        })
     }
 
-    /// Goes this way instead of over TCP.
+    /// Connects by `connect` in place of TCP.
     #[must_use]
-    pub fn through(self, reach: Reach) -> Dial {
-        Dial { reach, ..self }
+    pub fn through(self, connect: Connect) -> Dial {
+        Dial { connect, ..self }
     }
 
     /// A channel that connects when it is first used, and again when its connection has broken.
@@ -200,7 +124,7 @@ impl Dial {
     /// A channel that is connected.
     ///
     /// # Errors
-    /// When no address leads to the coordinator.
+    /// When no address reaches the coordinator.
     pub async fn connect(&self) -> Result<Channel, DialError> {
         let connected = self.endpoint().connect_with_connector(self.connector()).await;
         connected.map_err(|error| {
@@ -223,17 +147,17 @@ impl Dial {
 
     fn connector(
         &self,
-    ) -> impl tower::Service<Uri, Response = Line, Error = DialError, Future = Dialling> + Send + 'static {
+    ) -> impl tower::Service<Uri, Response = Connection, Error = DialError, Future = DialFuture> + Send + 'static {
         let dial = self.clone();
         tower::service_fn(move |_| {
             let dial = dial.clone();
-            let dialling: Dialling = Box::pin(async move { dial.dial().await.map(TokioIo::new) });
-            dialling
+            let future: DialFuture = Box::pin(async move { dial.dial().await.map(TokioIo::new) });
+            future
         })
     }
 
     /// Tries the addresses in their order.
-    async fn dial(&self) -> Result<TlsStream<Box<dyn Wire>>, DialError> {
+    async fn dial(&self) -> Result<TlsStream<Box<dyn Transport>>, DialError> {
         let mut failed: Option<DialError> = None;
         for address in self.addresses.iter() {
             let attempt = tokio::time::timeout(CONNECT_TIMEOUT, self.dial_one(address)).await;
@@ -245,7 +169,7 @@ impl Dial {
                     source: io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 seconds"),
                 },
             };
-            // Somebody who pretends is worse than nobody.
+            // A wrong server is worth more attention than no answer.
             if failed.as_ref().is_none_or(|failed| !failed.is_lasting()) {
                 failed = Some(error);
             }
@@ -253,11 +177,11 @@ impl Dial {
         Err(failed.expect("there is an address"))
     }
 
-    async fn dial_one(&self, address: &str) -> Result<TlsStream<Box<dyn Wire>>, DialError> {
+    async fn dial_one(&self, address: &str) -> Result<TlsStream<Box<dyn Transport>>, DialError> {
         let unreachable = |source| DialError::Unreachable { address: address.to_owned(), source };
-        let wire = (self.reach)(address.to_owned()).await.map_err(unreachable)?;
+        let transport = (self.connect)(address.to_owned()).await.map_err(unreachable)?;
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = connector.connect(server_name(address)?, wire).await.map_err(|error| {
+        let stream = connector.connect(server_name(address)?, transport).await.map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
                 Some(rustls::Error::InvalidCertificate(problem)) => {
                     DialError::NotTrusted { address: address.to_owned(), detail: trust::explain(problem) }
@@ -278,28 +202,19 @@ impl fmt::Debug for Dial {
     }
 }
 
-/// What the other side said about the certificate that it was shown, if it said something. Of this, HTTP/2 keeps only the
-/// text.
-fn refusing_alert(error: &(dyn Error + 'static)) -> Option<String> {
-    let text = error.to_string();
-    let alert = text.strip_prefix("received fatal alert: ")?;
-    (alert.contains("Certificate") || matches!(alert, "UnknownCA" | "AccessDenied" | "DecryptError"))
-        .then(|| alert.to_owned())
-}
-
 fn server_name(address: &str) -> Result<ServerName<'static>, DialError> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host_name(host).ok_or_else(|| DialError::Setup(format!("`{}` is not host:port", one_line(address))))
 }
 
-/// Reaches an address over TCP; of the addresses that a name stands for, the first that answers.
-async fn tcp(address: String) -> io::Result<Box<dyn Wire>> {
+/// Reaches an address over TCP; of the addresses of a name, the first that answers.
+async fn tcp(address: String) -> io::Result<Box<dyn Transport>> {
     let stream = TcpStream::connect(address).await?;
     set_up_tcp(&stream)?;
     Ok(Box::new(stream))
 }
 
-/// Sends small messages at once, and notices when the other side is gone.
+/// Sends small messages at once, and notices when the peer is gone.
 ///
 /// # Errors
 /// When the operating system refuses.

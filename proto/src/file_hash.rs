@@ -1,7 +1,7 @@
-//! Hashes of whole files, as lists of known files name them, and lists of them on their way.
+//! Hashes of files, as lists of known files name them, and the pieces in which such lists are sent.
 //!
-//! A list is ascending within each kind, MD5 before SHA-1 before SHA-256; by its place in that order each hash has a number,
-//! which both sides know.
+//! A list is ascending within each kind, MD5 before SHA-1 before SHA-256; by its place in that order each hash has a
+//! number, which both ends know.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,22 @@ use std::str::FromStr;
 use crate::limits::{FILE_HASHES_MAX, FILE_HASHES_PIECE};
 use crate::v1;
 
-/// How files are hashed by those who make lists of them.
+/// The kinds of hashes in lists of known files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HashKind {
-    /// 16 bytes. Whoever wants to can make two files with the same one.
+    /// 16 bytes. Anybody can make two files with the same hash.
     Md5,
-    /// 20 bytes. Whoever spends enough can make two files with the same one.
+    /// 20 bytes. Two files with the same hash can be made at some cost.
     Sha1,
     /// 32 bytes.
     Sha256,
 }
 
-/// Some kinds of hashes.
+/// A set of kinds of hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug)]
 pub struct HashKinds(u8);
 
-/// The hash of a whole file.
+/// The hash of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileHash {
     /// See [`HashKind::Md5`].
@@ -35,16 +35,16 @@ pub enum FileHash {
     Sha256([u8; 32]),
 }
 
-/// Hashes that are sought, each once, by their numbers.
+/// The hashes of a query, each once, by their numbers.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FileHashList(Vec<FileHash>);
 
-/// What is no hash of a kind that is known.
+/// The error of a text that is no hash of a known kind.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is not an MD5, SHA-1 or SHA-256 in hexadecimal digits")]
 pub struct NoHash(String);
 
-/// What is wrong with a list that came.
+/// The error of a list that was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ListError {
     /// A hash is cut off.
@@ -53,8 +53,8 @@ pub enum ListError {
     /// A piece is empty or longer than one may be.
     #[error("a piece of a list of hashes that is empty or too long")]
     Piece,
-    /// There are more hashes than one query may be about.
-    #[error("a list of more than {FILE_HASHES_MAX} hashes: ask with it in parts")]
+    /// There are more hashes than one query may have.
+    #[error("a list of more than {FILE_HASHES_MAX} hashes: divide it into several queries")]
     TooMany,
     /// A hash does not come after the one before it.
     #[error("hashes of a list that are out of order")]
@@ -102,7 +102,7 @@ impl FromStr for HashKind {
 
     fn from_str(text: &str) -> Result<HashKind, String> {
         let known = HashKind::ALL.into_iter().find(|kind| kind.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no kind of hash that is known: `md5`, `sha1`, `sha256`"))
+        known.ok_or_else(|| format!("`{text}` is no known kind of hash: `md5`, `sha1`, `sha256`"))
     }
 }
 
@@ -117,45 +117,45 @@ impl From<HashKind> for v1::FileHashKind {
 }
 
 impl HashKinds {
-    /// None at all.
+    /// The empty set.
     pub const NONE: HashKinds = HashKinds(0);
 
-    /// Whether one is among them.
+    /// True if the set has this kind.
     pub fn contains(self, kind: HashKind) -> bool {
         self.0 & kind.bit() != 0
     }
 
-    /// Whether all others are among them.
+    /// True if the set has all kinds of another.
     pub fn contains_all(self, others: HashKinds) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// Whether there are none.
+    /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those that are among the others, too.
+    /// The kinds in both sets.
     pub fn and(self, others: HashKinds) -> HashKinds {
         HashKinds(self.0 & others.0)
     }
 
-    /// Those that are not among the others.
+    /// The kinds that another set does not have.
     pub fn but(self, others: HashKinds) -> HashKinds {
         HashKinds(self.0 & !others.0)
     }
 
-    /// One after the other.
+    /// The kinds in the order of a list.
     pub fn iter(self) -> impl Iterator<Item = HashKind> {
         HashKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
     }
 
-    /// As they stand in a message.
+    /// The kinds as a message has them.
     pub fn to_wire(self) -> Vec<i32> {
         self.iter().map(|kind| v1::FileHashKind::from(kind).into()).collect()
     }
 
-    /// From a message. Kinds of tomorrow are left out.
+    /// The kinds of a message, without those that this version does not know.
     pub fn from_wire(kinds: &[i32]) -> HashKinds {
         let known = |kind: &HashKind| kinds.contains(&v1::FileHashKind::from(*kind).into());
         HashKind::ALL.into_iter().filter(known).collect()
@@ -178,7 +178,7 @@ impl fmt::Display for HashKinds {
 }
 
 impl FileHash {
-    /// Of which kind it is.
+    /// Its kind.
     pub fn kind(&self) -> HashKind {
         match self {
             FileHash::Md5(_) => HashKind::Md5,
@@ -200,7 +200,7 @@ impl FileHash {
 impl FromStr for FileHash {
     type Err = NoHash;
 
-    /// The number of digits says which kind it is.
+    /// The number of digits decides the kind.
     fn from_str(text: &str) -> Result<FileHash, NoHash> {
         let no_hash = || NoHash(text.chars().take(80).collect());
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| no_hash())?;
@@ -241,7 +241,7 @@ impl FileHashList {
         self.0.binary_search(hash).ok().and_then(|number| u32::try_from(number).ok())
     }
 
-    /// Of which kinds they are.
+    /// The kinds of the hashes.
     pub fn kinds(&self) -> HashKinds {
         self.0.iter().map(FileHash::kind).collect()
     }
@@ -256,10 +256,10 @@ impl FileHashList {
         })
     }
 
-    /// Takes a piece that came. Memory grows with what came, never with what was announced.
+    /// Adds a received piece. Memory grows with the bytes received, never with an announced number.
     ///
     /// # Errors
-    /// When it is not what may come next.
+    /// When the piece cannot come next.
     pub fn take(&mut self, piece: &v1::FileHashTable) -> Result<(), ListError> {
         let before = self.0.len();
         let fields = [(HashKind::Md5, &piece.md5), (HashKind::Sha1, &piece.sha1), (HashKind::Sha256, &piece.sha256)];
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_digits_says_which_hash_it_is() {
+    fn the_number_of_digits_decides_the_kind_of_hash() {
         let md5: FileHash = "D41D8CD98F00B204E9800998ECF8427E".parse().unwrap();
         assert_eq!((md5.kind(), md5.to_string().as_str()), (HashKind::Md5, "d41d8cd98f00b204e9800998ecf8427e"));
         let sha1: FileHash = "da39a3ee5e6b4b0d3255bfef95601890afd80709".parse().unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_makes_no_sense_is_refused_for_its_reason() {
+    fn an_invalid_list_is_refused_with_its_reason() {
         let piece = |md5: &[u8], sha1: &[u8]| v1::FileHashTable {
             md5: md5.to_vec(),
             sha1: sha1.to_vec(),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_tomorrow_are_left_out() {
+    fn unknown_kinds_are_left_out() {
         let kinds: HashKinds = [HashKind::Md5, HashKind::Sha256].into_iter().collect();
         assert_eq!(HashKinds::from_wire(&[3, 1, 99, 0]), kinds);
         assert_eq!(HashKinds::from_wire(&kinds.to_wire()), kinds);

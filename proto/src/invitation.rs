@@ -1,7 +1,7 @@
-//! Invitations: what a site or a person needs to join, as one line of text that survives being mailed.
+//! Invitations: everything that a site or a person needs to join, as one line of text that survives mail.
 //!
-//! `cog1_`, the encoded message in base64url, `_`, and eight hexadecimal digits that tell whether the line is whole.
-//! Nothing in it is checked by hand: what can be parsed is complete and within bounds.
+//! `cog1_`, the encoded message in base64url, `_`, and eight hexadecimal digits as a checksum of the line.
+//! Parsing checks everything: an [`Invitation`] is complete and within bounds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,27 +17,27 @@ use crate::v1;
 const PREFIX: &str = "cog1_";
 const CHECKSUM_DIGITS: usize = 8;
 
-/// Who may join as what, where, and by which secret.
+/// The right to join a federation: its coordinator, the membership, and the secret that proves it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invitation {
     /// `host:port`, to be tried in this order.
     pub addresses: Vec<String>,
-    /// SHA-256 of the public key of the coordinator's CA: the secret is told to nobody who cannot show it.
+    /// SHA-256 of the public key of the coordinator's CA: the secret is sent only to a server of this CA.
     pub ca_key: KeyHash,
-    /// Which invitation this is.
+    /// The id of the invitation.
     pub token_id: [u8; 16],
-    /// What proves it. Never logged, never shown but in the line itself.
+    /// The secret that proves it. Never logged, and shown only in the line itself.
     pub secret: Zeroizing<[u8; 32]>,
-    /// What it invites to.
+    /// The membership that it offers.
     pub membership: Membership,
-    /// Until when it holds; seconds since 1970.
+    /// End of its validity; seconds since 1970.
     pub expires: i64,
 }
 
-/// Why a text is not an invitation.
+/// The error of a text that is no invitation.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvitationError {
-    /// It is something else.
+    /// It is another text.
     #[error("this is not an invitation: an invitation begins with `{PREFIX}`")]
     Foreign,
     /// A newer version made it.
@@ -47,12 +47,12 @@ pub enum InvitationError {
     #[error("the invitation is cut off: copy the whole line, to its last character")]
     Truncated,
     /// Something in it has changed.
-    #[error("the invitation is mangled: a character of it was changed or lost on the way; copy it again")]
-    Mangled,
-    /// There is too much.
+    #[error("the invitation is damaged: a character of it was changed or lost; copy it again")]
+    Damaged,
+    /// It is too long.
     #[error("the invitation is longer than {INVITATION_BYTES_MAX} bytes: copy the line alone")]
     TooLong,
-    /// It is whole but says something that cannot be.
+    /// It is complete but has an impossible value.
     #[error("the invitation makes no sense: {0}; ask for another")]
     Content(String),
 }
@@ -82,11 +82,11 @@ impl FromStr for Invitation {
             return Err(InvitationError::Truncated);
         }
         if checksum != checksum_of(payload) {
-            return Err(InvitationError::Mangled);
+            return Err(InvitationError::Damaged);
         }
-        let payload = BASE64URL_NOPAD.decode(payload.as_bytes()).map_err(|_| InvitationError::Mangled)?;
+        let payload = BASE64URL_NOPAD.decode(payload.as_bytes()).map_err(|_| InvitationError::Damaged)?;
         let message = v1::Invitation::decode(Zeroizing::new(payload).as_slice());
-        Invitation::check(message.map_err(|_| InvitationError::Mangled)?)
+        Invitation::check(message.map_err(|_| InvitationError::Damaged)?)
     }
 }
 
@@ -109,7 +109,7 @@ impl Invitation {
         for address in &message.addresses {
             check_address(address).map_err(InvitationError::Content)?;
         }
-        let membership = message.membership.as_ref().ok_or_else(|| content("it does not say for whom it is"))?;
+        let membership = message.membership.as_ref().ok_or_else(|| content("it has no membership"))?;
         Ok(Invitation {
             membership: Membership::try_from(membership)?,
             addresses: message.addresses,
@@ -120,7 +120,7 @@ impl Invitation {
         })
     }
 
-    /// The line that is handed over. It holds the secret.
+    /// The line to send to the invited. It contains the secret.
     pub fn line(&self) -> Zeroizing<String> {
         let message = v1::Invitation {
             addresses: self.addresses.clone(),
@@ -145,10 +145,10 @@ impl fmt::Debug for Invitation {
     }
 }
 
-/// Whether a text is `host:port` as it can be dialled: a name, an IPv4 address, or an IPv6 address in brackets.
+/// Checks that a text is `host:port` as it can be dialled: a name, an IPv4 address, or an IPv6 address in brackets.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem of the text.
 pub fn check_address(address: &str) -> Result<(), String> {
     let shown = crate::name::one_line(address);
     if address.len() > ADDRESS_BYTES_MAX {
@@ -163,7 +163,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
     host_name(host).map(drop).ok_or_else(|| format!("`{shown}` has no name or address before the port"))
 }
 
-/// The host of an address as it stands in certificates.
+/// The host of an address as certificates name it.
 pub(crate) fn host_name(host: &str) -> Option<rustls::pki_types::ServerName<'static>> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     rustls::pki_types::ServerName::try_from(bare.to_owned()).ok()
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_the_invitation_says() {
+    fn an_invitation_comes_back_from_its_line() {
         let line = invitation().line();
         assert!(line.starts_with("cog1_") && !line.contains(char::is_whitespace));
         assert_eq!(line.parse::<Invitation>(), Ok(invitation()));
@@ -204,12 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_anywhere_is_refused_by_name() {
+    fn a_line_cut_off_anywhere_is_refused() {
         let line = invitation().line();
         for end in 1..line.len() {
             let error = line[..end].parse::<Invitation>().unwrap_err();
-            // An underscore of base64url in the right place makes it look mangled instead.
-            assert!(matches!(error, InvitationError::Truncated | InvitationError::Mangled), "{end}: {error}");
+            // An underscore of base64url in the right place makes it look damaged instead.
+            assert!(matches!(error, InvitationError::Truncated | InvitationError::Damaged), "{end}: {error}");
         }
         assert_eq!(line[..line.len() - 3].parse::<Invitation>(), Err(InvitationError::Truncated));
         assert_eq!("cog".parse::<Invitation>(), Err(InvitationError::Truncated));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_invitation_is_told_so() {
+    fn other_texts_are_refused_as_foreign() {
         for text in ["", "hello", "SWMTKN-1-abc", "K10abc::node:secret", "cogx_abc", "_", "cog_a"] {
             assert_eq!(text.parse::<Invitation>(), Err(InvitationError::Foreign), "{text}");
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_refused_though_the_line_is_whole() {
+    fn a_complete_line_with_a_value_out_of_bounds_is_refused() {
         let refused = |change: fn(&mut v1::Invitation)| {
             let mut message = v1::Invitation {
                 addresses: vec!["a:1".into()],
@@ -307,5 +307,33 @@ mod tests {
         fn no_text_brings_the_parser_down(text in "(cog1_)?.{0,200}") {
             let _ = text.parse::<Invitation>();
         }
+    }
+
+    #[test]
+    fn addresses_are_host_and_port() {
+        for (address, accepted) in [
+            ("a:1", true),
+            ("hub.example.com:65535", true),
+            ("10.0.0.1:0", true),
+            ("[::1]:7443", true),
+            ("", false),
+            ("a", false),
+            ("a:", false),
+            (":1", false),
+            ("a:-1", false),
+            ("a:65536", false),
+            ("a:1:2", false),
+            ("a b:1", false),
+            ("[::1:7443", false),
+            ("[]:1", false),
+        ] {
+            assert_eq!(check_address(address).is_ok(), accepted, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_error_shows_a_foreign_address_on_one_line() {
+        let error = check_address("a\nb\u{1b}[31m").unwrap_err();
+        assert!(!error.contains('\n') && !error.contains('\u{1b}'), "{error:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! What crosses the wire, and the one place where trust is established: nothing enters either daemon unchecked.
+//! The messages of the wire and their checks, and the trust between daemons: nothing enters either of them unchecked.
 //!
-//! The `.proto` files are the source, [`v1`] is generated from them and committed. Beside it stand the types that the
+//! The `.proto` files are the source, [`v1`] is generated from them and committed. Next to it are the types that the
 //! daemons work with: names and paths that exist only if they are valid ([`name`], [`path`]), batches that are checked
-//! as they are taken apart ([`batch`]), the root by which two sides see that they hold the same ([`root`]), and every
-//! limit of the wire in one file ([`limits`]).
+//! as they are taken apart ([`batch`]), the digest by which both ends see that they hold the same index
+//! ([`index_digest`]), and every limit of the wire in one file ([`limits`]).
 //!
-//! Who is at the other end is known from certificates ([`identity`]), which are had for an invitation ([`invitation`]);
-//! workers and operators reach the coordinator in the same way ([`dial`]).
+//! Certificates identify the peer ([`identity`]); a member gets one for an invitation ([`invitation`]). Workers and
+//! operators connect to the coordinator in the same way ([`dial`]).
 //!
 //! This crate knows nothing of storage.
 
@@ -14,11 +14,11 @@ pub mod batch;
 pub mod dial;
 pub mod file_hash;
 pub mod identity;
+pub mod index_digest;
 pub mod invitation;
 pub mod limits;
 pub mod name;
 pub mod path;
-pub mod root;
 pub mod scope;
 pub mod selection;
 pub mod spec;

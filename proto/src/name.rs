@@ -1,20 +1,20 @@
-//! Names of sites, parties and repositories, and the numbers of scans. A value that exists is valid.
+//! Names of sites, parties, repositories and persons, and the ids of scans. Every value is valid.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 
-/// Why a text is not a name.
+/// The error of a text that is no name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NameError {
-    /// There is nothing.
+    /// It is empty.
     #[error("a name is empty")]
     Empty,
-    /// There is too much.
+    /// It is too long.
     #[error("the name `{0}` is longer than {NAME_BYTES_MAX} bytes")]
     TooLong(String),
-    /// There is something else than letters, digits, `.`, `_` and `-`.
+    /// It has something other than letters, digits, `.`, `_` and `-`.
     #[error("the name `{0}` may hold only letters, digits, `.`, `_` and `-`, and is neither `.` nor `..`")]
     Character(String),
 }
@@ -102,8 +102,8 @@ fn check(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A text for people as one line within [`TEXT_BYTES_MAX`], with nothing that a terminal would obey: what comes from another
-/// machine is passed through this before anybody sees it.
+/// A text for people as one line within [`TEXT_BYTES_MAX`], without control characters: texts from other machines pass
+/// through this function before they are shown.
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();
     for character in text.chars() {
@@ -116,7 +116,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// One analysis over a frozen set of indexes. Made at random by whoever launches it.
+/// The id of a scan. The client that launches the scan makes it at random.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScanId(pub u64);
 
@@ -135,6 +135,7 @@ impl fmt::Debug for ScanId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn letters_digits_and_three_signs_make_a_name() {
@@ -144,17 +145,58 @@ mod tests {
     }
 
     #[test]
-    fn a_text_from_elsewhere_is_one_line_and_not_too_long() {
+    fn a_foreign_text_becomes_one_line_of_limited_length() {
         assert_eq!(one_line("a\nb\u{1b}[31mc"), "a b [31mc");
         assert_eq!(one_line(&"é".repeat(2000)).len(), TEXT_BYTES_MAX);
     }
 
     #[test]
-    fn whatever_could_be_a_path_or_a_line_is_no_name() {
+    fn a_text_that_could_be_a_path_or_a_line_is_no_name() {
         assert_eq!("".parse::<SiteName>(), Err(NameError::Empty));
         for text in [".", "..", "a/b", "a b", "a\nb", "a=b", "a:b", "\u{1b}[31m"] {
             assert_eq!(text.parse::<RepositoryName>(), Err(NameError::Character(text.into())));
         }
         assert!(matches!("x".repeat(65).parse::<PartyName>(), Err(NameError::TooLong(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_comes_back_from_its_text(text in "[\\pL\\pN._-]{1,15}") {
+            let plain = text != "." && text != "..";
+            let name = text.parse::<SiteName>();
+            prop_assert_eq!(name.is_ok(), plain);
+            if let Ok(name) = name {
+                prop_assert_eq!(name.to_string().parse(), Ok(name));
+            }
+        }
+
+        #[test]
+        fn one_line_is_short_and_has_no_control_characters(text in "\\PC{0,2000}|.{0,200}") {
+            let line = one_line(&text);
+            prop_assert!(line.len() <= TEXT_BYTES_MAX && !line.chars().any(char::is_control));
+            prop_assert_eq!(one_line(&line), line);
+        }
+    }
+
+    #[test]
+    fn the_longest_name_has_64_bytes_however_many_letters() {
+        for (text, fits) in
+            [("a".repeat(64), true), ("a".repeat(65), false), ("ü".repeat(32), true), ("ü".repeat(33), false)]
+        {
+            assert_eq!(text.parse::<OperatorName>().is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_names_are_names() {
+        assert_eq!(PartyName::home().as_str().parse(), Ok(PartyName::home()));
+        assert_eq!(RepositoryName::main().as_str().parse(), Ok(RepositoryName::main()));
+    }
+
+    #[test]
+    fn a_scan_id_is_sixteen_digits() {
+        for (id, text) in [(0, "0000000000000000"), (255, "00000000000000ff"), (u64::MAX, "ffffffffffffffff")] {
+            assert_eq!(ScanId(id).to_string(), text);
+        }
     }
 }

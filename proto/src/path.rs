@@ -1,16 +1,16 @@
 //! The path of a document: bytes, relative to its repository's root, with `/` between the names.
 //!
-//! A path means nothing without its site and repository. File names are bytes on the systems that matter, so a path is
-//! bytes too; for text formats, what is not UTF-8 is percent-escaped, and for terminals, what is not printable is.
+//! A path is unique only within its site and repository. File names are bytes on the systems that matter, so a path is
+//! bytes too. Text formats get bytes that are not UTF-8 percent-escaped; terminals get unprintable characters escaped.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use crate::limits::PATH_BYTES_MAX;
 
-/// Begins the name of what is inside a document: `mail.zip!/inner/letter.docx`.
+/// Separates a document from the name of a member inside it: `mail.zip!/inner/letter.docx`.
 ///
-/// Only text views look inside. There, a folder whose name ends with `!` looks like a document with something inside.
+/// Only text views look inside. A folder whose name ends with `!` looks like a document with members.
 pub const INSIDE: &str = "!/";
 /// Begins the number of a passage, from 1: `essay.docx!/#12`.
 const PASSAGE: &str = "!/#";
@@ -19,16 +19,16 @@ const PASSAGE: &str = "!/#";
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentPath(Box<[u8]>);
 
-/// Why bytes are not the path of a document.
+/// The error of bytes that are no path of a document.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PathError {
     /// More bytes than [`PATH_BYTES_MAX`].
     #[error("a path of {length_bytes} bytes is longer than {PATH_BYTES_MAX}")]
     TooLong {
-        /// How many bytes there were.
+        /// Their number.
         length_bytes: usize,
     },
-    /// An empty path, an absolute one, or one that could lead elsewhere.
+    /// An empty path, an absolute one, or one that could leave its repository.
     #[error("the path `{path}` is not a relative path of plain names")]
     NotPlain {
         /// The path, made printable.
@@ -37,10 +37,10 @@ pub enum PathError {
 }
 
 impl DocumentPath {
-    /// Takes bytes that are a path.
+    /// Checks that bytes are a path.
     ///
     /// # Errors
-    /// When they are too many, or could lead anywhere but below a root.
+    /// When they are too many, or could lead out of the repository.
     pub fn new(bytes: &[u8]) -> Result<DocumentPath, PathError> {
         if bytes.len() > PATH_BYTES_MAX {
             return Err(PathError::TooLong { length_bytes: bytes.len() });
@@ -57,13 +57,13 @@ impl DocumentPath {
         &self.0
     }
 
-    /// The path of the file that the document is inside of, or its own: what stands before the first [`INSIDE`].
+    /// The path of the file that contains the document, or its own: the bytes before the first [`INSIDE`].
     pub fn file(&self) -> &[u8] {
         let inside = self.0.windows(INSIDE.len()).position(|two| two == INSIDE.as_bytes());
         &self.0[..inside.unwrap_or(self.0.len())]
     }
 
-    /// Where the document is a passage: the path of the document that it is part of, and its number, from 1.
+    /// If the document is a passage: the path of its document, and its number, from 1.
     pub fn passage(&self) -> Option<(&[u8], u32)> {
         let start = self.0.windows(PASSAGE.len()).rposition(|three| three == PASSAGE.as_bytes())?;
         let number = std::str::from_utf8(&self.0[start + PASSAGE.len()..]).ok()?.parse().ok()?;
@@ -72,7 +72,7 @@ impl DocumentPath {
 }
 
 impl fmt::Display for DocumentPath {
-    /// On one line, with nothing that a terminal would obey.
+    /// On one line, without control characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&printable(&self.0))
     }
@@ -85,7 +85,8 @@ impl fmt::Debug for DocumentPath {
 }
 
 /// The path as text for other programs. UTF-8 stays as it is; in any other path each byte that is not part of valid
-/// UTF-8 becomes `%XX`, and so does `%` itself, so that the bytes can be had back. The flag says that this was done.
+/// UTF-8 becomes `%XX`, and so does `%` itself, so that [`unescaped`] returns the bytes. The flag is true if the text
+/// is escaped.
 pub fn escaped(path: &[u8]) -> (Cow<'_, str>, bool) {
     if let Ok(text) = std::str::from_utf8(path) {
         return (Cow::Borrowed(text), false);
@@ -100,7 +101,7 @@ pub fn escaped(path: &[u8]) -> (Cow<'_, str>, bool) {
     (Cow::Owned(text), true)
 }
 
-/// The bytes of a path that was [`escaped`]. What is no escape stays as it is.
+/// The bytes of a path that was [`escaped`]. Text without escapes stays as it is.
 pub fn unescaped(path: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -158,6 +159,7 @@ fn is_unprintable(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_path_that_could_lead_out_of_its_root_is_refused() {
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_a_document_names_its_file_and_a_passage_its_number() {
+    fn a_member_names_its_file_and_a_passage_its_number() {
         let path = |text: &str| DocumentPath::new(text.as_bytes()).unwrap();
         assert_eq!(path("a/b.zip!/c/d.zip!/e").file(), b"a/b.zip");
         assert_eq!(path("a/b!c").file(), b"a/b!c");
@@ -185,21 +187,81 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_are_percent_escaped_and_said() {
+    fn bytes_that_are_not_utf8_are_percent_escaped_and_flagged() {
         assert_eq!(escaped(b"caf\xc3\xa9 100%"), (Cow::Borrowed("café 100%"), false));
         assert_eq!(escaped(b"latin1-\xe9 100%"), (Cow::Borrowed("latin1-%E9 100%25"), true));
     }
 
     #[test]
-    fn escaped_bytes_are_had_back() {
+    fn escaped_bytes_come_back() {
         assert_eq!(unescaped("caf%E9 100%25 %zz"), b"caf\xe9 100% %zz");
     }
 
     #[test]
-    fn nothing_a_terminal_would_obey_is_printed() {
+    fn no_control_character_is_printed() {
         assert_eq!(printable(b"a\x1b[31m\nb"), "a\\u{1b}[31m\\nb");
         assert_eq!(printable("x\u{202e}txt".as_bytes()), "x\\u{202e}txt");
         assert_eq!(printable("\u{61c}a\u{2066}b\u{ffff}".as_bytes()), "\\u{61c}a\\u{2066}b\\u{ffff}");
         assert_eq!(printable(b"plain name"), "plain name");
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_is_undone_whatever_the_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let (text, is_escaped) = escaped(&bytes);
+            if is_escaped {
+                prop_assert_eq!(unescaped(&text), bytes);
+            } else {
+                prop_assert_eq!(text.as_bytes(), &bytes[..]);
+            }
+        }
+
+        #[test]
+        fn a_path_is_accepted_exactly_if_all_its_names_are_plain(text in "[./a\\\\ \u{0}é]{0,12}") {
+            let names: Vec<&str> = text.split('/').collect();
+            let plain = names.iter().all(|name| !matches!(*name, "" | "." | "..")) && !text.contains('\0');
+            let path = DocumentPath::new(text.as_bytes());
+            prop_assert_eq!(path.is_ok(), plain, "{:?}", text);
+            if let Ok(path) = path {
+                prop_assert_eq!(path.as_bytes(), text.as_bytes());
+                prop_assert!(path.as_bytes().starts_with(path.file()));
+            }
+        }
+
+        #[test]
+        fn printed_paths_have_one_line(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert!(!printable(&bytes).chars().any(char::is_control));
+        }
+    }
+
+    #[test]
+    fn the_longest_path_is_accepted_and_one_byte_more_is_not() {
+        let path = |length: usize| DocumentPath::new(&vec![b'a'; length]);
+        assert!(path(1).is_ok() && path(PATH_BYTES_MAX).is_ok());
+        assert_eq!(path(PATH_BYTES_MAX + 1), Err(PathError::TooLong { length_bytes: PATH_BYTES_MAX + 1 }));
+    }
+
+    #[test]
+    fn escapes_that_are_incomplete_stay_as_they_are() {
+        for (text, bytes) in
+            [("%", &b"%"[..]), ("%4", b"%4"), ("%4g", b"%4g"), ("%41", b"A"), ("%%41", b"%A"), ("", b"")]
+        {
+            assert_eq!(unescaped(text), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn passages_are_numbered_and_only_at_the_end() {
+        for (text, passage) in [
+            ("a!/#1", Some((&b"a"[..], 1))),
+            ("a!/#4294967295", Some((b"a", u32::MAX))),
+            ("a!/#4294967296", None),
+            ("a!/#", None),
+            ("a!/#1x", None),
+            ("a!/#1!/b", None),
+            ("a!/#1!/#2", Some((b"a!/#1", 2))),
+        ] {
+            assert_eq!(DocumentPath::new(text.as_bytes()).unwrap().passage(), passage, "{text}");
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! A scope: which contents of a repository a refinement is about, by their digests under an earlier method.
+//! Scopes: the contents of a repository that a refinement chose, by their digests under an earlier method.
 //!
-//! The digest over it names the index that the refinement makes, so that an index of some documents is never taken for one
-//! of all. What comes from the other side is checked piece by piece: no more than was announced, ascending, and in the end
-//! what the digest says.
+//! The digest over it names the index that the refinement makes, so that an index of some documents is never taken for
+//! one of all. A received scope is checked piece by piece: no more than was announced, ascending, and at the end equal
+//! to the digest.
 
 use std::fmt;
 
@@ -25,22 +25,22 @@ pub struct Scope {
 
 /// A scope as an assignment announces it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Announced {
+pub struct ScopeAnnouncement {
     /// The digest over it.
     pub id: ScopeId,
-    /// Under which method the contents were sent.
+    /// The method under which the contents were sent.
     pub of: MethodId,
     contents: usize,
 }
 
-/// A scope on its way.
+/// A scope of which some pieces have been received.
 #[derive(Debug)]
-pub struct Arriving {
-    announced: Announced,
+pub struct ScopeReceiver {
+    announced: ScopeAnnouncement,
     contents: Vec<ContentDigest>,
 }
 
-/// What is wrong with a scope that came.
+/// The error of a received scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScopeError {
     /// A digest has another length.
@@ -58,8 +58,8 @@ pub enum ScopeError {
     /// A content does not come after the one before it.
     #[error("contents of a refinement that are out of order")]
     Order,
-    /// The contents are not those that the digest stands for.
-    #[error("contents of a refinement that do not come to its digest")]
+    /// The contents have another digest.
+    #[error("contents of a refinement that have another digest")]
     Digest,
 }
 
@@ -72,7 +72,7 @@ impl ScopeId {
         bytes.try_into().map(ScopeId).map_err(|_| ScopeError::Length)
     }
 
-    /// The same, where no bytes mean that there is no scope.
+    /// As [`from_bytes`](ScopeId::from_bytes), where no bytes mean that there is no scope.
     ///
     /// # Errors
     /// When there are other than 16 bytes or none.
@@ -94,7 +94,7 @@ impl fmt::Debug for ScopeId {
 }
 
 impl Scope {
-    /// The scope of these contents, in whatever order and however often each is named.
+    /// The scope of these contents, in any order, with repetitions.
     ///
     /// # Errors
     /// When there are too many.
@@ -112,7 +112,7 @@ impl Scope {
         self.id
     }
 
-    /// Under which method the contents were sent.
+    /// The method under which the contents were sent.
     pub fn of(&self) -> MethodId {
         self.of
     }
@@ -122,12 +122,12 @@ impl Scope {
         &self.contents
     }
 
-    /// Whether a content is in it.
+    /// True if a content is in the scope.
     pub fn holds(&self, content: &ContentDigest) -> bool {
         self.contents.binary_search(content).is_ok()
     }
 
-    /// What an assignment says of it.
+    /// The announcement of the scope in an assignment.
     pub fn announcement(&self) -> v1::Refinement {
         v1::Refinement {
             of_method_id: self.of.0.to_vec(),
@@ -143,32 +143,32 @@ impl Scope {
     }
 }
 
-impl Announced {
-    /// Checks what an assignment says.
+impl ScopeAnnouncement {
+    /// Checks the announcement of an assignment.
     ///
     /// # Errors
     /// When a digest has another length, or there are too many contents.
-    pub fn check(refinement: &v1::Refinement) -> Result<Announced, ScopeError> {
+    pub fn check(refinement: &v1::Refinement) -> Result<ScopeAnnouncement, ScopeError> {
         let of = refinement.of_method_id.as_slice().try_into().map(MethodId).map_err(|_| ScopeError::Length)?;
         let contents = usize::try_from(refinement.contents).ok().filter(|contents| *contents <= SCOPE_CONTENTS_MAX);
-        Ok(Announced {
+        Ok(ScopeAnnouncement {
             id: ScopeId::from_bytes(&refinement.scope)?,
             of,
             contents: contents.ok_or(ScopeError::TooMany)?,
         })
     }
 
-    /// Begins to take its contents.
-    pub fn arriving(self) -> Arriving {
-        Arriving { announced: self, contents: Vec::new() }
+    /// Begins to receive its contents.
+    pub fn receiver(self) -> ScopeReceiver {
+        ScopeReceiver { announced: self, contents: Vec::new() }
     }
 }
 
-impl Arriving {
-    /// Takes a piece. Memory grows with what came, never with what was announced.
+impl ScopeReceiver {
+    /// Adds a piece. Memory grows with the bytes received, never with the announced number.
     ///
     /// # Errors
-    /// When it is not what comes next.
+    /// When the piece cannot come next.
     pub fn take(&mut self, piece: &v1::ScopeResponse) -> Result<(), ScopeError> {
         let (contents, rest) = piece.contents.as_chunks::<16>();
         if contents.is_empty() || !rest.is_empty() || contents.len() > SCOPE_PIECE_CONTENTS {
@@ -187,12 +187,12 @@ impl Arriving {
         Ok(())
     }
 
-    /// The scope, once all has come.
+    /// The scope, after its last piece.
     ///
     /// # Errors
-    /// When it is not what was announced.
+    /// When it differs from the announcement.
     pub fn finish(self) -> Result<Scope, ScopeError> {
-        let Announced { id, of, contents } = self.announced;
+        let ScopeAnnouncement { id, of, contents } = self.announced;
         if self.contents.len() != contents {
             return Err(ScopeError::Count);
         }
@@ -230,29 +230,29 @@ mod tests {
         Scope::new(OF, (0..contents).rev().chain(0..1).map(content).collect()).unwrap()
     }
 
-    fn came(announced: &v1::Refinement, pieces: &[v1::ScopeResponse]) -> Result<Scope, ScopeError> {
-        let mut arriving = Announced::check(announced)?.arriving();
-        pieces.iter().try_for_each(|piece| arriving.take(piece))?;
-        arriving.finish()
+    fn receive(announced: &v1::Refinement, pieces: &[v1::ScopeResponse]) -> Result<Scope, ScopeError> {
+        let mut receiver = ScopeAnnouncement::check(announced)?.receiver();
+        pieces.iter().try_for_each(|piece| receiver.take(piece))?;
+        receiver.finish()
     }
 
     #[test]
-    fn a_scope_arrives_as_it_was_sent_in_however_many_pieces() {
+    fn a_scope_arrives_as_it_was_sent_in_any_number_of_pieces() {
         let piece = u32::try_from(SCOPE_PIECE_CONTENTS).unwrap();
         for (contents, pieces) in [(1, 1), (piece, 1), (piece + 1, 2), (3 * piece, 3)] {
             let sent = scope(contents);
             let in_pieces: Vec<_> = sent.pieces().collect();
             assert_eq!(in_pieces.len(), pieces);
-            let arrived = came(&sent.announcement(), &in_pieces).unwrap();
+            let arrived = receive(&sent.announcement(), &in_pieces).unwrap();
             assert_eq!(arrived, sent);
             assert!(arrived.holds(&content(contents - 1)) && !arrived.holds(&content(contents)));
         }
         let none = Scope::new(OF, vec![]).unwrap();
-        assert_eq!(came(&none.announcement(), &[]).unwrap(), none);
+        assert_eq!(receive(&none.announcement(), &[]).unwrap(), none);
     }
 
     #[test]
-    fn the_digest_says_which_contents_under_which_method() {
+    fn the_digest_depends_on_the_contents_and_their_method() {
         let other = Scope::new(MethodId([8; 16]), scope(3).contents().to_vec()).unwrap();
         assert_ne!(other.id(), scope(3).id());
         assert_ne!(scope(4).id(), scope(3).id());
@@ -261,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_what_was_announced_is_refused_for_its_reason() {
+    fn a_scope_that_differs_from_its_announcement_is_refused_with_the_reason() {
         let announced = scope(3).announcement();
         let pieces: Vec<_> = scope(3).pieces().collect();
         let piece = |bytes: &[u8]| v1::ScopeResponse { contents: bytes.to_vec() };
         let bytes = &pieces[0].contents;
         let check = |announced: &v1::Refinement, pieces: &[v1::ScopeResponse], error| {
-            assert_eq!(came(announced, pieces).unwrap_err(), error);
+            assert_eq!(receive(announced, pieces).unwrap_err(), error);
         };
         check(&announced, &[], ScopeError::Count);
         check(&announced, &[piece(&bytes[..32])], ScopeError::Count);

@@ -1,7 +1,8 @@
-//! Which documents of a repository a scan is about. A selection narrows what a site offers; it can never widen it.
+//! Selections: the documents of a repository that a scan compares. A selection narrows the offer of a site and never
+//! widens it.
 //!
-//! The worker reads only what is selected, and the coordinator analyses only what is, by this one rule; what lies in an
-//! index from an earlier scan and is not selected now is left alone.
+//! The worker reads, and the coordinator analyses, only selected documents by this one rule. Documents of an index that
+//! are not selected are ignored.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -11,15 +12,15 @@ use crate::v1;
 /// The patterns of a selection as they were typed, and the greatest size.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SelectionRule {
-    /// Only what one of these matches; empty: everything.
+    /// Only documents that one of these matches; all if empty.
     pub include: Vec<String>,
-    /// Nothing that one of these matches.
+    /// No document that one of these matches.
     pub exclude: Vec<String>,
-    /// Nothing larger, in bytes.
+    /// No larger document, in bytes.
     pub size_bytes_max: Option<u64>,
 }
 
-/// A rule made ready to be asked.
+/// A compiled rule.
 ///
 /// A pattern without `/` matches a name at any depth; one with `/` matches from the root. A pattern that matches a
 /// folder matches all that is in it. `*` and `?` stop at `/`, `**` does not.
@@ -30,7 +31,7 @@ pub struct Selection {
     exclude: GlobSet,
 }
 
-/// Why a rule cannot be followed.
+/// The error of an invalid rule.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
     /// A pattern is not a glob.
@@ -38,13 +39,13 @@ pub enum SelectionError {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// There are too many patterns.
     #[error("{count} patterns are more than {PATTERNS_MAX}")]
     TooMany {
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
 }
@@ -58,7 +59,7 @@ impl Selection {
         Ok(Selection { include: compile(&rule.include)?, exclude: compile(&rule.exclude)?, rule })
     }
 
-    /// Everything.
+    /// Selects all documents.
     pub fn all() -> Selection {
         Selection { rule: SelectionRule::default(), include: GlobSet::empty(), exclude: GlobSet::empty() }
     }
@@ -68,17 +69,17 @@ impl Selection {
         &self.rule
     }
 
-    /// Whether a path is selected, as far as its names go.
+    /// True if a path is selected; its size is not considered.
     pub fn selects_path(&self, path: &[u8]) -> bool {
         (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
     }
 
-    /// Whether a size is selected.
+    /// True if a size is selected.
     pub fn selects_size(&self, size_bytes: u64) -> bool {
         self.rule.size_bytes_max.is_none_or(|max| size_bytes <= max)
     }
 
-    /// Whether nothing below a folder can be selected, so that it need not be entered.
+    /// True if nothing below a folder can be selected, so that it need not be entered.
     pub fn excludes_folder(&self, path: &[u8]) -> bool {
         matches(&self.exclude, path)
     }
@@ -152,8 +153,8 @@ mod tests {
     fn check(include: &[&str], exclude: &[&str], path: &str, selected: bool) {
         let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
         let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_bytes_max: None };
-        let answer = Selection::new(rule).unwrap().selects_path(path.as_bytes());
-        assert_eq!(answer, selected, "include {include:?} exclude {exclude:?}: {path}");
+        let is_selected = Selection::new(rule).unwrap().selects_path(path.as_bytes());
+        assert_eq!(is_selected, selected, "include {include:?} exclude {exclude:?}: {path}");
     }
 
     #[test]
@@ -172,11 +173,83 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_glob_is_refused_by_name() {
+    fn a_pattern_that_is_no_glob_is_refused_by_name() {
         for pattern in ["a[", "", "/", "{a"] {
             let rule = SelectionRule { include: vec![pattern.into()], ..SelectionRule::default() };
             let error = Selection::new(rule).unwrap_err().to_string();
             assert!(error.contains(&format!("`{pattern}`")), "{error}");
         }
+    }
+
+    #[test]
+    fn patterns_of_either_list_are_tables_of_rows() {
+        for (include, exclude, path, selected) in [
+            (&[][..], &[][..], "", true),
+            (&["**"], &[], "a/b", true),
+            (&["a"], &[], "a", true),
+            (&["a"], &[], "b/a/c", true),
+            (&["a/"], &[], "x/a/b", true),
+            (&["/a/b"], &[], "a/b", true),
+            (&["/a/b"], &[], "a/bc", false),
+            (&["a/b"], &[], "x/a/b", false),
+            (&["*.{txt,md}"], &[], "x/y.md", true),
+            (&["*.{txt,md}"], &[], "x/y.mdx", false),
+            (&["?.txt"], &[], "a.txt", true),
+            (&["?.txt"], &[], "ab.txt", false),
+            (&["a/*"], &[], "a/b/c", true),
+            (&["[ab].txt"], &[], "b.txt", true),
+            (&["a\\*"], &[], "a*", true),
+            (&["a\\*"], &[], "ab", false),
+            (&["*.txt"], &["secret*"], "secret.txt", false),
+            (&["*.txt"], &["secret*"], "x/secret/a.txt", false),
+            (&[], &["/tmp"], "a/tmp/b", true),
+            (&[], &["**/b/**"], "a/b/c/d", false),
+            (&["*.TXT"], &[], "a.txt", false),
+        ] {
+            check(include, exclude, path, selected);
+        }
+    }
+
+    #[test]
+    fn a_size_is_selected_up_to_the_bound() {
+        for (max, size, selected) in
+            [(None, u64::MAX, true), (Some(0), 0, true), (Some(0), 1, false), (Some(9), 9, true), (Some(9), 10, false)]
+        {
+            let selection = Selection::new(SelectionRule { size_bytes_max: max, ..SelectionRule::default() }).unwrap();
+            assert_eq!(selection.selects_size(size), selected, "{max:?} {size}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_left_out_only_if_nothing_below_it_can_be_selected() {
+        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_bytes_max: None };
+        let selection = Selection::new(rule).unwrap();
+        for (folder, excluded) in [("a", false), ("a/b", true), ("a/b/c", true), ("x/a/b", false), ("images", false)] {
+            assert_eq!(selection.excludes_folder(folder.as_bytes()), excluded, "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_rule_comes_back_from_its_message_and_limits_are_exact() {
+        let rule = |patterns: usize, length: usize| SelectionRule {
+            include: vec!["a".repeat(length); patterns],
+            exclude: vec!["*.bak".into()],
+            size_bytes_max: Some(7),
+        };
+        let sent = rule(3, 5);
+        let selection = Selection::try_from(v1::SelectionSpec::from(&sent)).unwrap();
+        assert_eq!(selection.rule(), &sent);
+        assert!(Selection::new(rule(PATTERNS_MAX, 1)).is_ok());
+        assert!(matches!(Selection::new(rule(PATTERNS_MAX + 1, 1)), Err(SelectionError::TooMany { count: 257 })));
+        assert!(Selection::new(rule(1, PATTERN_BYTES_MAX)).is_ok());
+        assert!(matches!(Selection::new(rule(1, PATTERN_BYTES_MAX + 1)), Err(SelectionError::Pattern { .. })));
+        assert!(Selection::all().selects_path(b"any/thing") && Selection::all().selects_size(u64::MAX));
+    }
+
+    #[test]
+    fn paths_that_are_not_utf8_are_matched_by_their_bytes() {
+        let rule = SelectionRule { include: vec!["*.txt".into()], ..SelectionRule::default() };
+        let selection = Selection::new(rule).unwrap();
+        assert!(selection.selects_path(b"a/\xff.txt") && !selection.selects_path(b"a/\xff.md"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whom a dial takes for the coordinator, and what it says to others: nothing.
+//! The servers that a dial accepts as the coordinator; others receive no byte.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
@@ -29,7 +29,7 @@ impl Ca {
         Ca { parameters, key, der }
     }
 
-    /// A server with a certificate of this CA for a name; it takes one connection and tells what it read from it.
+    /// A server with a certificate of this CA for a name; it accepts one connection and records the bytes read from it.
     async fn serve(&self, name: &str, purpose: ExtendedKeyUsagePurpose) -> (u16, Heard) {
         self.serve_with_chain(name, purpose, vec![self.der.clone().into()]).await
     }
@@ -61,7 +61,7 @@ impl Ca {
     }
 }
 
-/// What came through the handshake.
+/// The bytes received after the handshake.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<u8>>>);
 
@@ -78,7 +78,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Enrols with a secret over this dial, which cannot succeed: nobody answers.
+/// Enrols with a secret over this dial, which cannot succeed: no service answers.
 async fn enroll(dial: &Dial, secret: &[u8]) -> DialError {
     let request = EnrollRequest { secret: secret.to_vec(), ..EnrollRequest::default() };
     let status = EnrolmentClient::new(dial.channel()).enroll(request).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! How fast an analysis is on generated corpora: `cargo bench -p cognate-similarity`.
+//! Speed of an analysis of generated corpora: `cargo bench -p cognate-similarity`.
 //!
 //! The corpora come from a seeded generator, so figures of two builds can be compared.
 
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::{
-    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, MemoryShards, Options, Posting, Thresholds, Watch,
+    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, MemoryShards, Monitor, Options, Posting, Thresholds,
     analyse,
 };
 
@@ -18,12 +18,12 @@ fn main() {
     divan::main();
 }
 
-/// What to generate.
+/// A corpus to generate.
 #[derive(Clone, Copy)]
 struct Recipe {
     documents: u32,
     chunks_per_document: u32,
-    /// Of a hundred documents, how many are edited versions of an earlier one.
+    /// Edited versions of an earlier document, of a hundred documents.
     near_duplicates_percent: u32,
     seed: u64,
 }
@@ -128,8 +128,8 @@ fn run(corpus: &Corpus, memory_budget_bytes: u64) -> Analysis {
         threads: NonZeroUsize::new(2).unwrap(),
         spill_dir: &std::env::temp_dir(),
     };
-    let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
-    analyse(&corpus.shards, &input, &options, &watch).unwrap()
+    let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    analyse(&corpus.shards, &input, &options, &monitor).unwrap()
 }
 
 #[divan::bench(args = RECIPES, sample_count = 3, sample_size = 1)]

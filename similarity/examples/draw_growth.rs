@@ -21,7 +21,7 @@ struct Arguments {
     /// A memory budget and the lines that `join` printed under it: SIZE=FILE
     #[arg(long, value_parser = series, required = true)]
     series: Vec<(String, PathBuf)>,
-    /// Where the picture goes
+    /// File of the picture
     #[arg(long)]
     out: PathBuf,
 }
@@ -77,7 +77,7 @@ struct Diagram {
     y: (f64, f64),
 }
 
-/// What stands at the end of a line, and how far below it.
+/// The label at the end of a line, and its distance below it.
 struct Label<'a> {
     name: &'a str,
     down: f64,
@@ -86,7 +86,7 @@ struct Label<'a> {
 const LEFT: f64 = 70.0;
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 250.0;
-/// Told apart by colour-blind readers too (Okabe and Ito 2008).
+/// Colours that can be distinguished by colour-blind readers too (Okabe and Ito 2008).
 const COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"];
 
 impl Diagram {
@@ -126,7 +126,7 @@ impl Diagram {
     }
 }
 
-/// Where an axis has a line: 1, 2 and 5 times the powers of ten within its ends.
+/// The values at which an axis has a line: 1, 2 and 5 times the powers of ten within its ends.
 fn decades((low, high): (f64, f64)) -> Vec<f64> {
     let powers = (-3..13).map(|power| 10f64.powi(power));
     powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * power)).filter(|at| (low..=high).contains(at)).collect()

@@ -1,8 +1,8 @@
 //! The engine alone: postings in a file, links out in a file, in bounded memory.
 //!
 //! Reads records of 24 bytes (tag 16, length u32, document u32, little-endian), writes links of 16 bytes (a u32, b u32,
-//! shared bytes u64; a < b, sorted), and prints one JSON line. The file is never in memory whole: threads take parts of it
-//! to shards, which spill beyond the budget; links are sorted the same way.
+//! shared bytes u64; a < b, sorted), and prints one JSON line. The file is never in memory at once: threads take parts
+//! of it to shards, which spill beyond the budget; links are sorted the same way.
 //!
 //! ```sh
 //! cargo run --release -p cognate-similarity --example join -- plain.postings --min-shared-bytes 16384 \
@@ -24,8 +24,8 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use cognate_fingerprint::Tag;
 use cognate_similarity::{
-    Containment, ContentIndex, GatherOptions, GatheredShards, Holders, Input, Link, LinksOptions, Options, Phase,
-    Posting, Progress, SortedLinks, SpillFolder, Stats, Thresholds, Watch, analyse, find_links,
+    Containment, ContentIndex, GatherOptions, GatheredShards, Holders, Input, Link, LinksOptions, Monitor, Options,
+    Phase, Posting, Progress, SortedLinks, SpillFolder, Stats, Thresholds, analyse, find_links,
 };
 
 const RECORD_BYTES: usize = 24;
@@ -36,7 +36,7 @@ const WRITE_LINKS: usize = 1 << 14;
 const LINK_BYTES: u64 = 16;
 /// The program itself, its buffers and what the allocator holds back.
 const OVERHEAD_BYTES: u64 = 16 << 20;
-/// Payload, and what the engine keeps of a content beside its working memory.
+/// Payload, and the bytes that the engine keeps of a content next to its working memory.
 const DOCUMENT_BYTES: u64 = 32;
 
 /// Finds all pairs of documents that share enough, from a file of postings.
@@ -45,7 +45,7 @@ const DOCUMENT_BYTES: u64 = 32;
 struct Arguments {
     /// Records of 24 bytes: tag (16), length and document (4 bytes each, little-endian); `-` for standard input
     postings: PathBuf,
-    /// How many records come through standard input, at most
+    /// Records that come through standard input, at most
     #[arg(long, required_if_eq("postings", "-"))]
     records: Option<u64>,
     /// Shared bytes that make a link
@@ -60,13 +60,13 @@ struct Arguments {
     /// Threads that work at the same time [default: all cores]
     #[arg(long)]
     threads: Option<NonZeroUsize>,
-    /// Where the links go: records of 16 bytes, sorted
+    /// File of the links: records of 16 bytes, sorted
     #[arg(short, long)]
     output: PathBuf,
-    /// Which links
+    /// Links to write
     #[arg(long, value_enum, default_value = "all")]
     links: Links,
-    /// Where spill files go [default: the folder of the output]
+    /// Folder of the spill files [default: the folder of the output]
     #[arg(long)]
     spill: Option<PathBuf>,
 }
@@ -88,8 +88,8 @@ fn size(text: &str) -> Result<u64, String> {
 fn main() -> Result<(), AnyError> {
     let arguments = Arguments::parse();
     let threads = arguments.threads.map_or_else(std::thread::available_parallelism, Ok)?;
-    let beside = arguments.output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let spill_dir = arguments.spill.clone().unwrap_or(beside.unwrap_or(Path::new(".")).to_owned());
+    let output_folder = arguments.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let spill_dir = arguments.spill.clone().unwrap_or(output_folder.unwrap_or(Path::new(".")).to_owned());
     let folder = SpillFolder::new(&spill_dir);
     let mut clock = Clock::new();
 
@@ -125,11 +125,11 @@ fn main() -> Result<(), AnyError> {
             clock.lap(name(progress.phase));
         }
     };
-    let watch = Watch { progress: &progress, cancelled: &AtomicBool::new(false) };
+    let monitor = Monitor { progress: &progress, cancelled: &AtomicBool::new(false) };
     let stats: Stats = match arguments.links {
-        Links::All => find_links(&shards, &input, &options, &watch, &|links| sorted.add(links))?,
+        Links::All => find_links(&shards, &input, &options, &monitor, &|links| sorted.add(links))?,
         Links::Spanning => {
-            let analysis = analyse(&shards, &input, &options, &watch)?;
+            let analysis = analyse(&shards, &input, &options, &monitor)?;
             for cluster in &analysis.clusters {
                 sorted.add(&cluster.spanning_links(&payload_bytes))?;
             }
@@ -158,7 +158,7 @@ fn main() -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Where the postings come from.
+/// The source of the postings.
 struct Source {
     /// `None`: standard input.
     path: Option<PathBuf>,
@@ -173,7 +173,11 @@ impl Source {
         }
         let bytes = fs::metadata(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?.len();
         if bytes % RECORD_BYTES as u64 != 0 {
-            return Err(format!("{} has {bytes} bytes, which is no number of records of 24", path.display()).into());
+            return Err(format!(
+                "{} has {bytes} bytes, which is not a multiple of 24, the size of a record",
+                path.display()
+            )
+            .into());
         }
         Ok(Source { path: Some(path.clone()), records: bytes / RECORD_BYTES as u64 })
     }
@@ -266,7 +270,7 @@ fn record(link: &Link) -> [u8; 16] {
     record
 }
 
-/// How long each phase took.
+/// Measures the time of each phase.
 struct Clock {
     start: Instant,
     last: Instant,
@@ -310,7 +314,7 @@ fn processor_seconds() -> Result<f64, AnyError> {
     Ok(ticks.iter().sum::<u64>() as f64 / 100.0)
 }
 
-/// What the kernel calls the high water mark.
+/// The greatest resident memory, which the kernel calls the high water mark.
 fn peak_resident_bytes() -> Result<u64, AnyError> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;

@@ -1,8 +1,8 @@
 //! Writes generated postings for the engine's figures: seeded, streaming, the same bytes for the same parameters.
 //!
-//! A record has 24 bytes: tag (16), length (4, little-endian), document (4, little-endian). Documents come in units: one
-//! by itself, or a family of one and its edited copies. Numbers of documents are scattered, so that a family does not
-//! stand together. Memory does not depend on the number of postings.
+//! A record has 24 bytes: tag (16), length (4, little-endian), document (4, little-endian). Documents come in units:
+//! one by itself, or a family of one and its edited copies. Numbers of documents are scattered, so that a family does
+//! not are together. Memory does not depend on the number of postings.
 //!
 //! ```sh
 //! cargo run --release -p cognate-similarity --example make_postings -- --documents 200000 --out plain.postings
@@ -22,22 +22,22 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser, Clone, Debug)]
 #[command(after_help = "Example: make_postings --documents 200000 --near 0.25 --hubs 40 --hub-share 0.01..0.1 --out F")]
 struct Recipe {
-    /// Where to write; `-` for standard output
+    /// File to write; `-` for standard output
     #[arg(long)]
     out: PathBuf,
     /// The same seed gives the same file
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many documents
+    /// Number of documents
     #[arg(long, default_value_t = 200_000)]
     documents: u32,
     /// Mean number of chunks of a document, hubs and templates apart
     #[arg(long, default_value_t = 50)]
     chunks: u32,
-    /// How the number of chunks is distributed
+    /// Distribution of the number of chunks
     #[arg(long, value_enum, default_value = "fixed")]
     distribution: Distribution,
-    /// Mean length of a chunk in bytes; lengths lie evenly between half and one and a half of it
+    /// Mean length of a chunk in bytes; lengths are uniform between half and one and a half of it
     #[arg(long, default_value_t = 1000)]
     chunk_bytes: u32,
     /// Share of the documents that are edited copies of another
@@ -49,7 +49,7 @@ struct Recipe {
     /// Share of its chunks that a copy has edited
     #[arg(long, default_value_t = 0.1)]
     edited: f64,
-    /// How many tags are hubs
+    /// Number of tags that are hubs
     #[arg(long, default_value_t = 0)]
     hubs: u32,
     /// Shares of the documents that hold a hub: the rarest and the commonest, the others evenly between
@@ -64,13 +64,13 @@ struct Recipe {
     /// Share of its chunks that a document with the template has from it
     #[arg(long, default_value_t = 0.3)]
     template_share: f64,
-    /// How many documents form the quadratic family
+    /// Number of documents of the quadratic family
     #[arg(long, default_value_t = 0)]
     quadratic: u32,
     /// Share of its chunks that a member of the quadratic family has in common with the others
     #[arg(long, default_value_t = 0.9)]
     quadratic_share: f64,
-    /// Which chunks those are
+    /// The chunks that they share
     #[arg(long, value_enum, default_value = "same")]
     quadratic_kind: Quadratic,
 }
@@ -325,11 +325,11 @@ fn main() -> io::Result<()> {
     let mut generator = Generator::new(recipe, BufWriter::with_capacity(1 << 20, out));
     generator.write_all()?;
     let (documents, postings) = (generator.made, generator.postings);
-    let told = format!("{{\"documents\":{documents},\"postings\":{postings},\"file_bytes\":{}}}", postings * 24);
+    let summary = format!("{{\"documents\":{documents},\"postings\":{postings},\"file_bytes\":{}}}", postings * 24);
     if to_pipe {
-        eprintln!("{told}");
+        eprintln!("{summary}");
     } else {
-        println!("{told}");
+        println!("{summary}");
     }
     Ok(())
 }

@@ -1,30 +1,32 @@
-//! An analysis in a file, all but its links: [`crate::checked`] with the numbers of clusters, overlap and [`Stats`] in the
-//! order of their fields; lists have their lengths before them.
+//! An analysis in a file, all but its links: [`crate::checked`] with the numbers of clusters, overlap and [`Stats`] in
+//! the order of their fields; lists have their lengths before them.
 
 use std::path::Path;
 
 use crate::analyse::{Analysis, Stats};
 use crate::checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
-use crate::cluster::{Cluster, Family, Link};
+use crate::cluster::{Cluster, Family};
 use crate::error::Error;
+use crate::link::Link;
 use crate::measure::Resemblance;
 use crate::overlap::OverlapLevel;
 use crate::posting::ContentIndex;
 
-const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 2 };
-/// Stands for "no content".
+const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 1 };
+/// Represents "no content".
 const NONE: u32 = u32::MAX;
-/// Room that is made for a list before its members have been read.
-const LISTED_AHEAD: usize = 1 << 16;
+/// Capacity of a list at most before its members have been read.
+const LIST_CAPACITY_MAX: usize = 1 << 16;
 
 impl Analysis {
-    /// Writes an analysis; `binding` is a digest of all that it follows from. With `sync`, it is on the disk then.
+    /// Writes an analysis; `binding` is a digest of everything that it follows from. With `sync`, it is on the disk
+    /// then.
     ///
     /// # Errors
     ///
     /// When the disk does not take it.
     pub fn write(&self, path: &Path, binding: &Binding, sync: bool) -> Result<(), Error> {
-        let mut out = Out { file: CheckedWriter::create(path, KIND, binding)?, bytes: Vec::new() };
+        let mut out = AnalysisWriter { file: CheckedWriter::create(path, KIND, binding)?, bytes: Vec::new() };
         let Stats { postings, tags, shared_tags, candidates, links, spilled_bytes, .. } = self.stats;
         let Stats { partitions, oversized_partitions, oversized_clusters, .. } = self.stats;
         [postings, tags, shared_tags, candidates, links, spilled_bytes].into_iter().for_each(|number| out.long(number));
@@ -49,7 +51,7 @@ impl Analysis {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is damaged, or was made from something else.
+    /// When the file cannot be read, is damaged, or was made from other data.
     pub fn read(path: &Path, binding: &Binding) -> Result<Analysis, Error> {
         let mut file = CheckedReader::open(path, KIND, binding)?;
         let file = &mut file;
@@ -76,17 +78,17 @@ impl Analysis {
         let clusters = list(file, read_cluster)?;
         match file.is_at_end() {
             true => Ok(Analysis { clusters, overlap, stats }),
-            false => Err(file.corrupt("it is longer than it says")),
+            false => Err(file.corrupt("it is longer than its lists")),
         }
     }
 }
 
-struct Out {
+struct AnalysisWriter {
     file: CheckedWriter,
     bytes: Vec<u8>,
 }
 
-impl Out {
+impl AnalysisWriter {
     fn long(&mut self, number: u64) {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
@@ -157,7 +159,7 @@ fn list<T>(
     mut read: impl FnMut(&mut CheckedReader) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let count = long(file)?;
-    let mut list = Vec::with_capacity(usize::try_from(count).unwrap_or(usize::MAX).min(LISTED_AHEAD));
+    let mut list = Vec::with_capacity(usize::try_from(count).unwrap_or(usize::MAX).min(LIST_CAPACITY_MAX));
     for _ in 0..count {
         list.push(read(file)?);
     }
@@ -188,7 +190,7 @@ fn read_cluster(file: &mut CheckedReader) -> Result<Cluster, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlap::Held;
+    use crate::overlap::LabelBytes;
 
     #[test]
     fn an_analysis_comes_back_from_its_file() {
@@ -211,8 +213,8 @@ mod tests {
             families: vec![family],
         };
         let mut level = OverlapLevel::new(3);
-        level.add(0, 2, false, Held { bytes: 17, once_bytes: 16 });
-        level.add(2, 1, true, Held { bytes: 18, once_bytes: 18 });
+        level.add(0, 2, false, LabelBytes { bytes: 17, once_bytes: 16 });
+        level.add(2, 1, true, LabelBytes { bytes: 18, once_bytes: 18 });
         let stats = Stats { postings: 1, tags: 2, shared_tags: 3, links: 5, ..Stats::default() };
         let lone = Cluster { container: None, families: vec![], ..cluster.clone() };
         let analysis = Analysis { clusters: vec![cluster, lone], overlap: vec![level, OverlapLevel::new(0)], stats };
@@ -221,9 +223,55 @@ mod tests {
         analysis.write(&path, &[3; 32], false).unwrap();
         assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), analysis);
         assert!(Analysis::read(&path, &[4; 32]).is_err());
-        // One that found nothing is found again as well.
+        // An analysis without findings as well.
         let nothing = Analysis { clusters: vec![], ..analysis };
         nothing.write(&path, &[3; 32], false).unwrap();
         assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), nothing);
+    }
+
+    fn empty() -> Analysis {
+        Analysis { clusters: vec![], overlap: vec![], stats: Stats::default() }
+    }
+
+    #[test]
+    fn every_count_has_its_place_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("analysis");
+        let stats = Stats {
+            postings: 1,
+            tags: 2,
+            shared_tags: 3,
+            candidates: 4,
+            links: 5,
+            spilled_bytes: 6,
+            partitions: 7,
+            oversized_partitions: 8,
+            oversized_clusters: u64::MAX,
+        };
+        let analysis = Analysis { stats, ..empty() };
+        analysis.write(&path, &[3; 32], true).unwrap();
+        assert_eq!(Analysis::read(&path, &[3; 32]).unwrap(), analysis);
+    }
+
+    #[test]
+    fn a_file_that_contradicts_itself_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("analysis");
+        let numbers = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+        let stats = [0; 9];
+        for (tail, detail) in [
+            (vec![], "it ends too early"),
+            (numbers(&[1]), "it ends too early"),
+            (numbers(&[1, 1 << 16]), "it has too many labels"),
+            (numbers(&[0, u64::MAX]), "it ends too early"),
+            (numbers(&[0, 0, 0]), "it is longer than its lists"),
+        ] {
+            let mut file = CheckedWriter::create(&path, KIND, &[3; 32]).unwrap();
+            file.write(&numbers(&stats)).unwrap();
+            file.write(&tail).unwrap();
+            file.finish(false).unwrap();
+            let error = Analysis::read(&path, &[3; 32]).unwrap_err();
+            assert!(error.to_string().contains(detail), "{error}");
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! Checked files: a stream of bytes in blocks with checksums, bound to what it was made from.
+//! Checked files: a stream of bytes in blocks with checksums, bound to the data that it was made from.
 //!
-//! What an analysis leaves for later lies in such files. All numbers are little-endian.
+//! The files of an analysis are of this form. All numbers are little-endian.
 //!
 //! | part | bytes |
 //! |---|---|
-//! | magic, which says what the stream is | 8 |
+//! | magic of the kind of stream | 8 |
 //! | version of the stream's layout | 4 |
 //! | bytes per block, 65536 | 4 |
-//! | binding: a digest of all that the stream follows from | 32 |
+//! | binding: a digest of everything that the stream follows from | 32 |
 //! | checksum of all the above | 16 |
 //! | blocks, the last one as short as it needs to be: bytes of the stream, then a checksum | n + 16 |
 //! | bytes of the stream | 8 |
 //! | checksum of that number | 16 |
 //!
-//! Checksums are BLAKE3 cut to 16 bytes; those after the header cover the header's checksum and a block's number too, so
-//! that blocks of other files or places do not pass. A file appears under its name only when it is complete: it is written
-//! beside it and renamed.
+//! Checksums are BLAKE3 cut to 16 bytes; those after the header cover the header's checksum and a block's number too,
+//! so that blocks of other files or places do not pass. A file appears under its name only when it is complete: it is
+//! written under another name and renamed.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use crate::checksum::{CHECKSUM_BYTES, Checksum, checksum};
 use crate::error::Error;
 
-/// The digest of all that a file follows from; see [`CheckedWriter::create`].
+/// The digest of everything that a file follows from; see [`CheckedWriter::create`].
 pub type Binding = [u8; 32];
 
 const BLOCK_BYTES: usize = 1 << 16;
@@ -33,7 +33,7 @@ const END_BYTES: usize = 8 + CHECKSUM_BYTES;
 /// The number under which the end is checked: no block has it.
 const END: u64 = u64::MAX;
 
-/// What a stream is, and in which layout.
+/// The kind of a stream and the version of its layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamKind {
     /// The first bytes of the file.
@@ -42,13 +42,13 @@ pub struct StreamKind {
     pub version: u32,
 }
 
-/// A checked file on its way; without [`finish`](CheckedWriter::finish) nothing is left of it.
+/// Writes a checked file; without [`finish`](CheckedWriter::finish) nothing is left of it.
 #[derive(Debug)]
 pub struct CheckedWriter {
     path: PathBuf,
-    beside: PathBuf,
+    temporary: PathBuf,
     file: BufWriter<File>,
-    seal: Checksum,
+    header_sum: Checksum,
     block: Vec<u8>,
     blocks: u64,
     bytes: u64,
@@ -56,22 +56,22 @@ pub struct CheckedWriter {
 }
 
 impl CheckedWriter {
-    /// Begins a file. Whoever reads it has to know the same binding.
+    /// Begins a file. A reader needs the same binding.
     ///
     /// # Errors
     ///
     /// When the file cannot be made.
     pub fn create(path: &Path, kind: StreamKind, binding: &Binding) -> Result<CheckedWriter, Error> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".tmp");
-        let beside = PathBuf::from(beside);
-        let file = File::create(&beside).map_err(Error::io("create", &beside))?;
-        let (header, seal) = encode_header(kind, binding);
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
+        let (header, header_sum) = encode_header(kind, binding);
         let mut writer = CheckedWriter {
             path: path.to_owned(),
-            beside,
+            temporary,
             file: BufWriter::with_capacity(1 << 18, file),
-            seal,
+            header_sum,
             block: Vec::with_capacity(BLOCK_BYTES + CHECKSUM_BYTES),
             blocks: 0,
             bytes: 0,
@@ -99,23 +99,24 @@ impl CheckedWriter {
         Ok(())
     }
 
-    /// Ends the stream and puts the file in its place; with `sync`, it is on the disk then. Gives back the file's size.
+    /// Ends the stream and puts the file in its place; and returns the file's size; with `sync`, it is on the disk
+    /// then.
     ///
     /// # Errors
     ///
-    /// When the disk does not take it; nothing new stands under the name then.
+    /// When the disk does not take it; the earlier file of that name stays then.
     pub fn finish(mut self, sync: bool) -> Result<u64, Error> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
         let count = self.bytes.to_le_bytes();
         self.put(&count)?;
-        self.put(&checksum(&[&self.seal.clone(), &END.to_le_bytes(), &count]))?;
-        self.file.flush().map_err(Error::io("write", &self.beside))?;
+        self.put(&checksum(&[&self.header_sum.clone(), &END.to_le_bytes(), &count]))?;
+        self.file.flush().map_err(Error::io("write", &self.temporary))?;
         if sync {
-            self.file.get_ref().sync_all().map_err(Error::io("sync", &self.beside))?;
+            self.file.get_ref().sync_all().map_err(Error::io("sync", &self.temporary))?;
         }
-        fs::rename(&self.beside, &self.path).map_err(Error::io("rename", &self.beside))?;
+        fs::rename(&self.temporary, &self.path).map_err(Error::io("rename", &self.temporary))?;
         self.finished = true;
         if sync {
             // A rename is durable only once its folder is.
@@ -129,7 +130,7 @@ impl CheckedWriter {
     }
 
     fn end_block(&mut self) -> Result<(), Error> {
-        let sum = checksum(&[&self.seal, &self.blocks.to_le_bytes(), &self.block]);
+        let sum = checksum(&[&self.header_sum, &self.blocks.to_le_bytes(), &self.block]);
         self.block.extend_from_slice(&sum);
         let block = std::mem::take(&mut self.block);
         self.put(&block)?;
@@ -140,15 +141,15 @@ impl CheckedWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.file.write_all(bytes).map_err(Error::io("write", &self.beside))
+        self.file.write_all(bytes).map_err(Error::io("write", &self.temporary))
     }
 }
 
 impl Drop for CheckedWriter {
     fn drop(&mut self) {
         if !self.finished {
-            // The first error is the one worth telling; a leftover is overwritten by the next attempt.
-            let _ = fs::remove_file(&self.beside);
+            // The first error is the one to report; a leftover is overwritten by the next attempt.
+            let _ = fs::remove_file(&self.temporary);
         }
     }
 }
@@ -158,13 +159,13 @@ impl Drop for CheckedWriter {
 pub struct CheckedReader {
     path: PathBuf,
     file: BufReader<File>,
-    seal: Checksum,
+    header_sum: Checksum,
     bytes: u64,
     /// Bytes of the blocks that have been loaded, and the blocks.
     loaded_bytes: u64,
     blocks: u64,
     block: Vec<u8>,
-    /// How much of the block has been read.
+    /// Bytes of the block that have been read.
     read: usize,
 }
 
@@ -173,7 +174,7 @@ impl CheckedReader {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, is of another kind or version, was made from something else, is damaged or cut short.
+    /// When it cannot be read, is of another kind or version, was made from other data, is damaged or cut short.
     pub fn open(path: &Path, kind: StreamKind, binding: &Binding) -> Result<CheckedReader, Error> {
         let corrupt = |detail| Err(Error::Corrupt { path: path.to_owned(), detail });
         let mut file = File::open(path).map_err(Error::io("open", path))?;
@@ -183,7 +184,7 @@ impl CheckedReader {
         }
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header).map_err(Error::io("read", path))?;
-        let (expected, seal) = encode_header(kind, binding);
+        let (expected, header_sum) = encode_header(kind, binding);
         if header[..8] != kind.magic {
             return corrupt("it is another kind of file");
         }
@@ -194,20 +195,20 @@ impl CheckedReader {
             return corrupt("the checksum of its header does not match");
         }
         if header[..] != expected[..] {
-            return corrupt("it was made from something else");
+            return corrupt("it was made from other data");
         }
         let mut end = [0; END_BYTES];
         file.seek(SeekFrom::End(-(END_BYTES as i64))).map_err(Error::io("read", path))?;
         file.read_exact(&mut end).map_err(Error::io("read", path))?;
         let (count, sum) = end.split_at(8);
         let bytes = u64::from_le_bytes(count.try_into().expect("a long word has 8 bytes"));
-        if sum != checksum(&[&seal, &END.to_le_bytes(), count]) || length_bytes != file_bytes(bytes) {
+        if sum != checksum(&[&header_sum, &END.to_le_bytes(), count]) || length_bytes != file_bytes(bytes) {
             return corrupt("its end does not fit: it is cut short or damaged");
         }
         file.seek(SeekFrom::Start(HEADER_BYTES as u64)).map_err(Error::io("read", path))?;
         let file = BufReader::with_capacity(1 << 18, file);
         let path = path.to_owned();
-        Ok(CheckedReader { path, file, seal, bytes, loaded_bytes: 0, blocks: 0, block: Vec::new(), read: 0 })
+        Ok(CheckedReader { path, file, header_sum, bytes, loaded_bytes: 0, blocks: 0, block: Vec::new(), read: 0 })
     }
 
     /// Bytes of the stream.
@@ -215,7 +216,7 @@ impl CheckedReader {
         self.bytes
     }
 
-    /// Whether all of the stream has been read.
+    /// True if all of the stream has been read.
     pub fn is_at_end(&self) -> bool {
         self.loaded_bytes == self.bytes && self.read == self.block.len()
     }
@@ -267,7 +268,7 @@ impl CheckedReader {
         self.block.resize(length + CHECKSUM_BYTES, 0);
         self.file.read_exact(&mut self.block).map_err(Error::io("read", &self.path))?;
         let sum = self.block.split_off(length);
-        if sum != checksum(&[&self.seal, &self.blocks.to_le_bytes(), &self.block]) {
+        if sum != checksum(&[&self.header_sum, &self.blocks.to_le_bytes(), &self.block]) {
             return Err(self.corrupt("the checksum of a block does not match"));
         }
         self.loaded_bytes += length as u64;
@@ -283,9 +284,9 @@ fn encode_header(kind: StreamKind, binding: &Binding) -> (Vec<u8>, Checksum) {
     header.extend_from_slice(&kind.version.to_le_bytes());
     header.extend_from_slice(&u32::try_from(BLOCK_BYTES).expect("a block holds kilobytes").to_le_bytes());
     header.extend_from_slice(binding);
-    let seal = checksum(&[&header]);
-    header.extend_from_slice(&seal);
-    (header, seal)
+    let header_sum = checksum(&[&header]);
+    header.extend_from_slice(&header_sum);
+    (header, header_sum)
 }
 
 /// The size of a file that holds so many bytes.
@@ -358,10 +359,60 @@ mod tests {
         let path = folder.path().join("x");
         write(&path, b"text");
         let error = CheckedReader::open(&path, KIND, &[8; 32]).unwrap_err();
-        assert!(error.to_string().contains("made from something else"), "{error}");
+        assert!(error.to_string().contains("made from other data"), "{error}");
         let mut writer = CheckedWriter::create(&folder.path().join("y"), KIND, &[7; 32]).unwrap();
         writer.write(b"half").unwrap();
         drop(writer);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_version_or_length_is_refused_for_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        write(&path, &[1; 100]);
+        for (kind, detail) in [
+            (StreamKind { magic: *b"CGNATYYY", ..KIND }, "another kind of file"),
+            (StreamKind { version: 2, ..KIND }, "another version"),
+        ] {
+            let error = CheckedReader::open(&path, kind, &[7; 32]).unwrap_err();
+            assert!(error.to_string().contains(detail), "{error}");
+        }
+        let mut longer = fs::read(&path).unwrap();
+        longer.push(0);
+        fs::write(&path, longer).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("its end does not fit"));
+        fs::write(&path, b"").unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("cut short"));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn a_finished_file_replaces_the_earlier_one_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        write(&path, b"first");
+        let mut writer = CheckedWriter::create(&path, KIND, &[7; 32]).unwrap();
+        writer.write(b"second").unwrap();
+        assert_eq!(read(&path).unwrap(), b"first", "until the new one is finished");
+        writer.finish(true).unwrap();
+        assert_eq!(read(&path).unwrap(), b"second");
+    }
+
+    #[test]
+    fn the_size_of_a_file_follows_from_its_bytes() {
+        let block = BLOCK_BYTES as u64;
+        let fixed = (HEADER_BYTES + END_BYTES) as u64;
+        for (bytes, sums) in [(0, 0), (1, 1), (block, 1), (block + 1, 2), (10 * block, 10)] {
+            assert_eq!(file_bytes(bytes), fixed + bytes + sums * CHECKSUM_BYTES as u64);
+        }
+        assert_eq!(file_bytes(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let error = CheckedWriter::create(Path::new("/nonexistent/x"), KIND, &[7; 32]).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/x"), "{error}");
     }
 }

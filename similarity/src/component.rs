@@ -1,4 +1,4 @@
-//! Passes 3 and 4: which contents could be linked at all, and how they are shared out into partitions.
+//! Passes 3 and 4: finds the contents that could be linked, and packs them into partitions.
 //!
 //! Pass 3 unites, per tag, the contents that look the tag up with the larger contents that hold it; four bytes per
 //! content are all it needs. Contents of different components cannot be linked, directly or through others, so pass 4
@@ -11,17 +11,17 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Error;
+use crate::monitor::{Monitor, Phase};
 use crate::prefix::{HolderRow, tags_per_bucket};
 use crate::spill::Buckets;
-use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
-/// Stands for "no content", "no partition".
+/// Represents "no content" and "no partition".
 const NONE: u32 = u32::MAX;
 
 /// Union-find over contents that several threads may unite in at once.
 ///
-/// The root of a set is its smallest member, so the outcome does not depend on who united what first.
+/// The root of a set is its smallest member, so the outcome does not depend on the order of unions.
 #[derive(Debug)]
 pub(crate) struct Components {
     parents: Vec<AtomicU32>,
@@ -59,10 +59,11 @@ impl Components {
             if a == b {
                 return;
             }
-            // Only roots are ever hung up, and only below smaller ones, so there is no cycle.
+            // Only roots get a parent, and only a smaller one, so there is no cycle.
             let (root, child) = (a.min(b), a.max(b));
-            let hung = self.parents[child as usize].compare_exchange(child, root, Ordering::Relaxed, Ordering::Relaxed);
-            if hung.is_ok() {
+            let attached =
+                self.parents[child as usize].compare_exchange(child, root, Ordering::Relaxed, Ordering::Relaxed);
+            if attached.is_ok() {
                 return;
             }
         }
@@ -75,32 +76,32 @@ pub(crate) fn find_components(
     tags: u32,
     payload_bytes: &[u64],
     threads: NonZeroUsize,
-    watch: &Watch<'_>,
+    monitor: &Monitor<'_>,
 ) -> Result<Components, Error> {
     let components = Components::new(payload_bytes.len());
     let tags_per_bucket = tags_per_bucket(tags, holders);
-    let tracker = Tracker::new(watch, Phase::Components, holders.count());
-    share_out(threads, holders.count(), Vec::new, |seekers, bucket| {
-        seekers.clear();
-        seekers.resize(tags_per_bucket as usize, NONE);
+    let tracker = Tracker::new(monitor, Phase::Components, holders.count());
+    share_out(threads, holders.count(), Vec::new, |smallest_of, bucket| {
+        smallest_of.clear();
+        smallest_of.resize(tags_per_bucket as usize, NONE);
         let size = |content: u32| (payload_bytes[content as usize], content);
         let first_tag = u32::try_from(bucket).expect("buckets are few") * tags_per_bucket;
         holders.scan(bucket, |rows| {
             for row in rows.iter().filter(|row| row.in_prefix()) {
-                let seeker = &mut seekers[(row.tag - first_tag) as usize];
-                if *seeker == NONE || size(row.content()) < size(*seeker) {
-                    *seeker = row.content();
+                let smallest = &mut smallest_of[(row.tag - first_tag) as usize];
+                if *smallest == NONE || size(row.content()) < size(*smallest) {
+                    *smallest = row.content();
                 }
             }
             Ok(())
         })?;
-        // The smallest seeker of a tag reaches all that any other seeker reaches: the holders larger than itself.
+        // The smallest content that looks a tag up reaches all that any other reaches: the holders larger than itself.
         holders.scan(bucket, |rows| {
             tracker.check()?;
             for row in rows {
-                let seeker = seekers[(row.tag - first_tag) as usize];
-                if seeker != NONE && size(row.content()) > size(seeker) {
-                    components.unite(seeker, row.content());
+                let smallest = smallest_of[(row.tag - first_tag) as usize];
+                if smallest != NONE && size(row.content()) > size(smallest) {
+                    components.unite(smallest, row.content());
                 }
             }
             Ok(())
@@ -111,7 +112,7 @@ pub(crate) fn find_components(
     Ok(components)
 }
 
-/// How components are packed.
+/// Options of packing components.
 pub(crate) struct PackOptions {
     /// Rows up to which components share a partition.
     pub(crate) rows_wanted: u64,
@@ -122,7 +123,7 @@ pub(crate) struct PackOptions {
 /// Components packed into partitions.
 #[derive(Debug)]
 pub(crate) struct Partitions {
-    /// Where the members of each partition begin, and the end.
+    /// Start of the members of each partition, and the end.
     starts: Vec<usize>,
     /// Members by ascending payload, then number.
     members: Vec<u32>,
@@ -148,7 +149,7 @@ impl Partitions {
         let mut rows: Vec<u64> = Vec::new();
         let mut open = None;
         for (root, (&size, &own)) in (0u32..).zip(sizes.iter().zip(row_counts)) {
-            // Whoever is in a component has rows, so one that is no larger than its root's rows has no other member.
+            // Each member of a component has rows, so one that is no larger than its root's rows has no other member.
             if size <= own {
                 continue;
             }
@@ -197,12 +198,12 @@ impl Partitions {
         self.rows[partition]
     }
 
-    /// Whether a partition is one component that is larger than a partition should be.
+    /// True if a partition is one component that is larger than a partition should be.
     pub(crate) fn is_large(&self, partition: usize) -> bool {
         self.rows[partition] > self.rows_wanted
     }
 
-    /// Whether a partition is one component beyond the budget.
+    /// True if a partition is one component beyond the budget.
     pub(crate) fn is_oversized(&self, partition: usize) -> bool {
         self.rows[partition] > self.rows_max
     }
@@ -212,7 +213,7 @@ impl Partitions {
         &self.members[self.starts[partition]..self.starts[partition + 1]]
     }
 
-    /// The partition of a content, unless it has no possible partner.
+    /// The partition of a content, or `None` if it has no possible partner.
     #[inline]
     pub(crate) fn of(&self, content: u32) -> Option<usize> {
         let partition = self.places[content as usize].0;
@@ -236,7 +237,7 @@ fn component_sizes(components: &Components, row_counts: &[u32]) -> Vec<u32> {
     sizes
 }
 
-/// Lists the members of each partition in their order, and tells each its place.
+/// Lists the members of each partition in their order, and notes the place of each.
 fn list_members(places: &mut [(u32, u32)], partitions: usize, payload_bytes: &[u64]) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0; partitions + 1];
     let of = |&(partition, _): &(u32, u32)| (partition != NONE).then_some(partition as usize);
@@ -265,6 +266,9 @@ fn list_members(places: &mut [(u32, u32)], partitions: usize, payload_bytes: &[u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    use crate::spill::{BucketsOptions, SpillFolder};
 
     #[test]
     fn components_are_the_same_whatever_the_order_and_named_by_their_smallest() {
@@ -307,5 +311,90 @@ mod tests {
         assert_eq!(partitions.members(2), [6, 7]);
         assert_eq!(partitions.oversized, 1);
         assert_eq!((partitions.of(4), partitions.place(4)), (Some(0), 2));
+    }
+
+    /// Buckets of the holders of tags: (tag, content, is in the prefix).
+    fn holders<'s>(folder: &'s SpillFolder, rows: &[(u32, u32, bool)], tags: u32) -> Buckets<'s, HolderRow> {
+        let options = BucketsOptions { name: "holders", count: 3, memory_bytes_max: 1 << 20, writers: 1 };
+        let buckets = Buckets::new(folder, &options);
+        let per_bucket = tags_per_bucket(tags, &buckets);
+        let mut writer = buckets.writer();
+        for &(tag, content, in_prefix) in rows {
+            writer.push((tag / per_bucket) as usize, HolderRow::new(tag, content, in_prefix)).unwrap();
+        }
+        writer.finish().unwrap();
+        buckets
+    }
+
+    fn roots(rows: &[(u32, u32, bool)], payload_bytes: &[u64]) -> Vec<u32> {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        let monitor = Monitor { progress: &|_| (), cancelled: &std::sync::atomic::AtomicBool::new(false) };
+        let holders = holders(&folder, rows, 9);
+        let components = find_components(&holders, 9, payload_bytes, NonZeroUsize::MIN, &monitor).unwrap();
+        (0u32..).take(payload_bytes.len()).map(|content| components.root(content)).collect()
+    }
+
+    #[test]
+    fn contents_are_united_by_tags_that_the_smaller_one_looks_up() {
+        let sizes = [10, 20, 30, 40];
+        for (rows, expected) in [
+            (vec![], [0, 1, 2, 3]),
+            // The smaller content looks the tag up.
+            (vec![(0, 0, true), (0, 1, false)], [0, 0, 2, 3]),
+            // Only the larger one does: the smaller one could not be its partner by this tag.
+            (vec![(0, 0, false), (0, 1, true)], [0, 1, 2, 3]),
+            (vec![(5, 1, true), (5, 2, false), (5, 3, true)], [0, 1, 1, 1]),
+            // The smallest that looks up has number 1, so content 0 stays alone.
+            (vec![(5, 0, false), (5, 1, true), (5, 3, false)], [0, 1, 2, 1]),
+            (vec![(1, 0, true), (1, 1, true), (8, 2, true), (8, 3, true)], [0, 0, 2, 2]),
+            (vec![(1, 0, true), (1, 1, true), (8, 1, true), (8, 3, true)], [0, 0, 2, 0]),
+        ] {
+            assert_eq!(roots(&rows, &sizes), expected, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn of_equally_large_contents_the_first_is_the_smaller() {
+        assert_eq!(roots(&[(0, 0, false), (0, 1, true)], &[7, 7]), [0, 1]);
+        assert_eq!(roots(&[(0, 0, true), (0, 1, false)], &[7, 7]), [0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn packing_keeps_components_together_and_leaves_single_contents_out(
+            pairs in prop::collection::vec((0u32..20, 0u32..20), 0..25),
+            rows in prop::collection::vec(1u32..9, 20),
+            sizes in prop::collection::vec(0u64..5, 20),
+            rows_wanted in 1u64..60,
+        ) {
+            let components = Components::new(20);
+            pairs.iter().for_each(|&(a, b)| components.unite(a, b));
+            let options = PackOptions { rows_wanted, rows_max: 2 * rows_wanted };
+            let partitions = Partitions::pack(&components, &rows, &sizes, &options);
+            for content in 0..20u32 {
+                let root = components.root(content);
+                let mates = (0..20).filter(|&other| components.root(other) == root).count();
+                prop_assert_eq!(partitions.of(content).is_some(), mates > 1);
+                prop_assert_eq!(partitions.of(content), partitions.of(root));
+            }
+            let mut oversized = 0;
+            for partition in 0..partitions.count() {
+                let members = partitions.members(partition);
+                let key = |&content: &u32| (sizes[content as usize], content);
+                prop_assert!(members.is_sorted_by_key(key));
+                for (place, &content) in (0u32..).zip(members) {
+                    prop_assert_eq!((partitions.of(content), partitions.place(content)), (Some(partition), place));
+                }
+                let sum: u64 = members.iter().map(|&content| u64::from(rows[content as usize])).sum();
+                prop_assert_eq!(partitions.rows(partition), sum);
+                prop_assert_eq!(partitions.is_large(partition), sum > rows_wanted);
+                oversized += u64::from(partitions.is_oversized(partition));
+                if sum > rows_wanted {
+                    let root = components.root(members[0]);
+                    prop_assert!(members.iter().all(|&content| components.root(content) == root), "it is alone");
+                }
+            }
+            prop_assert_eq!(partitions.oversized, oversized);
+        }
     }
 }

@@ -1,18 +1,18 @@
 //! The strongest links that hold clusters together: a maximum spanning forest of links that stream past.
 //!
-//! A link is left out where stronger ones connect its ends already. Whatever the strongest links of some links leave out,
-//! the strongest of all leave out too (Kruskal 1956), so a full buffer may be thinned at any time, and forests of several
-//! threads may be joined: the outcome is the one of all links together. Memory is linear in the members.
+//! A link is left out where stronger ones connect its ends already. Whatever the strongest links of some links leave
+//! out, the strongest of all leave out too (Kruskal 1956), so a full buffer may be thinned at any time, and forests of
+//! several threads may be joined: the outcome is the one of all links together. Memory is linear in the members.
 
 use std::cmp::Reverse;
 
-use crate::cluster::Members;
 use crate::component::Components;
-use crate::join::Pair;
+use crate::members::{Members, Pair};
 
-/// How strong a link is; no two links of a partition are equally strong.
+/// The strength of a link; no two links of a partition are equally strong.
 ///
-/// The more two members resemble each other, the stronger; among equals, the smaller their payloads, then their numbers.
+/// The more two members resemble each other, the stronger; among equals, the smaller their payloads, then their
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Strength {
     resemblance: u64,
@@ -41,19 +41,19 @@ impl StrongLink {
     }
 }
 
-/// The forest of the links seen so far.
+/// The forest of the links added so far.
 #[derive(Debug)]
 pub(crate) struct Forest {
     links: Vec<StrongLink>,
     links_max: usize,
-    /// Of each member, the root of its tree when the buffer was last thinned, and the weakest link on the way there. The
-    /// way between two members of a tree is no weaker than the weaker of their ways to the root: a link that is weaker
-    /// than both cannot count.
-    ways: Vec<Way>,
+    /// Of each member, the root of its tree when the buffer was last thinned, and the weakest link on the path to it.
+    /// The path between two members of a tree is no weaker than the weaker of their paths to the root: a link that is
+    /// weaker than both cannot count.
+    paths: Vec<RootPath>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct RootPath {
     root: u32,
     weakest: Strength,
 }
@@ -64,13 +64,13 @@ impl Forest {
         Forest {
             links: Vec::new(),
             links_max: (2 * members).max(1024),
-            ways: (0..count).map(|member| Way { root: member, weakest: Strength::MOST }).collect(),
+            paths: (0..count).map(|member| RootPath { root: member, weakest: Strength::MOST }).collect(),
         }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, link: StrongLink) {
-        let (a, b) = (&self.ways[link.pair.smaller as usize], &self.ways[link.pair.larger as usize]);
+        let (a, b) = (&self.paths[link.pair.smaller as usize], &self.paths[link.pair.larger as usize]);
         if a.root == b.root && Strength::of(&link) < a.weakest.min(b.weakest) {
             return;
         }
@@ -80,7 +80,7 @@ impl Forest {
         }
     }
 
-    /// Takes in what another thread kept.
+    /// Adds the links that another thread kept.
     pub(crate) fn join(&mut self, other: Forest) {
         other.links.into_iter().for_each(|link| self.add(link));
     }
@@ -92,20 +92,20 @@ impl Forest {
     }
 
     fn thin(&mut self) -> Components {
-        let components = Components::new(self.ways.len());
+        let components = Components::new(self.paths.len());
         self.links.sort_unstable_by_key(|link| Reverse(Strength::of(link)));
         self.links.retain(|link| {
             let connects = components.root(link.pair.smaller) != components.root(link.pair.larger);
             components.unite(link.pair.smaller, link.pair.larger);
             connects
         });
-        self.find_ways();
+        self.find_paths();
         components
     }
 
     /// Walks every tree from an end of its strongest link.
-    fn find_ways(&mut self) {
-        let mut starts = vec![0u32; self.ways.len() + 2];
+    fn find_paths(&mut self) {
+        let mut starts = vec![0u32; self.paths.len() + 2];
         let ends = |link: &StrongLink| [(link.pair.smaller, link.pair.larger), (link.pair.larger, link.pair.smaller)];
         for (from, _) in self.links.iter().flat_map(ends) {
             starts[from as usize + 2] += 1;
@@ -121,7 +121,7 @@ impl Forest {
                 *place += 1;
             }
         }
-        let mut walked = vec![false; self.ways.len()];
+        let mut walked = vec![false; self.paths.len()];
         let mut open = Vec::new();
         for strongest in &self.links {
             let root = strongest.pair.smaller;
@@ -129,14 +129,14 @@ impl Forest {
                 continue;
             }
             walked[root as usize] = true;
-            self.ways[root as usize] = Way { root, weakest: Strength::MOST };
+            self.paths[root as usize] = RootPath { root, weakest: Strength::MOST };
             open.push(root);
             while let Some(from) = open.pop() {
-                let weakest = self.ways[from as usize].weakest;
+                let weakest = self.paths[from as usize].weakest;
                 for &(to, link) in &steps[starts[from as usize] as usize..starts[from as usize + 1] as usize] {
                     if !std::mem::replace(&mut walked[to as usize], true) {
                         let weakest = weakest.min(Strength::of(&self.links[link as usize]));
-                        self.ways[to as usize] = Way { root, weakest };
+                        self.paths[to as usize] = RootPath { root, weakest };
                         open.push(to);
                     }
                 }
@@ -148,6 +148,7 @@ impl Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn link(smaller: u32, larger: u32, resemblance: u64) -> StrongLink {
         StrongLink { pair: Pair { smaller, larger, shared_bytes: resemblance }, resemblance }
@@ -172,5 +173,55 @@ mod tests {
         let mut half = forest(&mut links.iter().step_by(2), 80);
         half.join(forest(&mut links.iter().skip(1).step_by(2), 1000));
         assert_eq!(half.finish().0, expected);
+    }
+
+    fn kept(links: &[(u32, u32, u64)], members: usize) -> Vec<(u32, u32)> {
+        let mut forest = Forest::new(members);
+        links.iter().for_each(|&(a, b, resemblance)| forest.add(link(a, b, resemblance)));
+        forest.finish().0.iter().map(|pair| (pair.smaller, pair.larger)).collect()
+    }
+
+    #[test]
+    fn the_weakest_link_of_every_circle_is_left_out() {
+        for (links, expected) in [
+            (&[][..], &[][..]),
+            (&[(0, 1, 5)], &[(0, 1)]),
+            (&[(0, 1, 5), (1, 2, 3), (0, 2, 4)], &[(0, 1), (0, 2)]),
+            (&[(0, 1, 5), (1, 2, 5), (0, 2, 5)], &[(0, 1), (0, 2)]),
+            (&[(0, 1, 1), (2, 3, 9)], &[(2, 3), (0, 1)]),
+            (&[(0, 1, 9), (1, 2, 1), (2, 3, 9), (0, 3, 2)], &[(0, 1), (2, 3), (0, 3)]),
+        ] {
+            assert_eq!(kept(links, 4), expected, "{links:?}");
+        }
+    }
+
+    #[test]
+    fn among_equals_the_link_of_smaller_members_is_stronger() {
+        let strength = |smaller, larger, resemblance| Strength::of(&link(smaller, larger, resemblance));
+        let ascending = [strength(0, 1, 1), strength(5, 6, 2), strength(3, 9, 2), strength(3, 4, 2), Strength::MOST];
+        assert!(ascending.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn a_forest_is_the_one_that_kruskal_finds(
+            links in prop::collection::btree_map((0u32..12, 0u32..12), 0u64..6, 0..60),
+            links_max in 1usize..80,
+        ) {
+            let links: Vec<StrongLink> =
+                links.into_iter().filter(|((a, b), _)| a < b).map(|((a, b), strength)| link(a, b, strength)).collect();
+            let mut forest = Forest { links_max, ..Forest::new(12) };
+            links.iter().for_each(|link| forest.add(*link));
+            let mut sorted = links.clone();
+            sorted.sort_unstable_by_key(|link| Reverse(Strength::of(link)));
+            let mut trees: Vec<u32> = (0..12).collect();
+            sorted.retain(|link| {
+                let (from, to) = (trees[link.pair.smaller as usize], trees[link.pair.larger as usize]);
+                trees.iter_mut().filter(|tree| **tree == from).for_each(|tree| *tree = to);
+                from != to
+            });
+            let expected: Vec<Pair> = sorted.iter().map(|link| link.pair).collect();
+            prop_assert_eq!(forest.finish().0, expected);
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
 const SLICE_POSTINGS: usize = 1024;
 /// A shard that sorts fast.
 const SHARD_BYTES: u64 = 1 << 22;
-/// What a shard should have in memory before it is worth a write.
+/// Bytes in memory that make a shard worth a write.
 const BLOCK_BYTES: u64 = 1 << 16;
 /// Fewer shards than this would leave threads without work.
 const SHARDS_MIN: u64 = 16;
@@ -25,7 +25,7 @@ const SHARDS_MIN: u64 = 16;
 const SHARDS_MAX: u64 = 4096;
 const TEMPLATE_BIT: u32 = 1 << 31;
 
-/// How postings are gathered.
+/// Options of gathering.
 #[derive(Clone, Copy, Debug)]
 pub struct GatherOptions {
     /// At least the number of postings that will come.
@@ -37,7 +37,7 @@ pub struct GatherOptions {
     pub threads: usize,
 }
 
-/// A posting as it is kept: the halves of the tag as numbers, so that sorting compares words.
+/// A posting as it is stored: the halves of the tag as numbers, so that sorting compares words.
 #[derive(Clone, Copy, Debug)]
 struct PostingRow {
     high: u64,
@@ -101,7 +101,7 @@ pub struct GatheredShards<'s> {
 }
 
 impl<'s> GatheredShards<'s> {
-    /// Nothing gathered yet.
+    /// Makes empty shards.
     pub fn new(folder: &'s SpillFolder, options: &GatherOptions) -> GatheredShards<'s> {
         // A shard is sorted in the nearer caches where it may be small; it must not be so small that blocks of a spill
         // file are, and not larger than half of a thread's working memory, because it is sorted from place to place.
@@ -128,7 +128,7 @@ impl<'s> GatheredShards<'s> {
     }
 }
 
-/// One thread's way into [`GatheredShards`].
+/// Writes postings of one thread to [`GatheredShards`].
 pub struct GatherWriter<'b, 's> {
     shards: &'b GatheredShards<'s>,
     writer: Writer<'b, 's, PostingRow>,
@@ -273,5 +273,52 @@ mod tests {
         let shards = GatheredShards::new(&folder, &options);
         let posting = Posting { tag: Tag([0; 16]), length_bytes: 1 << 31, template: false, content: ContentIndex(0) };
         assert!(matches!(shards.writer().push(&posting), Err(Error::LengthTooLarge { .. })));
+    }
+
+    #[test]
+    fn a_posting_comes_back_from_its_row_and_bytes() {
+        for (tag, length_bytes, template, content) in
+            [([0; 16], 0, false, 0), ([255; 16], TEMPLATE_BIT - 1, true, u32::MAX), ([7; 16], 1, false, 9)]
+        {
+            let posting = Posting { tag: Tag(tag), length_bytes, template, content: ContentIndex(content) };
+            let mut bytes = Vec::new();
+            PostingRow::new(&posting).encode(&mut bytes);
+            assert_eq!(bytes.len(), PostingRow::BYTES);
+            assert_eq!(PostingRow::decode(&bytes).posting(), posting);
+        }
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_their_tags() {
+        let row = |tag: [u8; 16]| {
+            PostingRow::new(&Posting { tag: Tag(tag), length_bytes: 1, template: false, content: ContentIndex(0) })
+        };
+        let tag = |at: usize, byte: u8| {
+            let mut tag = [0; 16];
+            tag[at] = byte;
+            tag
+        };
+        let tags = [[0; 16], tag(15, 1), tag(15, 2), tag(8, 1), tag(7, 1), tag(0, 1), [255; 16]];
+        assert!(tags.is_sorted());
+        assert!(tags.map(|tag| row(tag).tag()).is_sorted());
+    }
+
+    #[test]
+    fn there_are_as_many_shards_as_fit_the_working_memory() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        for (postings_max, memory_budget_bytes, threads, expected) in [
+            (0, 1 << 30, 1, 16),
+            (1_000_000, 1 << 30, 1, 16),
+            // 2.4 GB in shards of 4 MiB would be 573; the next power of two.
+            (100_000_000, 1 << 40, 1, 1024),
+            // Many threads sort one shard each, so shards must be smaller.
+            (100_000_000, 1 << 30, 64, 4096),
+            (u64::MAX, 0, 1, 4096),
+        ] {
+            let options = GatherOptions { postings_max, memory_budget_bytes, threads };
+            let shards = GatheredShards::new(&folder, &options);
+            assert_eq!(shards.shard_count(), expected, "{options:?}");
+            assert_eq!(shards.posting_count_max(), 0);
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! What an analysis is told about contents beside their postings, and how it is to work.
+//! The input of an analysis next to its postings, and its options.
 //!
 //! The engine knows neither sites nor parties: it sees *groups* that hold copies of contents, and *levels* that label
-//! the groups. A level that gives each group a label of its own stands for sites, one that labels by owner for parties.
+//! the groups. A level that gives each group a label of its own represents sites, one that labels by owner represents
+//! parties.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -17,19 +18,19 @@ pub const CONTENTS_MAX: u64 = (1 << 31) - 1;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Group(pub u16);
 
-/// How many copies of a content a group holds.
+/// The copies of a content that a group holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holding {
-    /// Who holds them.
+    /// The holder.
     pub group: Group,
-    /// How many documents have this content there.
+    /// Number of documents of this group that have this content.
     pub copies: u32,
 }
 
 /// The holders of every content, packed in content order.
 #[derive(Clone, Debug)]
 pub struct Holders {
-    /// Where each content's holdings begin, and the end.
+    /// Start of each content's holdings, and the end.
     starts: Vec<usize>,
     holdings: Vec<Holding>,
 }
@@ -41,7 +42,7 @@ impl Default for Holders {
 }
 
 impl Holders {
-    /// Nobody holds anything yet; contents follow through [`push`](Holders::push).
+    /// Describes no content yet; contents follow through [`push`](Holders::push).
     pub fn new() -> Holders {
         Holders::default()
     }
@@ -52,7 +53,7 @@ impl Holders {
         self.starts.push(self.holdings.len());
     }
 
-    /// How many contents have been described.
+    /// Number of contents described so far.
     pub fn contents(&self) -> usize {
         self.starts.len() - 1
     }
@@ -63,21 +64,21 @@ impl Holders {
     }
 }
 
-/// A way to label groups for which overlap is counted.
+/// A labelling of groups for which overlap is counted.
 #[derive(Clone, Debug)]
 pub struct Level {
     /// The label of each group, below `label_count`.
     pub labels: Vec<u16>,
-    /// How many labels there are. Overlap takes 24 bytes for each pair of labels and thread.
+    /// Number of labels. Overlap takes 24 bytes for each pair of labels and thread.
     pub label_count: u16,
 }
 
-/// What is known of the contents.
+/// Facts about the contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// Per content its size less the bytes of its template chunks.
     pub payload_bytes: &'a [u64],
-    /// Per content who holds how many copies; may be empty where neither levels nor `across` ask for it.
+    /// Per content its holders and their copies; may be empty where neither levels nor `across` need it.
     pub holders: &'a Holders,
     /// The levels at which overlap is counted.
     pub levels: &'a [Level],
@@ -86,16 +87,16 @@ pub struct Input<'a> {
     pub across: Option<&'a [u16]>,
 }
 
-/// How an analysis is to work.
+/// Options of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// What makes a link.
+    /// Thresholds of a link.
     pub thresholds: Thresholds,
-    /// Working memory, beside the input itself, about 24 bytes per content and the result.
+    /// Working memory, next to the input itself, about 24 bytes per content and the result.
     pub memory_budget_bytes: u64,
     /// Threads that work at the same time.
     pub threads: NonZeroUsize,
-    /// Where rows go that do not fit the budget; a folder of our own is made in it, and removed.
+    /// Folder for rows that do not fit the budget; the analysis makes a folder of its own in it, and removes it.
     pub spill_dir: &'a Path,
 }
 
@@ -123,40 +124,121 @@ pub(crate) fn check(input: &Input<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The one label under which a content is held, where there is just one.
+/// The one label under which a content is held, where there is exactly one.
 ///
-/// Most contents are at home in one place; knowing so spares a look at their holders at every posting.
+/// Most contents are held under one label; with it, an analysis need not look up their holders at every posting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Home(u32);
+pub(crate) struct HolderLabel(u32);
 
-impl Home {
-    /// Nobody holds the content.
-    pub(crate) const NONE: Home = Home(u32::MAX);
-    /// Holders of several labels do.
-    pub(crate) const SEVERAL: Home = Home(u32::MAX - 1);
+impl HolderLabel {
+    /// No group holds the content.
+    pub(crate) const NONE: HolderLabel = HolderLabel(u32::MAX);
+    /// Holders of several labels hold it.
+    pub(crate) const SEVERAL: HolderLabel = HolderLabel(u32::MAX - 1);
 
-    /// The home of every content under these labels of groups.
-    pub(crate) fn of_all(holders: &Holders, labels: &[u16]) -> Vec<Home> {
+    /// The label of every content under these labels of groups.
+    pub(crate) fn of_all(holders: &Holders, labels: &[u16]) -> Vec<HolderLabel> {
         let windows = holders.starts.windows(2);
         let slices = windows.map(|ends| &holders.holdings[ends[0]..ends[1]]);
-        slices.map(|holdings| Home::of(holdings, labels)).collect()
+        slices.map(|holdings| HolderLabel::of(holdings, labels)).collect()
     }
 
-    fn of(holdings: &[Holding], labels: &[u16]) -> Home {
+    fn of(holdings: &[Holding], labels_of_groups: &[u16]) -> HolderLabel {
         let held = holdings.iter().filter(|holding| holding.copies > 0);
-        let mut homes = held.map(|h| Home(u32::from(labels[usize::from(h.group.0)])));
-        let Some(first) = homes.next() else {
-            return Home::NONE;
+        let mut labels = held.map(|h| HolderLabel(u32::from(labels_of_groups[usize::from(h.group.0)])));
+        let Some(first) = labels.next() else {
+            return HolderLabel::NONE;
         };
-        if homes.all(|home| home == first) { first } else { Home::SEVERAL }
+        if labels.all(|label| label == first) { first } else { HolderLabel::SEVERAL }
     }
 
-    /// Whether the holders of two contents together have at least two labels.
-    pub(crate) fn is_across(self, other: Home) -> bool {
+    /// True if the holders of two contents together have at least two labels.
+    pub(crate) fn is_across(self, other: HolderLabel) -> bool {
         match (self, other) {
-            (Home::SEVERAL, _) | (_, Home::SEVERAL) => true,
-            (Home::NONE, _) | (_, Home::NONE) => false,
+            (HolderLabel::SEVERAL, _) | (_, HolderLabel::SEVERAL) => true,
+            (HolderLabel::NONE, _) | (_, HolderLabel::NONE) => false,
             _ => self != other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holders(lists: &[&[(u16, u32)]]) -> Holders {
+        let mut holders = Holders::new();
+        for list in lists {
+            holders.push(list.iter().map(|&(group, copies)| Holding { group: Group(group), copies }));
+        }
+        holders
+    }
+
+    #[test]
+    fn holders_are_read_back_by_content() {
+        let holders = holders(&[&[(0, 1), (1, 2)], &[], &[(7, 3)]]);
+        assert_eq!(holders.contents(), 3);
+        let of = |content| holders.of(ContentIndex(content)).iter().map(|h| (h.group.0, h.copies)).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1), of(2)], [vec![(0, 1), (1, 2)], vec![], vec![(7, 3)]]);
+    }
+
+    #[test]
+    fn the_label_of_a_content_is_the_one_of_all_its_holders() {
+        let labels = [5, 5, 6];
+        for (list, expected) in [
+            (&[][..], HolderLabel::NONE),
+            (&[(0, 0)], HolderLabel::NONE),
+            (&[(0, 1)], HolderLabel(5)),
+            (&[(0, 1), (1, 4)], HolderLabel(5)),
+            (&[(0, 1), (2, 0)], HolderLabel(5)),
+            (&[(0, 1), (2, 1)], HolderLabel::SEVERAL),
+            (&[(0, 0), (2, 9)], HolderLabel(6)),
+        ] {
+            assert_eq!(HolderLabel::of_all(&holders(&[list]), &labels), [expected], "{list:?}");
+        }
+    }
+
+    #[test]
+    fn two_contents_are_across_when_their_holders_have_two_labels() {
+        let (none, several, five, six) = (HolderLabel::NONE, HolderLabel::SEVERAL, HolderLabel(5), HolderLabel(6));
+        for (a, b, is_across) in [
+            (five, six, true),
+            (five, five, false),
+            (none, five, false),
+            (none, none, false),
+            (several, several, true),
+            (several, five, true),
+            (several, none, true),
+        ] {
+            assert_eq!(a.is_across(b), is_across, "{a:?} {b:?}");
+            assert_eq!(b.is_across(a), is_across, "{b:?} {a:?}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused_and_their_absence_is_not() {
+        let level = |labels: &[u16], label_count| Level { labels: labels.to_vec(), label_count };
+        let none = holders(&[]);
+        let two = holders(&[&[(0, 1)], &[(1, 1)]]);
+        for (payloads, holders, levels, across, refused) in [
+            (2, &none, vec![], None, None),
+            (2, &two, vec![], None, None),
+            (2, &two, vec![level(&[0, 0], 1)], Some(&[0, 1][..]), None),
+            (3, &two, vec![], None, Some("different numbers of contents")),
+            (2, &none, vec![level(&[0], 1)], None, Some("different numbers of contents")),
+            (2, &none, vec![], Some(&[0][..]), Some("different numbers of contents")),
+            (2, &two, vec![level(&[0], 1)], None, Some("a group has no label")),
+            (2, &two, vec![], Some(&[0][..]), Some("a group has no label")),
+            (2, &two, vec![level(&[0, 2], 2)], None, Some("a label is beyond its level's count")),
+            (0, &none, vec![level(&[], 0)], Some(&[][..]), None),
+        ] {
+            let payload_bytes = vec![1; payloads];
+            let input = Input { payload_bytes: &payload_bytes, holders, levels: &levels, across };
+            let checked = check(&input).map_err(|error| error.to_string());
+            match refused {
+                None => assert_eq!(checked, Ok(())),
+                Some(detail) => assert!(checked.as_ref().is_err_and(|error| error.contains(detail)), "{checked:?}"),
+            }
         }
     }
 }

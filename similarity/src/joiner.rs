@@ -1,20 +1,23 @@
-//! Pass 5, from above: which partitions are joined when, and what becomes of those beyond the memory budget.
+//! Pass 5: joins the partitions in turn, and cuts those beyond the memory budget into slices.
 //!
 //! The contents of a partition only *could* be linked. Where their tags do not fit in memory together, their links are
-//! found first, two slices at a time, and the contents are packed anew by the clusters that these links form: those
-//! are mostly small. Then each pack is joined by itself, in memory, as any other partition.
+//! found first, two slices at a time, and the contents are packed again by the clusters that these links form: those
+//! are mostly small. Then each pack is joined by itself, in memory, like any other partition.
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
-use crate::analyse::Wish;
 use crate::budget::Budget;
-use crate::cluster::{Link, LinkRule, Members};
+use crate::cluster::LinkRule;
 use crate::component::{Components, Partitions};
 use crate::error::Error;
-use crate::input::{Home, Input, Options};
-use crate::lists::{JoinRow, Lists};
-use crate::part::{Found, Part};
+use crate::input::{HolderLabel, Input, Options};
+use crate::join_row::JoinRow;
+use crate::link::Link;
+use crate::lists::Lists;
+use crate::members::Members;
+use crate::partition_join::{JoinOutcome, LoadedPartition};
+use crate::request::Request;
 use crate::slices::Slices;
 use crate::spill::{Buckets, SpillFolder, Writer};
 use crate::workers::{Tracker, share_out};
@@ -23,7 +26,7 @@ use crate::workers::{Tracker, share_out};
 pub(crate) struct Packed<'a, 's> {
     pub(crate) partitions: &'a Partitions,
     pub(crate) rows: &'a Buckets<'s, JoinRow>,
-    /// The contents that the numbers in the partitions stand for, unless these are contents.
+    /// The contents behind the numbers in the partitions; if absent, these numbers are contents.
     pub(crate) contents: Option<&'a [u32]>,
 }
 
@@ -55,50 +58,50 @@ impl Packed<'_, '_> {
     }
 }
 
-/// What joining needs to know.
+/// Joins partitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Joiner<'a, 's> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) options: &'a Options<'a>,
     pub(crate) budget: Budget,
     pub(crate) spill: &'s SpillFolder,
-    /// Homes of all contents, when links must go across.
-    pub(crate) homes: Option<&'a [Home]>,
-    pub(crate) wish: Wish<'a>,
+    /// The labels of all contents, if links must go across.
+    pub(crate) holder_labels: Option<&'a [HolderLabel]>,
+    pub(crate) request: Request<'a>,
     pub(crate) rule: LinkRule,
     pub(crate) tracker: &'a Tracker<'a>,
 }
 
 impl Joiner<'_, '_> {
-    /// Joins all partitions: large ones one after the other with all threads, then the others side by side.
-    pub(crate) fn join_all(&self, packed: &Packed<'_, '_>) -> Result<Found, Error> {
+    /// Joins all partitions: large ones one after the other with all threads, then the others in parallel.
+    pub(crate) fn join_all(&self, packed: &Packed<'_, '_>) -> Result<JoinOutcome, Error> {
         let (large, small) = packed.by_size();
-        let mut found = Found::default();
+        let mut outcome = JoinOutcome::default();
         for partition in large {
             if packed.partitions.is_oversized(partition) {
-                self.join_oversized(packed, partition, &mut found)?;
+                self.join_oversized(packed, partition, &mut outcome)?;
             } else {
-                self.join(packed, partition, self.options.threads, &mut found)?;
+                self.join(packed, partition, self.options.threads, &mut outcome)?;
             }
             self.tracker.step()?;
         }
-        self.join_small(packed, &small, &mut found, || self.tracker.step())?;
-        found.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
-        Ok(found)
+        self.join_small(packed, &small, &mut outcome, || self.tracker.step())?;
+        outcome.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
+        Ok(outcome)
     }
 
     fn join_small(
         &self,
         packed: &Packed<'_, '_>,
         small: &[usize],
-        found: &mut Found,
+        outcome: &mut JoinOutcome,
         done: impl Fn() -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        let others = share_out(self.options.threads, small.len(), Found::default, |found, task| {
-            self.join(packed, small[task], NonZeroUsize::MIN, found)?;
+        let others = share_out(self.options.threads, small.len(), JoinOutcome::default, |outcome, task| {
+            self.join(packed, small[task], NonZeroUsize::MIN, outcome)?;
             done()
         })?;
-        others.into_iter().for_each(|other| found.take(other));
+        others.into_iter().for_each(|other| outcome.take(other));
         Ok(())
     }
 
@@ -107,20 +110,20 @@ impl Joiner<'_, '_> {
         packed: &Packed<'_, '_>,
         partition: usize,
         threads: NonZeroUsize,
-        found: &mut Found,
+        outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
         let contents = packed.contents(partition);
         let lists = Lists::new(packed.take_rows(partition)?, contents.len());
-        self.part(&contents, lists, threads).join(found)
+        self.part(&contents, lists, threads).join(outcome)
     }
 
-    fn part<'p>(&'p self, contents: &'p [u32], lists: Lists, threads: NonZeroUsize) -> Part<'p> {
-        Part {
+    fn part<'p>(&'p self, contents: &'p [u32], lists: Lists, threads: NonZeroUsize) -> LoadedPartition<'p> {
+        LoadedPartition {
             thresholds: &self.options.thresholds,
             members: Members { contents, payload_bytes: self.input.payload_bytes },
             lists,
-            homes: self.homes,
-            wish: self.wish,
+            holder_labels: self.holder_labels,
+            request: self.request,
             first_members: None,
             rule: self.rule,
             links_max: self.budget.links_in_memory(contents.len(), threads),
@@ -129,21 +132,26 @@ impl Joiner<'_, '_> {
         }
     }
 
-    fn join_oversized(&self, packed: &Packed<'_, '_>, partition: usize, found: &mut Found) -> Result<(), Error> {
+    fn join_oversized(
+        &self,
+        packed: &Packed<'_, '_>,
+        partition: usize,
+        outcome: &mut JoinOutcome,
+    ) -> Result<(), Error> {
         let contents = packed.contents(partition);
         let slices = Slices::cut(self.spill, packed.rows, partition, contents.len(), self.budget.slice())?;
-        if !self.wish.clusters {
-            return self.join_slices(&slices, &contents, self.wish, found);
+        if !self.request.clusters {
+            return self.join_slices(&slices, &contents, self.request, outcome);
         }
         let clusters = Components::new(contents.len());
         let unite = |links: &[Link]| {
             for link in links {
                 clusters.unite(packed.partitions.place(link.a.0), packed.partitions.place(link.b.0));
             }
-            self.wish.told.map_or(Ok(()), |told| told(links))
+            self.request.sink.map_or(Ok(()), |sink| sink(links))
         };
-        self.join_slices(&slices, &contents, Wish { told: Some(&unite), clusters: false, ..self.wish }, found)?;
-        self.join_clusters(&slices, &contents, &clusters, found)
+        self.join_slices(&slices, &contents, Request { sink: Some(&unite), clusters: false, ..self.request }, outcome)?;
+        self.join_clusters(&slices, &contents, &clusters, outcome)
     }
 
     /// Finds the links of a partition, two slices at a time.
@@ -151,28 +159,28 @@ impl Joiner<'_, '_> {
         &self,
         slices: &Slices<'_>,
         contents: &[u32],
-        wish: Wish<'_>,
-        found: &mut Found,
+        request: Request<'_>,
+        outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
         for block in slices.blocks() {
             let block = slices.read(block)?;
             let contents: Vec<u32> = block.members.iter().map(|&member| contents[member as usize]).collect();
             let lists = Lists::new(block.rows, contents.len());
-            let joiner = Joiner { wish, ..*self };
+            let joiner = Joiner { request, ..*self };
             let part = joiner.part(&contents, lists, self.options.threads);
-            Part { first_members: block.first_members, ..part }.join(found)?;
+            LoadedPartition { first_members: block.first_members, ..part }.join(outcome)?;
         }
         Ok(())
     }
 
-    /// Packs the contents of slices by the clusters that they form, and joins each pack for its clusters alone: its links
-    /// have been told and counted.
+    /// Packs the contents of slices by the clusters that they form, and joins each pack for its clusters alone: its
+    /// links have been reported and counted.
     fn join_clusters(
         &self,
         slices: &Slices<'_>,
         contents: &[u32],
         clusters: &Components,
-        found: &mut Found,
+        outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
         let payload_bytes: Vec<u64> =
             contents.iter().map(|&content| self.input.payload_bytes[content as usize]).collect();
@@ -187,15 +195,15 @@ impl Joiner<'_, '_> {
         })?;
         Writer::finish(writer)?;
         let packed = Packed { partitions: &partitions, rows: &rows, contents: Some(contents) };
-        let joiner = Joiner { wish: Wish { told: None, clusters: true, ..self.wish }, ..*self };
+        let joiner = Joiner { request: Request { sink: None, clusters: true, ..self.request }, ..*self };
         let (large, small) = packed.by_size();
-        let mut apart = Found::default();
+        let mut apart = JoinOutcome::default();
         for partition in large {
             joiner.join(&packed, partition, self.options.threads, &mut apart)?;
         }
         joiner.join_small(&packed, &small, &mut apart, || self.tracker.check())?;
-        found.clusters.append(&mut apart.clusters);
-        found.oversized_clusters += partitions.oversized;
+        outcome.clusters.append(&mut apart.clusters);
+        outcome.oversized_clusters += partitions.oversized;
         Ok(())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A *posting* says that a chunk, known by its tag, occurs in a content. Two contents that share enough bytes are
 //! *linked*; linked contents form *clusters*, and within a cluster *families* gather what is truly close. The engine is
-//! exact (a brute-force [`oracle`] stands beside it), deterministic, and works within a memory budget whatever the size
-//! of the input. It knows contents by dense numbers and their holders by opaque groups, and nothing else.
+//! exact (tests hold it against a brute-force [`oracle`]), deterministic, and works within a memory budget whatever the
+//! size of the input. It knows contents by dense numbers and their holders by opaque groups only.
 //!
 //! ```
 //! use std::num::{NonZeroU32, NonZeroUsize};
@@ -11,7 +11,7 @@
 //!
 //! use cognate_fingerprint::Tag;
 //! use cognate_similarity::{
-//!     ContentIndex, Group, Holders, Holding, Input, MemoryShards, Options, Posting, Thresholds, Watch, analyse,
+//!     ContentIndex, Group, Holders, Holding, Input, MemoryShards, Options, Posting, Thresholds, Monitor, analyse,
 //! };
 //!
 //! // Two contents of 1000 bytes that share a chunk of 900.
@@ -32,39 +32,48 @@
 //!     threads: NonZeroUsize::MIN,
 //!     spill_dir: &std::env::temp_dir(),
 //! };
-//! let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+//! let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
 //! let shards = MemoryShards::new(postings, NonZeroU32::MIN);
-//! let analysis = analyse(&shards, &input, &options, &watch)?;
+//! let analysis = analyse(&shards, &input, &options, &monitor)?;
 //! assert_eq!(analysis.clusters[0].links[0].shared_bytes, 900);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod again;
 mod analyse;
 mod analysis_file;
 mod budget;
 mod checked;
 mod checksum;
 mod cluster;
-mod common;
+mod cluster_builder;
+mod common_ranks;
 mod component;
 mod error;
 mod forest;
 mod gather;
-mod given;
+mod groups;
+mod incremental;
 mod input;
 mod join;
+mod join_row;
 mod joiner;
+mod link;
+mod link_clusters;
 mod link_file;
+mod link_stats;
 mod links;
 mod lists;
 mod measure;
+mod members;
+mod monitor;
 pub mod oracle;
 mod overlap;
 mod pair;
-mod part;
+mod partition_join;
 mod posting;
 mod prefix;
+mod rank;
+mod request;
 mod run;
 mod shape;
 mod shards;
@@ -72,28 +81,27 @@ mod slices;
 mod spill;
 mod tags;
 mod threshold;
-mod watch;
 mod workers;
 
-pub use again::{Again, Before, analyse_again};
-pub use analyse::{Analysis, Stats, Told, analyse, analyse_telling, find_links};
+pub use analyse::{Analysis, Stats, analyse, analyse_with_links, find_links};
 pub use checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
-pub use cluster::{
-    CLUSTER_LINKS_PER_MEMBER_MAX, CLUSTER_LINKS_WHOLE_MAX, Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link,
-};
+pub use cluster::{CLUSTER_LINKS_ALL_MAX, CLUSTER_LINKS_PER_MEMBER_MAX, Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family};
 pub use error::{Error, ErrorKind};
 pub use gather::{GatherOptions, GatherWriter, GatheredShards};
-pub use given::{Clustering, Strength, cluster_links};
+pub use incremental::{EarlierAnalysis, IncrementalAnalysis, analyse_incrementally};
 pub use input::{CONTENTS_MAX, Group, Holders, Holding, Input, Level, Options};
+pub use link::Link;
+pub use link_clusters::{Clustering, LinkMeasure, cluster_links};
 pub use link_file::{LinkFile, LinkReader, LinkWriter};
-pub use links::{LinksOptions, SortedLinks, Visit};
+pub use links::{LinksOptions, SortedLinks, VisitLinks};
 pub use measure::{Relation, Resemblance};
+pub use monitor::{Monitor, Phase, Progress};
 pub use overlap::OverlapLevel;
 pub use pair::PairMeasure;
 pub use posting::{ContentIndex, Posting};
+pub use request::LinkSink;
 pub use run::{Run, RunReader, RunRecord, RunSummary, SHARDS, WriteRun, merge_runs, write_run};
 pub use shape::Shape;
 pub use shards::{ContentMap, MemoryShards, RunInput, RunShards, Shards, VisitTag};
 pub use spill::SpillFolder;
 pub use threshold::{Containment, ContainmentError, Thresholds};
-pub use watch::{Phase, Progress, Watch};

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
-use crate::cluster::Link;
 use crate::error::Error;
+use crate::link::Link;
 use crate::spill::Row;
 
 const KIND: StreamKind = StreamKind { magic: *b"CGNATLNK", version: 1 };
 
-/// Links on their way into a file.
+/// Writes links to a file.
 #[derive(Debug)]
 pub struct LinkWriter {
     file: CheckedWriter,
@@ -19,7 +19,7 @@ pub struct LinkWriter {
 }
 
 impl LinkWriter {
-    /// Begins a file; `binding` is a digest of all that the links follow from.
+    /// Begins a file; `binding` is a digest of everything that the links follow from.
     ///
     /// # Errors
     ///
@@ -43,12 +43,12 @@ impl LinkWriter {
         self.file.write(&self.bytes)
     }
 
-    /// How many links have been added.
+    /// Number of links added so far.
     pub fn count(&self) -> u64 {
         self.links
     }
 
-    /// Puts the file in its place; with `sync`, it is on the disk then. Gives back how many links it holds.
+    /// Puts the file in its place and returns the number of its links; with `sync`, the file is on the disk then.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl LinkFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, is damaged, or was made from something else.
+    /// When it cannot be read, is damaged, or was made from other data.
     pub fn open(path: &Path, binding: &Binding) -> Result<LinkFile, Error> {
         let file = CheckedReader::open(path, KIND, binding)?;
         let bytes = Link::BYTES as u64;
@@ -82,7 +82,7 @@ impl LinkFile {
         Ok(LinkFile { path: path.to_owned(), binding: *binding, links: file.bytes() / bytes })
     }
 
-    /// How many links there are.
+    /// Number of links.
     pub fn count(&self) -> u64 {
         self.links
     }
@@ -96,7 +96,7 @@ impl LinkFile {
         Ok(LinkReader { file: CheckedReader::open(&self.path, KIND, &self.binding)?, links: Vec::new() })
     }
 
-    /// Shows every link, some thousand at a time.
+    /// Calls `visit` with every link; a block of them is in memory at a time.
     ///
     /// # Errors
     ///
@@ -150,5 +150,57 @@ mod tests {
         let mut found = Vec::new();
         file.for_each(|link| found.push(*link)).unwrap();
         assert_eq!(found, links);
+    }
+
+    fn link(n: u32) -> Link {
+        Link { a: ContentIndex(n), b: ContentIndex(n + 1), shared_bytes: u64::from(n) }
+    }
+
+    #[test]
+    fn a_file_of_no_links_is_read_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("links");
+        assert_eq!(LinkWriter::create(&path, &[1; 32]).unwrap().finish(false).unwrap(), 0);
+        let file = LinkFile::open(&path, &[1; 32]).unwrap();
+        assert_eq!(file.count(), 0);
+        assert!(file.read().unwrap().next_links().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_file_of_another_binding_or_kind_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("links");
+        let mut writer = LinkWriter::create(&path, &[1; 32]).unwrap();
+        writer.push(&[link(1), link(2)]).unwrap();
+        assert_eq!(writer.count(), 2);
+        writer.finish(false).unwrap();
+        assert!(LinkFile::open(&path, &[2; 32]).is_err());
+        let other = folder.path().join("other");
+        CheckedWriter::create(&other, StreamKind { magic: *b"CGNATANA", version: 1 }, &[1; 32])
+            .unwrap()
+            .finish(false)
+            .unwrap();
+        assert!(LinkFile::open(&other, &[1; 32]).unwrap_err().to_string().contains("another kind of file"));
+        let half = folder.path().join("half");
+        let mut writer = CheckedWriter::create(&half, KIND, &[1; 32]).unwrap();
+        writer.write(&[0; Link::BYTES + 3]).unwrap();
+        writer.finish(false).unwrap();
+        assert!(LinkFile::open(&half, &[1; 32]).unwrap_err().to_string().contains("a part of a link"));
+    }
+
+    #[test]
+    fn a_link_of_a_damaged_block_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("links");
+        let mut writer = LinkWriter::create(&path, &[1; 32]).unwrap();
+        (0..9000).for_each(|n| writer.push(&[link(n)]).unwrap());
+        writer.finish(false).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[100_000] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let file = LinkFile::open(&path, &[1; 32]).unwrap();
+        let mut shown = 0;
+        assert!(file.for_each(|_| shown += 1).is_err());
+        assert_eq!(shown, 4096, "the links of the first block");
     }
 }

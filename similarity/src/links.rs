@@ -1,13 +1,13 @@
 //! All links of an analysis in order, however many: gathered by ranges of contents, sorted range by range.
 //!
 //! The number of links can grow with the square of the contents, so they go through spill files and come back a part at
-//! a time. What an analysis keeps of them is linear; see [`crate::Cluster`].
+//! a time. An analysis keeps only linearly many of them; see [`crate::Cluster`].
 
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::cluster::Link;
 use crate::error::Error;
+use crate::link::Link;
 use crate::posting::ContentIndex;
 use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder};
 use crate::workers::share_out;
@@ -15,40 +15,23 @@ use crate::workers::share_out;
 /// Ranges of contents.
 const RANGES: usize = 256;
 
-/// How links are gathered.
+/// Options of sorting links.
 #[derive(Clone, Copy, Debug)]
 pub struct LinksOptions {
-    /// How many contents there are.
+    /// Number of contents.
     pub contents: usize,
-    /// The memory budget of the analysis that finds the links. They take a quarter of it, up to three eighths while small
-    /// ranges pile up, and another quarter when they are read; the analysis leaves as much free while it finds links.
+    /// The memory budget of the analysis that finds the links. They take a quarter of it, up to three eighths while
+    /// small ranges pile up, and another quarter when they are read; the analysis leaves as much free while it finds
+    /// links.
     pub memory_budget_bytes: u64,
     /// Threads that write at the same time.
     pub threads: usize,
 }
 
-impl Row for Link {
-    const BYTES: usize = <[u32; 4]>::BYTES;
+/// Callback that receives sorted links, with the number of the first.
+pub type VisitLinks<'a> = dyn Fn(u64, &[Link]) -> Result<(), Error> + Sync + 'a;
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Self::BYTES];
-        bytes[..4].copy_from_slice(&self.a.0.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.b.0.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.shared_bytes.to_le_bytes());
-        out.extend_from_slice(&bytes);
-    }
-
-    fn decode(bytes: &[u8]) -> Link {
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has 4 bytes"));
-        let shared = bytes[8..].try_into().expect("a long word has 8 bytes");
-        Link { a: ContentIndex(word(0)), b: ContentIndex(word(4)), shared_bytes: u64::from_le_bytes(shared) }
-    }
-}
-
-/// Who is shown sorted links, with the number of the first.
-pub type Visit<'a> = dyn Fn(u64, &[Link]) -> Result<(), Error> + Sync + 'a;
-
-/// Whose turn it is when links are visited in order.
+/// Lets one thread at a time visit its links, in order.
 struct Gate<'v> {
     /// The number of the link that is visited next.
     next: u64,
@@ -56,7 +39,7 @@ struct Gate<'v> {
     visit: &'v mut (dyn FnMut(&[Link]) -> Result<(), Error> + Send),
 }
 
-/// Links on their way into order.
+/// Links that are being sorted.
 pub struct SortedLinks<'s> {
     buckets: Buckets<'s, Link>,
     contents: usize,
@@ -65,7 +48,7 @@ pub struct SortedLinks<'s> {
 }
 
 impl<'s> SortedLinks<'s> {
-    /// No links yet.
+    /// Makes an empty set.
     pub fn new(folder: &'s SpillFolder, options: &LinksOptions) -> SortedLinks<'s> {
         let count = RANGES.min(options.contents.max(1));
         SortedLinks {
@@ -84,7 +67,7 @@ impl<'s> SortedLinks<'s> {
         }
     }
 
-    /// Takes links in; several threads may do so at once, each with some thousand links at a time.
+    /// Adds links; several threads may do so at once, each with some thousand links at a time.
     ///
     /// # Errors
     ///
@@ -107,15 +90,15 @@ impl<'s> SortedLinks<'s> {
         ranges.into_iter().try_for_each(|(range, ends)| self.buckets.append(range, &sorted[ends[0]..ends[1]]))
     }
 
-    /// Visits all links, a part of them at a time, and forgets them.
+    /// Visits all links, a part of them at a time, and removes them.
     ///
-    /// Parts are sorted by (a, b), and so are the links of all parts by the number of the first link of each, which comes
-    /// with it. As many threads visit parts at the same time, in no order.
+    /// Parts are sorted by (a, b), and so are the links of all parts by the number of the first link of each, which
+    /// comes with it. As many threads visit parts at the same time, in no order.
     ///
     /// # Errors
     ///
     /// When a spill file is damaged or cannot be read, and whatever `visit` returns.
-    pub fn drain(&self, threads: NonZeroUsize, visit: &Visit<'_>) -> Result<(), Error> {
+    pub fn drain(&self, threads: NonZeroUsize, visit: &VisitLinks<'_>) -> Result<(), Error> {
         let firsts = self.firsts();
         share_out(threads, self.buckets.count(), Vec::new, |part, range| {
             self.drain_range(range, firsts[range], threads, part, visit)
@@ -129,7 +112,7 @@ impl<'s> SortedLinks<'s> {
         mut number: u64,
         threads: NonZeroUsize,
         part: &mut Vec<Link>,
-        visit: &Visit<'_>,
+        visit: &VisitLinks<'_>,
     ) -> Result<(), Error> {
         let from = (range * self.contents_per_range).min(self.contents);
         let end = (from + self.contents_per_range).min(self.contents);
@@ -151,8 +134,8 @@ impl<'s> SortedLinks<'s> {
         firsts
     }
 
-    /// Visits all links by (a, b), a part of them at a time, and forgets them; threads sort parts while others wait for
-    /// their turn to be visited.
+    /// Visits all links by (a, b), a part of them at a time, and removes them; threads sort parts while others wait for
+    /// their turn.
     ///
     /// # Errors
     ///
@@ -181,7 +164,7 @@ impl<'s> SortedLinks<'s> {
         let drained = share_out(threads, self.buckets.count(), Vec::new, |part, range| {
             let drained = self.drain_range(range, firsts[range], threads, part, &in_turn);
             drained.map_err(|error| {
-                // Whoever waits for the turn after this one has to be told.
+                // Threads that wait for the next turn must wake up and end.
                 lock().failure.get_or_insert(error);
                 turned.notify_all();
                 Error::Cancelled

@@ -1,56 +1,24 @@
-//! The tags of a partition's members, made ready for joining.
+//! The lists of a partition's members: their tags as ranks, ready for joining.
 //!
 //! Tags are *ranked* from rare to common by the number of members that hold them, and a tag that members hold in
 //! different numbers becomes several ranks, one for each number and all members that hold it at least so often. Every
 //! rank then has one weight, and what two members share is the weight of their common ranks: multisets are compared as
 //! sets (Chaudhuri, Ganti and Kaushik 2006, section 3, do the same with ordinals). Members whose ranks are all the same
 //! form a *group*, which is listed, looked up and measured as one; thousands of documents that differ only in chunks of
-//! their own cost no more than one.
+//! their own cost as much as one.
 //!
 //! Members are numbered by ascending payload; groups by their first members.
 
-use crate::common::Common;
-use crate::spill::Row;
+use crate::common_ranks::CommonRanks;
+use crate::groups::Groups;
+use crate::join_row::JoinRow;
+use crate::rank::{Rank, rank};
 
-/// Bytes of memory that lists take per row while they are built, rounded up; they keep less.
-pub(crate) const JOIN_ROW_BYTES: u64 = 36;
-
-/// A shared tag of a member.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct JoinRow {
-    pub(crate) tag: u32,
-    /// The member's place in the partition.
-    pub(crate) member: u32,
-    pub(crate) length_bytes: u32,
-    pub(crate) count: u32,
-}
-
-impl Row for JoinRow {
-    const BYTES: usize = <[u32; 4]>::BYTES;
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        [self.tag, self.member, self.length_bytes, self.count].encode(out);
-    }
-
-    fn decode(bytes: &[u8]) -> JoinRow {
-        let [tag, member, length_bytes, count] = Row::decode(bytes);
-        JoinRow { tag, member, length_bytes, count }
-    }
-}
-
-/// A rank: its weight, and where its holders stand.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rank {
-    weight_bytes: u64,
-    pub(crate) start: usize,
-    pub(crate) count: u32,
-}
-
-/// The lists of a partition's members, and who holds each rank.
+/// The lists of a partition's members, and the holders of each rank.
 #[derive(Debug)]
 pub(crate) struct Lists {
     groups: Groups,
-    /// Where the list of each group begins, and the end.
+    /// Start of the list of each group, and the end.
     starts: Vec<usize>,
     /// The ranks of each group, ascending.
     items: Vec<u32>,
@@ -59,7 +27,7 @@ pub(crate) struct Lists {
     ranks: Vec<Rank>,
     /// The groups that hold each rank, ascending.
     holders: Vec<u32>,
-    common: Option<Common>,
+    common: Option<CommonRanks>,
 }
 
 impl Lists {
@@ -80,13 +48,13 @@ impl Lists {
             ranks.fold(0u64, |sum, rank| sum.saturating_add(rank.weight_bytes))
         };
         let totals_bytes = starts.windows(2).map(weigh).collect();
-        let common = Common::new(&ranks, &holders, groups.count());
+        let common = CommonRanks::new(&ranks, &holders, groups.count());
         Lists { groups, starts, items, totals_bytes, ranks, holders, common }
     }
 
     /// The ranks that many groups hold, where there are any.
     #[inline]
-    pub(crate) fn common(&self) -> Option<&Common> {
+    pub(crate) fn common(&self) -> Option<&CommonRanks> {
         self.common.as_ref()
     }
 
@@ -100,7 +68,7 @@ impl Lists {
         &self.items[self.starts[group as usize]..self.starts[group as usize + 1]]
     }
 
-    /// What the members of a group share with each other.
+    /// Bytes that the members of a group share with each other.
     #[inline]
     pub(crate) fn total_bytes(&self, group: u32) -> u64 {
         self.totals_bytes[group as usize]
@@ -139,40 +107,6 @@ impl Lists {
         }
         shared_bytes
     }
-}
-
-/// Ranks the tags of rows that are sorted by tag, then member. Tags without weight and those of one member get no rank.
-fn rank(rows: &[JoinRow]) -> (Vec<Rank>, Vec<u32>) {
-    let (mut ranks, mut holders) = (Vec::new(), Vec::with_capacity(rows.len()));
-    let mut push = |weight_bytes: u64, members: &mut dyn Iterator<Item = u32>| {
-        let start = holders.len();
-        holders.extend(members);
-        let count = u32::try_from(holders.len() - start).expect("contents have 31-bit numbers");
-        if count > 1 && weight_bytes > 0 {
-            ranks.push(Rank { weight_bytes, start, count });
-        } else {
-            holders.truncate(start);
-        }
-    };
-    for tag in rows.chunk_by(|a, b| a.tag == b.tag) {
-        let length_bytes = u64::from(tag[0].length_bytes);
-        if tag.iter().all(|row| row.count == tag[0].count) {
-            push(length_bytes * u64::from(tag[0].count), &mut tag.iter().map(|row| row.member));
-            continue;
-        }
-        let mut counts: Vec<u32> = tag.iter().map(|row| row.count).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        let mut below = 0;
-        for count in counts {
-            let members = tag.iter().filter(|row| row.count >= count).map(|row| row.member);
-            push(length_bytes * u64::from(count - below), &mut { members });
-            below = count;
-        }
-    }
-    // Which of equally common ranks comes first does not matter, only that all lists agree.
-    ranks.sort_unstable_by_key(|rank| (rank.count, rank.start));
-    (ranks, holders)
 }
 
 /// The ranks of each member, ascending.
@@ -224,89 +158,10 @@ fn hold(ranks: &mut [Rank], starts: &[usize], items: &[u32]) -> Vec<u32> {
     holders
 }
 
-/// Members with the same list.
-#[derive(Debug)]
-pub(crate) struct Groups {
-    group_of: Vec<u32>,
-    starts: Vec<u32>,
-    members: Vec<u32>,
-}
-
-impl Groups {
-    fn new(starts: &[usize], items: &[u32]) -> Groups {
-        let group_of = leaders(starts, items);
-        let (mut numbers, mut count) = (vec![0; group_of.len()], 0);
-        let group_of: Vec<u32> = (0u32..)
-            .zip(group_of)
-            .map(|(member, leader)| {
-                if leader == member {
-                    numbers[member as usize] = count;
-                    count += 1;
-                }
-                numbers[leader as usize]
-            })
-            .collect();
-        let mut starts = vec![0; count as usize + 2];
-        group_of.iter().for_each(|&group| starts[group as usize + 2] += 1);
-        for group in 2..starts.len() {
-            starts[group] += starts[group - 1];
-        }
-        let mut members = vec![0; group_of.len()];
-        for (member, &group) in (0u32..).zip(&group_of) {
-            let place = &mut starts[group as usize + 1];
-            members[*place as usize] = member;
-            *place += 1;
-        }
-        Groups { group_of, starts, members }
-    }
-
-    /// How many groups there are.
-    pub(crate) fn count(&self) -> usize {
-        self.starts.len() - 2
-    }
-
-    /// The group of a member.
-    #[inline]
-    pub(crate) fn of(&self, member: u32) -> u32 {
-        self.group_of[member as usize]
-    }
-
-    /// The members of a group, ascending.
-    #[inline]
-    pub(crate) fn members(&self, group: u32) -> &[u32] {
-        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
-    }
-}
-
-/// Of each member, the first one that has the same list; a member without a list is alone.
-fn leaders(starts: &[usize], items: &[u32]) -> Vec<u32> {
-    let count = u32::try_from(starts.len() - 1).expect("contents have 31-bit numbers");
-    let list = |member: u32| &items[starts[member as usize]..starts[member as usize + 1]];
-    let mut hashes: Vec<(u64, u32)> =
-        (0..count).filter(|&member| !list(member).is_empty()).map(|member| (hash(list(member)), member)).collect();
-    hashes.sort_unstable();
-    let mut leaders: Vec<u32> = (0..count).collect();
-    for same in hashes.chunk_by(|a, b| a.0 == b.0) {
-        let mut leader = same[0].1;
-        for &(_, member) in &same[1..] {
-            // Different lists with one hash only end a group early.
-            if list(member) != list(leader) {
-                leader = member;
-            }
-            leaders[member as usize] = leader;
-        }
-    }
-    leaders
-}
-
-fn hash(list: &[u32]) -> u64 {
-    let mix = |hash: u64, &item: &u32| (hash ^ u64::from(item)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    list.iter().fold(list.len() as u64, mix)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn row(tag: u32, member: u32, count: u32) -> JoinRow {
         JoinRow { tag, member, length_bytes: 10, count }
@@ -336,5 +191,53 @@ mod tests {
         let members: usize =
             (0u32..).take(lists.groups().count()).map(|group| lists.groups().members(group).len()).sum();
         assert_eq!(members, 20);
+    }
+
+    /// The bytes that two members share by the definition: for each tag the smaller number of occurrences.
+    fn shared_by_definition(rows: &[JoinRow], a: u32, b: u32) -> u64 {
+        let counts = |member: u32| rows.iter().filter(move |row| row.member == member);
+        let shared = counts(a).flat_map(|x| counts(b).filter(move |y| y.tag == x.tag).map(move |y| (x, y)));
+        shared.map(|(x, y)| u64::from(x.length_bytes) * u64::from(x.count.min(y.count))).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn lists_weigh_any_two_members_as_the_definition_does(
+            cells in prop::collection::btree_map((0u32..12, 0u32..8), 1u32..5, 0..60),
+        ) {
+            let rows: Vec<JoinRow> = cells
+                .iter()
+                .map(|(&(tag, member), &count)| JoinRow { tag, member, length_bytes: 1 + tag * 3, count })
+                .collect();
+            let lists = Lists::new(rows.iter().rev().copied().collect(), 8);
+            for a in 0..8 {
+                for b in (0..8).filter(|&b| b != a) {
+                    prop_assert_eq!(lists.shared_bytes(a, b), shared_by_definition(&rows, a, b), "{} {}", a, b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_without_rows_share_nothing() {
+        let lists = Lists::new(vec![], 3);
+        assert_eq!(lists.groups().count(), 3);
+        assert!((0..3).all(|group| lists.list(group).is_empty() && lists.total_bytes(group) == 0));
+        assert!(lists.common().is_none());
+        assert_eq!(lists.shared_bytes(0, 2), 0);
+    }
+
+    #[test]
+    fn lists_go_from_rare_to_common_tags() {
+        // Tag n is held by the members below 2 + n.
+        let rows = (0..6u32).flat_map(|tag| (0..2 + tag).map(move |member| row(tag, member, 1))).collect();
+        let lists = Lists::new(rows, 8);
+        let holders = |group: u32| {
+            let ranks = lists.list(group).iter();
+            ranks.map(|&rank| lists.holders(rank).len()).collect::<Vec<_>>()
+        };
+        for group in (0u32..).take(lists.groups().count()) {
+            assert!(holders(group).is_sorted(), "{group}: {:?}", holders(group));
+        }
     }
 }

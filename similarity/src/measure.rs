@@ -25,7 +25,7 @@ impl Resemblance {
         {
             return Resemblance { shared: shared_bytes, union: sum - shared_bytes };
         }
-        // Payloads that are smaller than what is shared contradict the postings; the fraction then stays defined.
+        // Payloads smaller than the shared bytes contradict the postings; the fraction then stays defined.
         let union = (u128::from(a_payload_bytes) + u128::from(b_payload_bytes))
             .saturating_sub(u128::from(shared_bytes))
             .max(u128::from(shared_bytes))
@@ -33,18 +33,18 @@ impl Resemblance {
         Resemblance { shared: shared_bytes, union: u64::try_from(union).unwrap_or(u64::MAX) }
     }
 
-    /// Whether the two belong in one family: resemblance at least four fifths.
+    /// True if the two belong in one family: resemblance at least four fifths.
     pub fn is_near(self) -> bool {
         Containment::FOUR_FIFTHS.is_reached_by(self.shared, self.union)
     }
 
-    /// The whole in the units of [`to_fixed`](Resemblance::to_fixed).
+    /// One in the units of [`to_fixed`](Resemblance::to_fixed).
     pub(crate) const FIXED_ONE: u64 = 1 << 32;
 
     /// The fraction in units of 2^-32, rounded from the nearest floating point number, which is the same on every
     /// machine: sums of these do not depend on their order.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most the whole")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most one")]
     pub(crate) fn to_fixed(self) -> u64 {
         (self.to_f64() * Self::FIXED_ONE as f64 + 0.5) as u64
     }
@@ -70,16 +70,16 @@ impl PartialOrd for Resemblance {
     }
 }
 
-/// How two linked contents a and b lie to each other.
+/// The relation of two linked contents a and b.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Relation {
     /// Each holds at least four fifths of the other.
     Near,
-    /// Only b lies in a.
+    /// Only b is contained in a.
     Contains,
-    /// Only a lies in b.
+    /// Only a is contained in b.
     Contained,
-    /// Neither lies in the other.
+    /// Neither is contained in the other.
     Shares,
 }
 
@@ -100,6 +100,7 @@ impl Relation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn relations_turn_exactly_at_four_fifths() {
@@ -126,5 +127,52 @@ mod tests {
         let same = Resemblance { shared: 2, union: 4 };
         let less = Resemblance { shared: 499, union: 1000 };
         assert!(less < half && half < same && less < same);
+    }
+
+    #[test]
+    fn a_resemblance_stays_defined_where_payloads_contradict_the_shared_bytes() {
+        for (shared, a, b, expected) in [
+            (0, 0, 0, (0, 1)),
+            (10, 10, 10, (10, 10)),
+            (10, 20, 10, (10, 20)),
+            (10, 5, 5, (10, 10)),
+            (10, 0, 0, (10, 10)),
+            (u64::MAX, u64::MAX, u64::MAX, (u64::MAX, u64::MAX)),
+            (1, u64::MAX, u64::MAX, (1, u64::MAX)),
+        ] {
+            let resemblance = Resemblance::of(shared, a, b);
+            assert_eq!((resemblance.shared, resemblance.union), expected, "{shared} {a} {b}");
+            assert!(resemblance.to_fixed() <= Resemblance::FIXED_ONE);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn resemblance_is_symmetric_and_in_order_in_either_form(
+            x in (0u64..1000, 1u64..1000),
+            y in (0u64..1000, 1u64..1000),
+            shared in 0u64..500,
+            a in 0u64..2000,
+            b in 0u64..2000,
+        ) {
+            prop_assert_eq!(Resemblance::of(shared, a, b), Resemblance::of(shared, b, a));
+            let resemblance = |(shared, more): (u64, u64)| Resemblance { shared, union: shared + more };
+            let (x, y) = (resemblance(x), resemblance(y));
+            if x.to_fixed() < y.to_fixed() {
+                prop_assert!(x < y);
+            }
+            prop_assert_eq!(x.cmp(&y), y.cmp(&x).reverse());
+            prop_assert_eq!(x.is_near(), x.shared * 10 >= x.union * 8);
+        }
+
+        #[test]
+        fn a_relation_turns_around_with_its_contents(shared in 0u64..200, a in 1u64..300, b in 1u64..300) {
+            let reversed = match Relation::of(shared, a, b) {
+                Relation::Contains => Relation::Contained,
+                Relation::Contained => Relation::Contains,
+                same => same,
+            };
+            prop_assert_eq!(Relation::of(shared, b, a), reversed);
+        }
     }
 }

@@ -5,15 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, Link};
+use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family};
 use crate::input::Input;
+use crate::link::Link;
 use crate::measure::Resemblance;
-use crate::overlap::{Held, OverlapLevel};
+use crate::overlap::{LabelBytes, OverlapLevel};
 use crate::posting::{ContentIndex, Posting};
 
 /// A chunk: tag and length.
 type Chunk = ([u8; 16], u32);
-/// How often each chunk occurs.
+/// Number of occurrences of each chunk.
 type Counts = BTreeMap<Chunk, u64>;
 
 /// The thresholds of a link, the share as a plain fraction.
@@ -25,7 +26,7 @@ pub struct OracleThresholds {
     pub min_containment: (u64, u64),
 }
 
-/// What the engine must find, its statistics apart.
+/// The findings that the engine must equal; they have no statistics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {
     /// The clusters, by their smallest members.
@@ -151,7 +152,7 @@ fn resemblance(a: usize, b: usize, shared: &SharedBytes, payloads: &[u64]) -> Re
 }
 
 /// In units of 2^-32, rounded from the nearest floating point number.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most the whole")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction is at most one")]
 fn fixed(resemblance: Resemblance) -> u128 {
     (resemblance.shared as f64 / resemblance.union as f64 * 4_294_967_296.0).round() as u128
 }
@@ -224,7 +225,7 @@ fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
             let mut overlap = OverlapLevel::new(level.label_count);
             for template in [false, true] {
                 let counts = count(postings, input.payload_bytes.len(), template);
-                let mut at = BTreeMap::<(Chunk, u16), Held>::new();
+                let mut at = BTreeMap::<(Chunk, u16), LabelBytes>::new();
                 for (content, counts) in counts.iter().enumerate() {
                     let held_by = input.holders.of(content_index(content)).iter().filter(|holding| holding.copies > 0);
                     let mut copies = BTreeMap::<u16, u64>::new();
@@ -234,16 +235,16 @@ fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
                     }
                     for (label, copies) in copies {
                         for (chunk, times) in counts {
-                            let held = at.entry((*chunk, label)).or_default();
-                            held.once_bytes += times * u64::from(chunk.1);
-                            held.bytes += times * u64::from(chunk.1) * copies;
+                            let label_bytes = at.entry((*chunk, label)).or_default();
+                            label_bytes.once_bytes += times * u64::from(chunk.1);
+                            label_bytes.bytes += times * u64::from(chunk.1) * copies;
                         }
                     }
                 }
-                for (&(chunk, a), &held) in &at {
+                for (&(chunk, a), &label_bytes) in &at {
                     for b in (0..level.label_count).filter(|&b| b != a) {
                         if at.contains_key(&(chunk, b)) {
-                            overlap.add(a, b, template, held);
+                            overlap.add(a, b, template, label_bytes);
                         }
                     }
                 }
@@ -251,4 +252,54 @@ fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
             overlap
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posting(content: u32, chunk: u8) -> Posting {
+        Posting {
+            tag: cognate_fingerprint::Tag([chunk; 16]),
+            length_bytes: 10,
+            template: chunk == 0,
+            content: ContentIndex(content),
+        }
+    }
+
+    /// Clusters of contents that are lists of chunks of ten bytes.
+    fn clusters_of(contents: &[&[u8]], min_containment: (u64, u64)) -> Vec<Vec<u32>> {
+        let postings: Vec<Posting> = (0u32..)
+            .zip(contents)
+            .flat_map(|(content, chunks)| chunks.iter().map(move |&chunk| posting(content, chunk)))
+            .collect();
+        let weigh = |chunks: &&[u8]| 10 * chunks.iter().filter(|chunk| **chunk > 0).count() as u64;
+        let payload_bytes: Vec<u64> = contents.iter().map(weigh).collect();
+        let holders = crate::input::Holders::new();
+        let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: None };
+        let thresholds = OracleThresholds { min_shared_bytes: u64::MAX, min_containment };
+        let reference = analyse(&postings, &input, &thresholds);
+        reference.clusters.iter().map(|cluster| cluster.members.iter().map(|member| member.0).collect()).collect()
+    }
+
+    #[test]
+    fn the_oracle_agrees_with_examples_by_hand() {
+        for (contents, share, expected) in [
+            (&[][..], (1, 2), vec![]),
+            (&[&[1][..], &[2]], (1, 2), vec![]),
+            (&[&[1, 2], &[1, 3]], (1, 2), vec![vec![0, 1]]),
+            (&[&[1, 2], &[1, 3]], (51, 100), vec![]),
+            // Two pairs that have nothing in common.
+            (&[&[1, 2], &[8, 9], &[1, 3], &[8, 7]], (1, 2), vec![vec![0, 2], vec![1, 3]]),
+            // A chain.
+            (&[&[1, 2], &[2, 3], &[3, 4]], (1, 2), vec![vec![0, 1, 2]]),
+            // Templates make no link.
+            (&[&[0, 1], &[0, 2]], (1, 100), vec![]),
+            // A repeated chunk counts as often as both have it.
+            (&[&[1, 1, 1], &[1, 1, 2]], (2, 3), vec![vec![0, 1]]),
+            (&[&[1, 1, 1], &[1, 2, 2]], (2, 3), vec![]),
+        ] {
+            assert_eq!(clusters_of(contents, share), expected, "{contents:?}");
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! Overlap of labels: how many bytes of one occur at the other, every copy counted.
 //!
 //! This is coverage, counted tag by tag, and never a sum over links: a chunk that ten documents share is counted once
-//! per occurrence at each side.
+//! per occurrence under each label.
 
-use crate::input::{Holders, Home, Input, Level};
+use crate::input::{HolderLabel, Holders, Input, Level};
 use crate::posting::ContentIndex;
 
-/// What the labels of one level have in common.
+/// The bytes that the labels of one level have in common.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OverlapLevel {
     label_count: u16,
@@ -15,9 +15,9 @@ pub struct OverlapLevel {
     shared_once_bytes: Vec<u64>,
 }
 
-/// What a label has of a tag.
+/// The bytes of a tag under a label.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Held {
+pub(crate) struct LabelBytes {
     /// In all copies.
     pub(crate) bytes: u64,
     /// In each content once.
@@ -25,14 +25,14 @@ pub(crate) struct Held {
 }
 
 impl OverlapLevel {
-    /// Nothing in common yet.
+    /// Labels that have nothing in common yet.
     pub(crate) fn new(label_count: u16) -> OverlapLevel {
         let cells = usize::from(label_count) * usize::from(label_count);
         let none = || vec![0; cells];
         OverlapLevel { label_count, shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() }
     }
 
-    /// How many labels the level has.
+    /// Number of labels of the level.
     pub fn label_count(&self) -> u16 {
         self.label_count
     }
@@ -52,19 +52,19 @@ impl OverlapLevel {
         self.shared_once_bytes[self.cell(a, b)]
     }
 
-    /// Counts what a has that occurs at b.
-    pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, held: Held) {
+    /// Counts bytes of a that occur at b.
+    pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, label_bytes: LabelBytes) {
         let cell = self.cell(a, b);
         let add = |matrix: &mut Vec<u64>, bytes: u64| matrix[cell] = matrix[cell].saturating_add(bytes);
         if template {
-            add(&mut self.template_bytes, held.bytes);
+            add(&mut self.template_bytes, label_bytes.bytes);
         } else {
-            add(&mut self.shared_bytes, held.bytes);
-            add(&mut self.shared_once_bytes, held.once_bytes);
+            add(&mut self.shared_bytes, label_bytes.bytes);
+            add(&mut self.shared_once_bytes, label_bytes.once_bytes);
         }
     }
 
-    /// Bytes that are no template's, bytes that are, and the first with each content once, for each pair of labels.
+    /// For each pair of labels: bytes outside of templates, bytes of templates, and the first with each content once.
     pub(crate) fn matrices(&self) -> [&[u64]; 3] {
         [&self.shared_bytes, &self.template_bytes, &self.shared_once_bytes]
     }
@@ -87,27 +87,27 @@ impl OverlapLevel {
     }
 }
 
-/// A content that holds a tag, and how often.
+/// A content that holds a tag, and the number of times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occurrence {
     pub(crate) content: ContentIndex,
     pub(crate) count: u32,
 }
 
-/// What all threads need to know of the levels.
+/// The levels and holders, shared by all threads.
 pub(crate) struct Labels<'a> {
     holders: &'a Holders,
     levels: &'a [Level],
-    homes: Vec<Vec<Home>>,
+    holder_labels: Vec<Vec<HolderLabel>>,
 }
 
 impl<'a> Labels<'a> {
     pub(crate) fn new(input: &Input<'a>) -> Labels<'a> {
-        let homes = input.levels.iter();
+        let holder_labels = input.levels.iter();
         Labels {
             holders: input.holders,
             levels: input.levels,
-            homes: homes.map(|level| Home::of_all(input.holders, &level.labels)).collect(),
+            holder_labels: holder_labels.map(|level| HolderLabel::of_all(input.holders, &level.labels)).collect(),
         }
     }
 }
@@ -116,11 +116,11 @@ impl<'a> Labels<'a> {
 pub(crate) struct Tally<'a> {
     labels: &'a Labels<'a>,
     counted: Vec<OverlapLevel>,
-    /// What each label has of the tag at hand; only those in `touched` have anything.
-    held: Vec<Held>,
-    /// For each label in `touched`, the last of the tag's occurrences that was counted under it.
+    /// Bytes of the present tag under each label; zero except for those in `active`.
+    bytes_of: Vec<LabelBytes>,
+    /// For each label in `active`, the last of the tag's occurrences that was counted under it.
     last: Vec<Option<usize>>,
-    touched: Vec<u16>,
+    active: Vec<u16>,
 }
 
 impl<'a> Tally<'a> {
@@ -130,9 +130,9 @@ impl<'a> Tally<'a> {
         Tally {
             labels,
             counted: counts.map(OverlapLevel::new).collect(),
-            held: vec![Held::default(); widest],
+            bytes_of: vec![LabelBytes::default(); widest],
             last: vec![None; widest],
-            touched: Vec::new(),
+            active: Vec::new(),
         }
     }
 
@@ -140,11 +140,11 @@ impl<'a> Tally<'a> {
     #[inline]
     pub(crate) fn count(&mut self, length_bytes: u32, template: bool, group: &[Occurrence]) {
         for level in 0..self.counted.len() {
-            let homes = &self.labels.homes[level];
-            let first = homes[group[0].content.at()];
-            let stays_home =
-                first != Home::SEVERAL && group[1..].iter().all(|other| homes[other.content.at()] == first);
-            if !stays_home {
+            let holder_labels = &self.labels.holder_labels[level];
+            let first = holder_labels[group[0].content.at()];
+            let has_one_label = first != HolderLabel::SEVERAL
+                && group[1..].iter().all(|other| holder_labels[other.content.at()] == first);
+            if !has_one_label {
                 self.count_at(level, length_bytes, template, group);
             }
         }
@@ -160,31 +160,32 @@ impl<'a> Tally<'a> {
                 if holding.copies == 0 {
                     continue;
                 }
-                let held = &mut self.held[at];
+                let label_bytes = &mut self.bytes_of[at];
                 match self.last[at].replace(number) {
                     None => {
-                        self.touched.push(label);
-                        held.once_bytes = once_bytes;
+                        self.active.push(label);
+                        label_bytes.once_bytes = once_bytes;
                     }
                     // Two groups of one label hold the same content.
                     Some(last) if last == number => {}
-                    Some(_) => held.once_bytes = held.once_bytes.saturating_add(once_bytes),
+                    Some(_) => label_bytes.once_bytes = label_bytes.once_bytes.saturating_add(once_bytes),
                 }
-                held.bytes = held.bytes.saturating_add(once_bytes.saturating_mul(u64::from(holding.copies)));
+                label_bytes.bytes =
+                    label_bytes.bytes.saturating_add(once_bytes.saturating_mul(u64::from(holding.copies)));
             }
         }
-        for &a in &self.touched {
-            for &b in self.touched.iter().filter(|&&b| b != a) {
-                self.counted[level].add(a, b, template, self.held[usize::from(a)]);
+        for &a in &self.active {
+            for &b in self.active.iter().filter(|&&b| b != a) {
+                self.counted[level].add(a, b, template, self.bytes_of[usize::from(a)]);
             }
         }
-        for label in self.touched.drain(..) {
-            self.held[usize::from(label)] = Held::default();
+        for label in self.active.drain(..) {
+            self.bytes_of[usize::from(label)] = LabelBytes::default();
             self.last[usize::from(label)] = None;
         }
     }
 
-    /// Adds up what the threads counted.
+    /// Adds up the counts of the threads.
     pub(crate) fn total<'t>(labels: &Labels<'_>, tallies: impl Iterator<Item = &'t Tally<'t>>) -> Vec<OverlapLevel>
     where
         'a: 't,
@@ -197,5 +198,90 @@ impl<'a> Tally<'a> {
             }
         }
         total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{Group, Holding};
+
+    fn input<'a>(holders: &'a Holders, levels: &'a [Level]) -> Input<'a> {
+        Input { payload_bytes: &[0; 3], holders, levels, across: None }
+    }
+
+    /// Content 0 at group 0, content 1 twice at group 1, content 2 at both.
+    fn three_contents() -> Holders {
+        let mut holders = Holders::new();
+        let holding = |group, copies| Holding { group: Group(group), copies };
+        holders.push([holding(0, 1)]);
+        holders.push([holding(1, 2)]);
+        holders.push([holding(0, 1), holding(1, 3)]);
+        holders
+    }
+
+    /// Shared, template and once-counted bytes of both directions after one tag.
+    fn counted(template: bool, occurrences: &[(u32, u32)]) -> [(u64, u64, u64); 2] {
+        let holders = three_contents();
+        let levels = [Level { labels: vec![0, 1], label_count: 2 }];
+        let labels = Labels::new(&input(&holders, &levels));
+        let mut tally = Tally::new(&labels);
+        let occurrence = |&(content, count): &(u32, u32)| Occurrence { content: ContentIndex(content), count };
+        tally.count(10, template, &occurrences.iter().map(occurrence).collect::<Vec<_>>());
+        let total = Tally::total(&labels, [&tally].into_iter());
+        let of = |a, b| (total[0].shared_bytes(a, b), total[0].template_bytes(a, b), total[0].shared_once_bytes(a, b));
+        assert_eq!((of(0, 0), of(1, 1)), ((0, 0, 0), (0, 0, 0)));
+        [of(0, 1), of(1, 0)]
+    }
+
+    #[test]
+    fn every_copy_of_an_occurrence_counts_and_once_each_content() {
+        for (occurrences, expected) in [
+            (&[(0, 1)][..], [(0, 0, 0), (0, 0, 0)]),
+            (&[(0, 1), (1, 1)], [(10, 0, 10), (20, 0, 10)]),
+            (&[(0, 3), (1, 1)], [(30, 0, 30), (20, 0, 10)]),
+            // One content at both labels shares with itself.
+            (&[(2, 1)], [(10, 0, 10), (30, 0, 10)]),
+            (&[(0, 1), (1, 2), (2, 1)], [(20, 0, 20), (70, 0, 30)]),
+        ] {
+            assert_eq!(counted(false, occurrences), expected, "{occurrences:?}");
+        }
+        assert_eq!(counted(true, &[(0, 1), (1, 1)]), [(0, 10, 0), (0, 20, 0)]);
+    }
+
+    #[test]
+    fn two_groups_of_one_label_hold_a_content_once() {
+        let mut holders = Holders::new();
+        holders.push([Holding { group: Group(0), copies: 1 }, Holding { group: Group(1), copies: 1 }]);
+        holders.push([Holding { group: Group(2), copies: 1 }]);
+        holders.push([]);
+        let levels = [Level { labels: vec![0, 0, 1], label_count: 2 }];
+        let labels = Labels::new(&input(&holders, &levels));
+        let mut tally = Tally::new(&labels);
+        let occurrence = |content| Occurrence { content: ContentIndex(content), count: 1 };
+        tally.count(10, false, &[occurrence(0), occurrence(1), occurrence(2)]);
+        let total = Tally::total(&labels, [&tally].into_iter());
+        assert_eq!((total[0].shared_bytes(0, 1), total[0].shared_once_bytes(0, 1)), (20, 10));
+        assert_eq!((total[0].shared_bytes(1, 0), total[0].shared_once_bytes(1, 0)), (10, 10));
+    }
+
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let mut level = OverlapLevel::new(2);
+        let most = LabelBytes { bytes: u64::MAX, once_bytes: u64::MAX - 1 };
+        level.add(0, 1, false, most);
+        level.add(0, 1, false, LabelBytes { bytes: 5, once_bytes: 5 });
+        let mut other = OverlapLevel::new(2);
+        other.add(0, 1, true, most);
+        level.absorb(&other);
+        level.absorb(&other);
+        let found = (level.shared_bytes(0, 1), level.template_bytes(0, 1), level.shared_once_bytes(0, 1));
+        assert_eq!(found, (u64::MAX, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    #[should_panic(expected = "labels are below their count")]
+    fn a_label_beyond_the_count_is_a_mistake_of_the_caller() {
+        OverlapLevel::new(2).shared_bytes(1, 2);
     }
 }

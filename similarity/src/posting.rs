@@ -1,11 +1,11 @@
-//! A posting says that a chunk occurs in a content: the one kind of fact that an analysis starts from.
+//! Postings: each records that a chunk occurs in a content. An analysis starts from them alone.
 
 use cognate_fingerprint::Tag;
 
 /// Dense number of a content inside one analysis.
 ///
-/// Contents are numbered by ascending content digest, so the order of these numbers is the order of digests. Ties are
-/// broken by it ("the smaller digest"), which is how the engine keeps that promise without seeing a digest.
+/// Contents are numbered by ascending content digest, so the order of these numbers is the order of digests. Ties
+/// are broken by them ("the smaller digest"), so the engine needs no digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ContentIndex(pub u32);
 
@@ -23,8 +23,8 @@ pub struct Posting {
     pub tag: Tag,
     /// The chunk's length. A tag with two lengths counts as two chunks.
     pub length_bytes: u32,
-    /// Whether the chunk is declared boilerplate; such a chunk makes no link.
+    /// True if the chunk is declared boilerplate; such a chunk makes no link.
     pub template: bool,
-    /// Where it occurs.
+    /// The content in which it occurs.
     pub content: ContentIndex,
 }

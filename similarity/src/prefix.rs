@@ -1,17 +1,17 @@
-//! Pass 2, range of contents by range of contents: which of its tags a content needs to look for partners.
+//! Pass 2, range of contents by range of contents: the tags with which a content looks for partners.
 //!
 //! A content's tags are ordered from rare to common, in one order for all contents. As the smaller of a pair it must
 //! share `t` bytes ([`Thresholds::least_shared_bytes`]). Its *prefix* is its tags up to the point where those after it
 //! weigh less than `t` together: a partner that shares none of the prefix cannot reach `t`. So every pair over the
-//! threshold shares a tag of its smaller content's prefix, and tags that everybody has are hardly ever looked up.
+//! threshold shares a tag of its smaller content's prefix, and tags that every content has are hardly ever looked up.
 
 use std::num::NonZeroUsize;
 
 use crate::error::Error;
+use crate::monitor::{Monitor, Phase};
 use crate::spill::{Buckets, Row, Writer};
 use crate::tags::{TagNumbers, TagRow};
 use crate::threshold::Thresholds;
-use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
 /// A content that holds a tag.
@@ -24,7 +24,7 @@ pub(crate) struct HolderRow {
 const PREFIX_BIT: u32 = 1 << 31;
 
 impl HolderRow {
-    fn new(tag: u32, content: u32, in_prefix: bool) -> HolderRow {
+    pub(crate) fn new(tag: u32, content: u32, in_prefix: bool) -> HolderRow {
         let flag = if in_prefix { PREFIX_BIT } else { 0 };
         HolderRow { tag, content_and_flag: content | flag }
     }
@@ -34,7 +34,7 @@ impl HolderRow {
         self.content_and_flag & !PREFIX_BIT
     }
 
-    /// Whether the tag is in the content's prefix.
+    /// True if the tag is in the content's prefix.
     #[inline]
     pub(crate) fn in_prefix(self) -> bool {
         self.content_and_flag & PREFIX_BIT != 0
@@ -78,18 +78,18 @@ pub(crate) struct PrefixTables<'a, 's> {
     pub(crate) holders: &'a Buckets<'s, HolderRow>,
 }
 
-/// Fills `holders`, bucketed by ranges of tags, and tells how many shared tags each content has.
+/// Fills `holders`, bucketed by ranges of tags, and returns the number of shared tags of each content.
 pub(crate) fn find_prefixes(
     tables: &PrefixTables<'_, '_>,
     payload_bytes: &[u64],
     thresholds: &Thresholds,
     threads: NonZeroUsize,
-    watch: &Watch<'_>,
+    monitor: &Monitor<'_>,
 ) -> Result<Vec<u32>, Error> {
     let buckets = tables.rows.count();
     let per_bucket = payload_bytes.len().div_ceil(buckets).max(1);
     let tags_per_bucket = tags_per_bucket(tables.numbers.count, tables.holders);
-    let tracker = Tracker::new(watch, Phase::Prefixes, buckets);
+    let tracker = Tracker::new(monitor, Phase::Prefixes, buckets);
     let start = || Prefixer { writer: tables.holders.writer(), tags_per_bucket, counts: Vec::new() };
     let prefixers = share_out(threads, buckets, start, |prefixer, bucket| {
         let first = (bucket * per_bucket).min(payload_bytes.len());
@@ -108,7 +108,7 @@ pub(crate) fn find_prefixes(
     Ok(counts)
 }
 
-/// How the numbers of tags are spread over the buckets of holders.
+/// Number of tags of each bucket of holders.
 pub(crate) fn tags_per_bucket(tags: u32, holders: &Buckets<'_, HolderRow>) -> u32 {
     let buckets = u32::try_from(holders.count()).expect("buckets are counted in thousands");
     tags.div_ceil(buckets).max(1)
@@ -191,7 +191,7 @@ fn sort_prefix(tags: &mut [(Rarity, u64)], least_bytes: u64) -> usize {
     prefix_length(tags.iter().map(|(_, weight)| *weight), least_bytes)
 }
 
-/// How many tags must be looked up so that those after them weigh less than `least_bytes`.
+/// Number of tags to look up, such that those after them weigh less than `least_bytes`.
 pub(crate) fn prefix_length(
     weights_bytes: impl ExactSizeIterator<Item = u64> + DoubleEndedIterator,
     least_bytes: u64,
@@ -211,6 +211,9 @@ pub(crate) fn prefix_length(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    use crate::spill::{BucketsOptions, SpillFolder};
 
     #[test]
     fn a_prefix_ends_where_the_rest_is_too_light() {
@@ -226,6 +229,67 @@ mod tests {
             (vec![1, 0, 2], 3, 1),
         ] {
             assert_eq!(prefix_length(weights.iter().copied(), least), length, "{weights:?} {least}");
+        }
+    }
+
+    #[test]
+    fn a_holder_comes_back_from_its_bytes_with_its_flag() {
+        for (tag, content, in_prefix) in [(0, 0, false), (7, 0, true), (u32::MAX, PREFIX_BIT - 1, true), (1, 2, false)]
+        {
+            let row = HolderRow::new(tag, content, in_prefix);
+            let mut bytes = Vec::new();
+            row.encode(&mut bytes);
+            assert_eq!(bytes.len(), HolderRow::BYTES);
+            let read = HolderRow::decode(&bytes);
+            assert_eq!((read.tag, read.content(), read.in_prefix()), (tag, content, in_prefix));
+        }
+    }
+
+    #[test]
+    fn rare_tags_come_before_common_ones_and_equals_go_by_number() {
+        let mut order = [(3, 1), (2, 9), (3, 0), (1, 5), (2, 2)].map(|(holders, tag)| Rarity::new(holders, tag));
+        order.sort_unstable();
+        assert_eq!(order.map(Rarity::tag), [5, 2, 9, 0, 1]);
+    }
+
+    #[test]
+    fn a_content_that_weighs_too_little_has_no_prefix() {
+        let tags = || vec![(Rarity::new(5, 0), 10), (Rarity::new(2, 1), 10), (Rarity::new(9, 2), 10)];
+        for (least, length) in [(1, 3), (10, 3), (11, 2), (20, 2), (21, 1), (30, 1), (31, 0), (u64::MAX, 0)] {
+            let mut sorted = tags();
+            assert_eq!(sort_prefix(&mut sorted, least), length, "{least}");
+            assert_eq!(sorted.is_sorted(), length > 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_shares_enough_shares_a_tag_of_the_prefix(
+            weights in prop::collection::vec(0u64..20, 0..12),
+            shared in prop::collection::vec(any::<bool>(), 12),
+            least in 1u64..60,
+        ) {
+            let length = prefix_length(weights.iter().copied(), least);
+            let of = |range: std::ops::Range<usize>| range.filter(|&at| shared[at]).map(|at| weights[at]).sum::<u64>();
+            if of(0..weights.len()) >= least {
+                prop_assert!((0..length).any(|at| shared[at]));
+            }
+            // No tag of the prefix is needless: the tags from its last on weigh enough together.
+            if length > 0 {
+                prop_assert!(weights[length - 1..].iter().sum::<u64>() >= least);
+            }
+            prop_assert!(weights[length..].iter().sum::<u64>() < least);
+        }
+    }
+
+    #[test]
+    fn tags_are_spread_evenly_over_buckets() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        for (tags, count, expected) in
+            [(0, 4, 1), (1, 4, 1), (4, 4, 1), (5, 4, 2), (100, 3, 34), (u32::MAX, 1, u32::MAX)]
+        {
+            let options = BucketsOptions { name: "holders", count, memory_bytes_max: 1 << 20, writers: 1 };
+            assert_eq!(tags_per_bucket(tags, &Buckets::new(&folder, &options)), expected, "{tags} {count}");
         }
     }
 }

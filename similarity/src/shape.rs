@@ -16,9 +16,9 @@ pub enum Shape {
 impl Shape {
     /// The shape of a cluster.
     ///
-    /// Containment is read off all its links ([`Cluster::container`]); payloads are not looked at any more. Where a threshold above four fifths or an across rule dropped the link between
-    /// an archive and one of its parts, the shape is a group.
-    pub fn of(cluster: &Cluster, _payload_bytes: &[u64]) -> Shape {
+    /// Containment follows from all its links ([`Cluster::container`]). If a threshold above four fifths or an across
+    /// rule dropped the link between an archive and one of its parts, the shape is a group.
+    pub fn of(cluster: &Cluster) -> Shape {
         match (cluster.members.len(), cluster.container) {
             (2, _) => Shape::Pair,
             (_, Some(_)) => Shape::Archive,
@@ -45,8 +45,8 @@ mod tests {
             representative: ContentIndex(1),
             families: vec![],
         };
-        assert_eq!(Shape::of(&cluster(3, Some(1)), &[]), Shape::Archive);
-        assert_eq!(Shape::of(&cluster(3, None), &[]), Shape::Group);
-        assert_eq!(Shape::of(&cluster(2, Some(0)), &[]), Shape::Pair);
+        assert_eq!(Shape::of(&cluster(3, Some(1))), Shape::Archive);
+        assert_eq!(Shape::of(&cluster(3, None)), Shape::Group);
+        assert_eq!(Shape::of(&cluster(2, Some(0))), Shape::Pair);
     }
 }

@@ -1,6 +1,6 @@
-//! Where postings come from: shards, each a sorted stream of the postings whose tags fall in its range.
+//! Shards: sources of postings, each a sorted stream of the postings whose tags fall in its range.
 //!
-//! Every occurrence of a tag lies in one shard, so shards can be counted apart and in parallel. [`RunShards`] reads run
+//! Every occurrence of a tag is in one shard, so shards can be counted apart and in parallel. [`RunShards`] reads run
 //! files through a k-way merge that holds one block per run; [`MemoryShards`] serves tests and small inputs.
 
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ const SLICE_POSTINGS: usize = 1024;
 
 /// A source of postings that can be read shard by shard, by several threads at once.
 pub trait Shards: Sync {
-    /// How many shards there are.
+    /// Number of shards.
     fn shard_count(&self) -> u32;
 
     /// At least the number of postings in all shards; the engine sizes its buckets by it.
@@ -26,11 +26,11 @@ pub trait Shards: Sync {
 
     /// Visits the postings of a shard in slices, by ascending tag; the order within a tag is free.
     ///
-    /// All postings of a tag lie in one shard.
+    /// All postings of a tag are in one shard.
     ///
     /// # Errors
     ///
-    /// What reading fails with, and whatever `visit` returns.
+    /// Errors of reading, and whatever `visit` returns.
     fn visit(&self, shard: u32, visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>) -> Result<(), Error>;
 }
 
@@ -38,7 +38,7 @@ pub trait Shards: Sync {
 #[derive(Clone, Debug)]
 pub struct MemoryShards {
     postings: Vec<Posting>,
-    /// Where each shard begins, and the end.
+    /// Start of each shard, and the end.
     starts: Vec<usize>,
 }
 
@@ -83,11 +83,11 @@ pub struct ContentMap {
     contents: Vec<u32>,
 }
 
-/// Stands for "not in this analysis"; no content has this number, see [`crate::CONTENTS_MAX`].
+/// Represents "not in this analysis"; no content has this number, see [`crate::CONTENTS_MAX`].
 const ABSENT: u32 = u32::MAX;
 
 impl ContentMap {
-    /// The content of an ordinal, or `None` when it has no part in this analysis.
+    /// The content of an ordinal, or `None` when this analysis does not include it.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl FromIterator<Option<ContentIndex>> for ContentMap {
     }
 }
 
-/// A run and what its ordinals mean in this analysis.
+/// A run and the contents of its ordinals in this analysis.
 #[derive(Debug)]
 pub struct RunInput {
     /// The run.
@@ -117,7 +117,7 @@ pub struct RunInput {
     pub contents: ContentMap,
 }
 
-/// Who is shown all postings of a tag at once.
+/// Callback that receives all postings of a tag at once.
 pub type VisitTag<'a> = dyn FnMut(Tag, &[Posting]) -> Result<(), Error> + 'a;
 
 /// Postings in run files.
@@ -129,13 +129,13 @@ pub struct RunShards {
 }
 
 impl RunShards {
-    /// The postings as they stand in the runs.
+    /// The postings as they are in the runs.
     pub fn new(runs: Vec<RunInput>) -> RunShards {
         RunShards { runs, templates: Vec::new() }
     }
 
-    /// Declares tags boilerplate: from now on their postings are handed over as such, in place of the tags that were
-    /// declared before.
+    /// Declares tags boilerplate: from now on their postings are marked as such. These tags replace those declared
+    /// earlier.
     pub fn set_templates(&mut self, mut tags: Vec<Tag>) {
         tags.sort_unstable();
         tags.dedup();
@@ -147,12 +147,12 @@ impl RunShards {
         &self.templates
     }
 
-    /// Visits all postings of each of these tags at once, by ascending tag, as they stand in the runs. The other postings
-    /// are passed over without being read, but for those in the same blocks. Tags without postings are not visited.
+    /// Visits all postings of each of these tags at once, by ascending tag, as they are in the runs. Of other postings,
+    /// only those in the same blocks are read. Tags without postings are not visited.
     ///
     /// # Errors
     ///
-    /// What reading fails with, and whatever `visit` returns.
+    /// Errors of reading, and whatever `visit` returns.
     pub fn visit_tags(&self, tags: &[Tag], visit: &mut VisitTag<'_>) -> Result<(), Error> {
         let mut sorted = tags.to_vec();
         sorted.sort_unstable();
@@ -209,7 +209,7 @@ impl Shards for RunShards {
         let mut slice = Vec::with_capacity(SLICE_POSTINGS);
         while let Some(mut least) = next.peek_mut() {
             let Reverse((tag, stream)) = *least;
-            // Both ascend: what has been passed is not looked at again.
+            // Both ascend, so tags that were passed need no second look.
             while templates.first().is_some_and(|template| *template < tag) {
                 templates = &templates[1..];
             }
@@ -233,7 +233,7 @@ impl Shards for RunShards {
     }
 }
 
-/// A run's records of one shard on their way into the merge.
+/// The records of one run and shard, as the merge reads them.
 #[derive(Debug)]
 struct Stream<'a> {
     reader: RunReader,
@@ -245,7 +245,7 @@ impl Stream<'_> {
         Ok(self.reader.peek()?.map(|record| record.tag))
     }
 
-    /// Hands over the records of `tag`, all as boilerplate where `template` says so, and tells the tag after it.
+    /// Calls `each` with the postings of `tag`, all as boilerplate if `template` is set, and returns the tag after it.
     #[inline]
     fn drain_tag(
         &mut self,
@@ -389,5 +389,59 @@ mod tests {
         let mut sought: Vec<_> = before.iter().filter(|posting| declared.contains(&posting.tag)).copied().collect();
         sought.sort_unstable_by_key(key);
         assert_eq!(visited, sought);
+    }
+
+    #[test]
+    fn shards_are_equal_ranges_of_tags() {
+        for (first, shard_count, shard) in [
+            ([0, 0, 0, 0], 1, 0),
+            ([255; 4], 1, 0),
+            ([127, 255, 255, 255], 2, 0),
+            ([128, 0, 0, 0], 2, 1),
+            ([255; 4], 256, 255),
+            ([255; 4], 1000, 999),
+            ([1, 0, 0, 0], u32::MAX, 1 << 24),
+        ] {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&first);
+            let found = shard_of(Tag(bytes), shard_count);
+            assert!(found.abs_diff(shard) <= 1 && found < shard_count, "{first:?} {shard_count}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_map_gives_the_content_of_each_ordinal_it_reaches() {
+        let map: ContentMap = [Some(ContentIndex(5)), None, Some(ContentIndex(0))].into_iter().collect();
+        assert_eq!(map.get(0), Ok(Some(ContentIndex(5))));
+        assert_eq!(map.get(1), Ok(None));
+        assert_eq!(map.get(2), Ok(Some(ContentIndex(0))));
+        assert_eq!((map.get(3), map.get(u32::MAX)), (Err(3), Err(u32::MAX)));
+    }
+
+    #[test]
+    fn templates_are_kept_in_order_and_once() {
+        let mut shards = RunShards::new(vec![]);
+        assert!(shards.templates().is_empty());
+        shards.set_templates(vec![tag(3, 0), tag(1, 0), tag(3, 0), tag(1, 9)]);
+        assert_eq!(shards.templates(), [tag(1, 0), tag(1, 9), tag(3, 0)]);
+        for (shard, expected) in [(0, 0), (1, 2), (2, 0), (3, 1), (255, 0)] {
+            assert_eq!(shards.templates_of(shard).len(), expected, "{shard}");
+        }
+        shards.set_templates(vec![]);
+        assert!(shards.templates().is_empty());
+        assert_eq!((shards.shard_count(), shards.posting_count_max()), (SHARDS, 0));
+    }
+
+    #[test]
+    fn an_error_of_a_visitor_ends_the_visit() {
+        let posting = Posting { tag: tag(1, 1), length_bytes: 1, template: false, content: ContentIndex(0) };
+        let shards = MemoryShards::new(vec![posting; 3000], NonZeroU32::MIN);
+        let mut visits = 0;
+        let result = shards.visit(0, &mut |_| {
+            visits += 1;
+            Err(Error::Cancelled)
+        });
+        assert!(matches!(result, Err(Error::Cancelled)));
+        assert_eq!(visits, 1);
     }
 }

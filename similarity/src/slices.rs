@@ -5,7 +5,7 @@
 //! together once, and only pairs with a member in each count then. So every pair is measured once, whatever the cut.
 
 use crate::error::Error;
-use crate::lists::JoinRow;
+use crate::join_row::JoinRow;
 use crate::spill::{Buckets, BucketsOptions, SpillFolder};
 
 /// The rows of an oversized partition by slices.
@@ -17,7 +17,7 @@ pub(crate) struct Slices<'s> {
     row_counts: Vec<u32>,
 }
 
-/// Two slices on their way into memory, or one with itself.
+/// Two slices that are joined, or one with itself.
 pub(crate) struct Block {
     /// Rows whose members are numbered within the block, those of the first slice before those of the second.
     pub(crate) rows: Vec<JoinRow>,
@@ -67,7 +67,7 @@ impl<'s> Slices<'s> {
         &self.row_counts
     }
 
-    /// Visits all rows, whose members are numbered as in the partition, and forgets them.
+    /// Visits all rows, whose members are numbered as in the partition, and removes them.
     pub(crate) fn drain(&self, mut visit: impl FnMut(&JoinRow) -> Result<(), Error>) -> Result<(), Error> {
         (0..self.rows.count()).try_for_each(|slice| {
             self.rows.scan(slice, |rows| rows.iter().try_for_each(&mut visit))?;
@@ -98,5 +98,90 @@ impl<'s> Slices<'s> {
         }
         let first_members = (first != second).then(|| self.starts[first + 1] - self.starts[first]);
         Ok(Block { rows, members, first_members })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of members, each with so many.
+    fn parts<'s>(folder: &'s SpillFolder, counts: &[u32]) -> Buckets<'s, JoinRow> {
+        let options = BucketsOptions { name: "parts", count: 1, memory_bytes_max: 1 << 20, writers: 1 };
+        let parts = Buckets::new(folder, &options);
+        let mut writer = parts.writer();
+        for (member, &count) in (0u32..).zip(counts) {
+            for tag in 0..count {
+                writer.push(0, JoinRow { tag, member, length_bytes: member, count: 1 }).unwrap();
+            }
+        }
+        writer.finish().unwrap();
+        parts
+    }
+
+    #[test]
+    fn every_pair_of_members_counts_in_exactly_one_block() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        for (counts, rows_max) in [
+            (vec![1, 1], 1),
+            (vec![3, 3, 3, 3, 3], 6),
+            (vec![9, 1, 1, 9, 2], 4),
+            (vec![2, 2, 2, 2, 2, 2, 2], 100),
+            (vec![1, 0, 5, 0, 1], 2),
+        ] {
+            let parts = parts(&folder, &counts);
+            let slices = Slices::cut(&folder, &parts, 0, counts.len(), (rows_max, 1 << 20)).unwrap();
+            assert_eq!(slices.row_counts(), counts);
+            assert_eq!(parts.rows(0), 0, "the rows have moved");
+            let mut pairs = Vec::new();
+            for numbers in slices.blocks() {
+                let block = slices.read(numbers).unwrap();
+                assert!(block.members.is_sorted());
+                // Each row still belongs to its member.
+                let of = |row: &JoinRow| block.members[row.member as usize];
+                assert!(block.rows.iter().all(|row| of(row) == row.length_bytes));
+                let expected: u32 = block.members.iter().map(|&member| counts[member as usize]).sum();
+                assert_eq!(block.rows.len(), expected as usize);
+                for (a, &x) in (0u32..).zip(&block.members) {
+                    for (b, &y) in (0u32..).zip(&block.members).skip(a as usize + 1) {
+                        if block.first_members.is_none_or(|first| a < first && b >= first) {
+                            pairs.push((x, y));
+                        }
+                    }
+                }
+            }
+            pairs.sort_unstable();
+            let members = u32::try_from(counts.len()).unwrap();
+            let expected: Vec<_> = (0..members).flat_map(|a| (a + 1..members).map(move |b| (a, b))).collect();
+            assert_eq!(pairs, expected, "{counts:?} {rows_max}");
+        }
+    }
+
+    #[test]
+    fn a_slice_has_at_most_the_rows_allowed_unless_one_member_has_more() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        let parts = parts(&folder, &[4, 4, 4, 20, 1, 1]);
+        let slices = Slices::cut(&folder, &parts, 0, 6, (8, 1 << 20)).unwrap();
+        let sizes: Vec<usize> = (0..4).map(|slice| slices.read((slice, slice)).unwrap().rows.len()).collect();
+        assert_eq!(sizes, [8, 4, 20, 2]);
+        assert_eq!(slices.blocks().count(), 10);
+    }
+
+    #[test]
+    fn draining_visits_every_row_once_and_forgets_it() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        let parts = parts(&folder, &[2, 3, 1]);
+        let slices = Slices::cut(&folder, &parts, 0, 3, (2, 1 << 20)).unwrap();
+        for expected in [vec![0, 0, 1, 1, 1, 2], vec![]] {
+            let mut members = Vec::new();
+            slices
+                .drain(|row| {
+                    members.push(row.member);
+                    Ok(())
+                })
+                .unwrap();
+            members.sort_unstable();
+            assert_eq!(members, expected);
+        }
     }
 }

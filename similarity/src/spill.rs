@@ -2,8 +2,8 @@
 //!
 //! The passes of an analysis hand rows to each other through buckets. A bucket keeps its rows in memory until all
 //! buckets of the pass together use up their share of the budget; then whichever bucket grows next and is worth a write
-//! moves to its file. A small input never touches the disk: the folder is made at the first spill. It is removed when the
-//! [`SpillFolder`] goes, whatever the reason.
+//! moves to its file. A small input never touches the disk: the folder is made at the first spill. It is removed when
+//! the [`SpillFolder`] is dropped, whatever the reason.
 //!
 //! A spill file is a list of blocks: number of rows (4 bytes), BLAKE3 of the rows cut to 16 bytes, the rows.
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 
 /// Rows that a writer holds back per bucket, at most: so few that those of hundreds of buckets stay in a nearer cache.
 const HELD_ROWS_MAX: usize = 64;
-/// A block is read into memory whole; rows beyond this go into a block of their own.
+/// A block is read into memory at once; rows beyond this go into a block of their own.
 const BLOCK_BYTES_MAX: usize = 1 << 18;
 /// Names of spill folders within one process differ by this number.
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
@@ -49,7 +49,7 @@ impl<const WORDS: usize> Row for [u32; WORDS] {
     }
 }
 
-/// The folder that rows are spilled to, made when first needed and removed when this value goes.
+/// The folder for spilled rows, made when first needed and removed when this value is dropped.
 #[derive(Debug)]
 pub struct SpillFolder {
     parent: PathBuf,
@@ -59,7 +59,7 @@ pub struct SpillFolder {
 }
 
 impl SpillFolder {
-    /// A folder of our own in `parent`, which is made too where it is missing.
+    /// Names a folder of its own in `parent`; both are made at the first spill.
     pub fn new(parent: &Path) -> SpillFolder {
         SpillFolder {
             parent: parent.to_owned(),
@@ -85,7 +85,7 @@ impl SpillFolder {
             let folder = self.parent.join(format!("spill-{}-{number}", std::process::id()));
             match fs::create_dir(&folder) {
                 Ok(()) => return Ok(self.folder.get_or_init(|| folder)),
-                // A process with this number may have died here before us; its folder is not ours to touch.
+                // An earlier process with this number may have left a folder; it is not ours to remove.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io("create", &folder)(error)),
             }
@@ -96,23 +96,24 @@ impl SpillFolder {
 impl Drop for SpillFolder {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.get() {
-            // Nobody is left to tell; what stays is only disk space, and its name says what it is.
+            // A failure has no caller to report to; a leftover only takes disk space, and its name shows its origin.
             let _ = fs::remove_dir_all(folder);
         }
     }
 }
 
-/// A poisoned lock means that another thread panicked; that panic ends the analysis, so the data need not be mistrusted.
+/// A poisoned lock means that another thread panicked; that panic ends the analysis, so the data need not be
+/// mistrusted.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a set of buckets is made.
+/// Options of a set of buckets.
 pub(crate) struct BucketsOptions {
     /// Distinguishes the files of the passes.
     pub(crate) name: &'static str,
     pub(crate) count: usize,
-    /// What the rows of all buckets may use; may be exceeded by half while buckets too small to write pile up.
+    /// Memory for the rows of all buckets; may be exceeded by half while buckets too small to write pile up.
     pub(crate) memory_bytes_max: u64,
     /// Threads that write at the same time.
     pub(crate) writers: usize,
@@ -130,7 +131,7 @@ pub(crate) struct Buckets<'s, T> {
 }
 
 struct Bucket<T> {
-    /// Rows in memory, as the writers handed them over.
+    /// Rows in memory, in the slices that the writers added.
     slices: Vec<Vec<T>>,
     memory_bytes: u64,
     /// Rows in the file.
@@ -198,7 +199,7 @@ impl<'s, T: Row> Buckets<'s, T> {
         bucket.slices.push(rows);
         bucket.memory_bytes += bytes;
         let total = self.memory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        // Writing a bucket that holds little would make many small blocks; the larger ones come by soon enough.
+        // Writing a bucket that holds little would make many small blocks; larger ones follow soon.
         let worth_bytes = self.memory_bytes_max / (2 * self.count() as u64);
         if total > self.memory_bytes_max && bucket.memory_bytes >= worth_bytes {
             self.move_to_file(number, &mut bucket)?;
@@ -206,13 +207,13 @@ impl<'s, T: Row> Buckets<'s, T> {
         Ok(())
     }
 
-    /// Copies rows into a bucket, behind those that came this way before.
+    /// Copies rows into a bucket, after those that were appended earlier.
     pub(crate) fn append(&self, number: usize, mut rows: &[T]) -> Result<(), Error> {
         while !rows.is_empty() {
             let mut bucket = lock(&self.buckets[number]);
             let open = bucket.slices.last_mut().filter(|slice| slice.len() < slice.capacity());
-            let room = open.as_ref().map_or(self.slice_rows_max, |slice| slice.capacity() - slice.len());
-            let (now, later) = rows.split_at(rows.len().min(room));
+            let space = open.as_ref().map_or(self.slice_rows_max, |slice| slice.capacity() - slice.len());
+            let (now, later) = rows.split_at(rows.len().min(space));
             rows = later;
             if let Some(slice) = open {
                 slice.extend_from_slice(now);
@@ -272,7 +273,7 @@ impl<T> Drop for Buckets<'_, T> {
         };
         for (number, bucket) in self.buckets.iter().enumerate() {
             if lock(bucket).spilled_rows > 0 {
-                // The whole folder goes at the end of the analysis, so a failure here loses nothing.
+                // The folder is removed at the end of the analysis, so a failure here loses nothing.
                 let _ = fs::remove_file(folder.join(format!("{}-{number}.spill", self.name)));
             }
         }
@@ -317,7 +318,7 @@ fn scan_file<T: Row>(
     Ok(())
 }
 
-/// One thread's way into the buckets.
+/// Writes rows of one thread to buckets.
 pub(crate) struct Writer<'b, 's, T> {
     buckets: &'b Buckets<'s, T>,
     held: Vec<Vec<T>>,
@@ -431,5 +432,61 @@ mod tests {
         }
         fs::write(&path, &good[..good.len() - 4]).unwrap();
         assert!(matches!(rows(&buckets), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn words_come_back_from_their_bytes_in_little_endian() {
+        let row = [1u32, u32::MAX, 0x0102_0304];
+        let mut bytes = Vec::new();
+        row.encode(&mut bytes);
+        assert_eq!(bytes, [1, 0, 0, 0, 255, 255, 255, 255, 4, 3, 2, 1]);
+        assert_eq!(<[u32; 3]>::decode(&bytes), row);
+        assert_eq!(<[u32; 3] as Row>::BYTES, bytes.len());
+    }
+
+    #[test]
+    fn rows_that_are_appended_follow_each_other_in_slices() {
+        let spill = SpillFolder::new(Path::new("/nonexistent"));
+        let buckets: Buckets<'_, [u32; 2]> = Buckets::new(&spill, &options(1 << 20));
+        for count in [0u32, 1, 5, 3000] {
+            let rows: Vec<[u32; 2]> = (0..count).map(|n| [n, n]).collect();
+            buckets.append(1, &rows).unwrap();
+        }
+        assert_eq!([buckets.rows(0), buckets.rows(1), buckets.rows(2)], [0, 3006, 0]);
+        let mut found = Vec::new();
+        buckets
+            .scan(1, |rows| {
+                found.extend(rows.iter().map(|row| row[0]));
+                Ok(())
+            })
+            .unwrap();
+        let expected: Vec<u32> = (0..1).chain(0..5).chain(0..3000).collect();
+        assert_eq!(found, expected);
+        buckets.clear(1).unwrap();
+        assert_eq!((buckets.rows(1), buckets.memory_bytes.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn two_folders_of_one_parent_do_not_meet() {
+        let parent = tempfile::tempdir().unwrap();
+        let (one, two) = (SpillFolder::new(parent.path()), SpillFolder::new(parent.path()));
+        assert_ne!(one.folder().unwrap(), two.folder().unwrap());
+        assert_eq!(one.folder().unwrap(), one.folder().unwrap());
+        drop(one);
+        assert!(two.folder().unwrap().is_dir());
+    }
+
+    #[test]
+    fn an_error_of_a_visitor_ends_the_scan() {
+        let spill = SpillFolder::new(Path::new("/nonexistent"));
+        let buckets = Buckets::new(&spill, &options(1 << 20));
+        fill(&buckets);
+        let mut visits = 0;
+        let result = buckets.scan(0, |_| {
+            visits += 1;
+            Err(Error::Cancelled)
+        });
+        assert!(matches!(result, Err(Error::Cancelled)));
+        assert_eq!(visits, 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Pass 1, shard by shard: groups postings by tag, counts overlap, and keeps the tags that two contents share.
 //!
 //! Each kept occurrence becomes a row in the bucket of its content's range. Tags are numbered by shard and place within
-//! it, which is the order of the tags themselves: the numbers do not depend on which thread was faster.
+//! it, which is the order of the tags themselves: the numbers do not depend on the speed of threads.
 
 use std::num::NonZeroUsize;
 
@@ -9,11 +9,11 @@ use cognate_fingerprint::Tag;
 
 use crate::error::Error;
 use crate::input::Input;
+use crate::monitor::{Monitor, Phase};
 use crate::overlap::{Labels, Occurrence, OverlapLevel, Tally};
 use crate::posting::{ContentIndex, Posting};
 use crate::shards::Shards;
 use crate::spill::{Buckets, Row, Writer};
-use crate::watch::{Phase, Watch};
 use crate::workers::{Tracker, share_out};
 
 /// A shared tag of a content, before tags have their final numbers.
@@ -21,10 +21,10 @@ use crate::workers::{Tracker, share_out};
 pub(crate) struct TagRow {
     pub(crate) content: u32,
     pub(crate) tag: ShardTag,
-    /// In how many contents the tag occurs.
+    /// Number of contents in which the tag occurs.
     pub(crate) holders: u32,
     pub(crate) length_bytes: u32,
-    /// How often it occurs in this content.
+    /// Number of occurrences in this content.
     pub(crate) count: u32,
 }
 
@@ -78,7 +78,7 @@ impl TagNumbers {
     }
 }
 
-/// What pass 1 found, beside the rows.
+/// The findings of pass 1 next to the rows.
 #[derive(Debug)]
 pub(crate) struct SharedTags {
     pub(crate) numbers: TagNumbers,
@@ -92,24 +92,24 @@ pub(crate) struct SharedTags {
     pub(crate) rows: u64,
 }
 
-/// Reads all shards and fills `rows` with the occurrences of shared tags; where contents are marked as touched, only with
-/// those of tags that one of them holds.
+/// Reads all shards and fills `rows` with the occurrences of shared tags; where contents are marked as changed, only
+/// with those of tags that one of them holds.
 pub(crate) fn find_shared_tags(
     shards: &dyn Shards,
     input: &Input<'_>,
     rows: &Buckets<'_, TagRow>,
-    touched: Option<&[bool]>,
+    changed: Option<&[bool]>,
     threads: NonZeroUsize,
-    watch: &Watch<'_>,
+    monitor: &Monitor<'_>,
 ) -> Result<SharedTags, Error> {
     let shard_count = shards.shard_count();
     let labels = Labels::new(input);
-    let tracker = Tracker::new(watch, Phase::Tags, shard_count as usize);
+    let tracker = Tracker::new(monitor, Phase::Tags, shard_count as usize);
     let contents = input.payload_bytes.len();
     let start = || Grouper {
         writer: rows.writer(),
         contents_per_bucket: contents.div_ceil(rows.count()).max(1),
-        touched,
+        changed,
         tally: Tally::new(&labels),
         group: Vec::new(),
         occurrences: Vec::new(),
@@ -145,7 +145,7 @@ fn collect(groupers: Vec<Grouper<'_, '_>>, shard_count: u32, overlap: Vec<Overla
     Ok(SharedTags { numbers: TagNumbers::new(shared_tags.into_iter())?, overlap, postings, tags, shared, rows })
 }
 
-/// Groups the postings of a shard and tells how many of its tags are shared.
+/// Groups the postings of a shard and returns the number of its shared tags.
 fn read_shard(
     shards: &dyn Shards,
     shard: u32,
@@ -195,7 +195,7 @@ impl Entry {
 struct Grouper<'a, 's> {
     writer: Writer<'a, 's, TagRow>,
     contents_per_bucket: usize,
-    touched: Option<&'a [bool]>,
+    changed: Option<&'a [bool]>,
     tally: Tally<'a>,
     group: Vec<Entry>,
     occurrences: Vec<Occurrence>,
@@ -259,8 +259,8 @@ impl Grouper<'_, '_> {
             return Ok(());
         }
         self.shared += 1;
-        let is_touched = |touched: &[bool]| self.occurrences.iter().any(|occurrence| touched[occurrence.content.at()]);
-        if !self.touched.is_none_or(is_touched) {
+        let is_changed = |changed: &[bool]| self.occurrences.iter().any(|occurrence| changed[occurrence.content.at()]);
+        if !self.changed.is_none_or(is_changed) {
             return Ok(());
         }
         self.write_rows(*next, length_bytes)?;
@@ -276,5 +276,98 @@ impl Grouper<'_, '_> {
             self.writer.push(occurrence.content.at() / self.contents_per_bucket, row)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+    use std::sync::atomic::AtomicBool;
+
+    use crate::input::Holders;
+    use crate::shards::MemoryShards;
+    use crate::spill::{BucketsOptions, SpillFolder};
+
+    #[test]
+    fn a_row_comes_back_from_its_bytes() {
+        let row =
+            TagRow { content: 1, tag: ShardTag { shard: 2, number: 3 }, holders: 4, length_bytes: 5, count: u32::MAX };
+        let mut bytes = Vec::new();
+        row.encode(&mut bytes);
+        assert_eq!(bytes.len(), TagRow::BYTES);
+        assert_eq!(format!("{:?}", TagRow::decode(&bytes)), format!("{row:?}"));
+    }
+
+    #[test]
+    fn numbers_of_tags_are_dense_in_the_order_of_shards() {
+        let numbers = TagNumbers::new([3, 0, 2].into_iter()).unwrap();
+        let of = |shard, number| numbers.of(ShardTag { shard, number });
+        assert_eq!([of(0, 0), of(0, 2), of(2, 0), of(2, 1)], [0, 2, 3, 4]);
+        assert_eq!(numbers.count, 5);
+        assert_eq!(TagNumbers::new([].into_iter()).unwrap().count, 0);
+        assert_eq!(TagNumbers::new([u32::MAX - 1, 1].into_iter()).unwrap().count, u32::MAX);
+        let error = TagNumbers::new([u32::MAX, 1].into_iter()).unwrap_err();
+        assert_eq!(error.to_string(), "too many shared tags: 4294967296, at most 4294967295");
+    }
+
+    fn posting(tag: u8, content: u32, length_bytes: u32, template: bool) -> Posting {
+        Posting { tag: Tag([tag; 16]), length_bytes, template, content: ContentIndex(content) }
+    }
+
+    /// The rows of pass 1 as (content, holders, length, count), sorted, and the counts.
+    fn rows_of(postings: Vec<Posting>, changed: Option<&[bool]>) -> (Vec<[u32; 4]>, SharedTags) {
+        let (folder, holders) = (SpillFolder::new(std::path::Path::new("/nonexistent")), Holders::new());
+        let options = BucketsOptions { name: "tags", count: 2, memory_bytes_max: 1 << 20, writers: 1 };
+        let rows = Buckets::new(&folder, &options);
+        let input = Input { payload_bytes: &[0; 4], holders: &holders, levels: &[], across: None };
+        let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+        let shards = MemoryShards::new(postings, NonZeroU32::new(3).unwrap());
+        let found = find_shared_tags(&shards, &input, &rows, changed, NonZeroUsize::MIN, &monitor).unwrap();
+        let mut listed = Vec::new();
+        for bucket in 0..2 {
+            rows.scan(bucket, |rows| {
+                listed.extend(rows.iter().map(|row| [row.content, row.holders, row.length_bytes, row.count]));
+                Ok(())
+            })
+            .unwrap();
+        }
+        listed.sort_unstable();
+        assert_eq!(listed.len() as u64, found.rows);
+        (listed, found)
+    }
+
+    #[test]
+    fn only_tags_of_two_contents_or_more_leave_rows() {
+        let alone = vec![posting(1, 0, 10, false), posting(1, 0, 10, false)];
+        assert_eq!(rows_of(alone, None).0, [[0; 4]; 0]);
+        let shared = vec![posting(1, 0, 10, false), posting(1, 3, 10, false), posting(1, 0, 10, false)];
+        let (rows, found) = rows_of(shared, None);
+        assert_eq!(rows, [[0, 2, 10, 2], [3, 2, 10, 1]]);
+        assert_eq!((found.postings, found.tags, found.shared), (3, 1, 1));
+    }
+
+    #[test]
+    fn a_tag_with_two_lengths_counts_as_two_chunks() {
+        let postings = vec![posting(200, 0, 10, false), posting(200, 1, 11, false), posting(200, 2, 11, false)];
+        let (rows, found) = rows_of(postings, None);
+        assert_eq!(rows, [[1, 2, 11, 1], [2, 2, 11, 1]]);
+        assert_eq!((found.tags, found.shared), (1, 1));
+    }
+
+    #[test]
+    fn templates_leave_no_rows() {
+        let postings = vec![posting(9, 0, 10, true), posting(9, 1, 10, true), posting(9, 2, 10, false)];
+        let (rows, found) = rows_of(postings, None);
+        assert_eq!((rows, found.shared), (vec![], 0));
+    }
+
+    #[test]
+    fn of_changed_contents_only_the_tags_leave_rows_and_all_are_counted() {
+        let postings: Vec<Posting> =
+            [(1, 0), (1, 1), (2, 2), (2, 3)].map(|(tag, content)| posting(tag, content, 10, false)).into();
+        let (rows, found) = rows_of(postings, Some(&[false, true, false, false]));
+        assert_eq!(rows, [[0, 2, 10, 1], [1, 2, 10, 1]]);
+        assert_eq!((found.shared, found.numbers.count), (2, 1));
     }
 }

@@ -1,7 +1,7 @@
 //! The thresholds that a link must reach, as exact integers and decimals.
 //!
-//! A share such as `0.333` stays the decimal 333/1000 that the user wrote: a pair that meets it exactly is kept on every
-//! machine, which no binary floating point number could promise.
+//! A share such as `0.333` stays the decimal 333/1000 that the user wrote: a pair that meets it exactly is kept on
+//! every machine, which no binary floating point number could promise.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,12 +19,12 @@ const FRACTION_DIGITS_MAX: usize = 18;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Containment {
-    /// The digits after the point, without trailing zeros; 1 with `digits` 0 is the whole.
+    /// The digits after the point, without trailing zeros; 1 with `digits` 0 is one.
     numerator: u64,
     digits: u8,
 }
 
-/// Why a text is not a [`Containment`].
+/// The error of a text that is no [`Containment`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a decimal between 0 and 1 such as 0.5, with at most 18 digits after the point")]
 pub struct ContainmentError {
@@ -42,7 +42,7 @@ impl Containment {
         u64::try_from(bytes).expect("a share of at most 1 is at most the size")
     }
 
-    /// Whether `part` of `whole` is at least this share.
+    /// True if `part` of `whole` is at least this share.
     #[inline]
     pub fn is_reached_by(self, part_bytes: u64, whole_bytes: u64) -> bool {
         let small = (part_bytes | whole_bytes) < 1 << 60;
@@ -52,12 +52,12 @@ impl Containment {
         u128::from(part_bytes) * self.denominator() >= u128::from(self.numerator) * u128::from(whole_bytes)
     }
 
-    /// Whether this share is at most `other`.
+    /// True if this share is at most `other`.
     pub fn is_at_most(self, other: Containment) -> bool {
         u128::from(self.numerator) * other.denominator() <= u128::from(other.numerator) * self.denominator()
     }
 
-    /// A fifth of this share; what lies beyond the digits that a share can have is cut off.
+    /// A fifth of this share; digits beyond those that a share can have are cut off.
     #[must_use]
     pub fn fifth(self) -> Containment {
         let (mut numerator, mut digits) = match usize::from(self.digits) < FRACTION_DIGITS_MAX {
@@ -112,7 +112,7 @@ impl fmt::Display for Containment {
     }
 }
 
-/// What a pair of contents must share to be linked: either threshold is enough.
+/// The bytes that a pair of contents must share to be linked: either threshold is enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
     /// Shared bytes that make a link whatever the sizes.
@@ -122,7 +122,7 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Both thresholds at a fifth: what does not reach these is far from a link.
+    /// Both thresholds at a fifth: a pair that does not reach these is far from a link.
     #[must_use]
     pub fn fifth(&self) -> Thresholds {
         Thresholds { min_shared_bytes: self.min_shared_bytes / 5, min_containment: self.min_containment.fifth() }
@@ -131,7 +131,7 @@ impl Thresholds {
     /// The fewest shared bytes that link a content of this payload with any larger one; at least 1.
     ///
     /// The larger of the two containments is the one of the smaller content, so the requirement on a pair depends on
-    /// its smaller content alone. That is what lets each content look for its partners by itself.
+    /// its smaller content alone. So each content can look for its partners by itself.
     pub fn least_shared_bytes(&self, smaller_payload_bytes: u64) -> u64 {
         self.min_shared_bytes.min(self.min_containment.share_of_bytes(smaller_payload_bytes)).max(1)
     }
@@ -140,6 +140,7 @@ impl Thresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_fifth_of_a_share_is_a_share() {
@@ -216,6 +217,59 @@ mod tests {
         let thresholds = Thresholds { min_shared_bytes: 100, min_containment: "0.5".parse().unwrap() };
         for (payload_bytes, least) in [(0, 1), (1, 1), (101, 51), (200, 100), (1_000_000, 100)] {
             assert_eq!(thresholds.least_shared_bytes(payload_bytes), least);
+        }
+    }
+
+    fn containment() -> impl Strategy<Value = Containment> {
+        (0u64..=1_000_000)
+            .prop_map(|millionths| format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000).parse().unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn the_share_of_bytes_is_the_least_that_reaches_the_share(share in containment(), size in 0..1u64 << 62) {
+            let bytes = share.share_of_bytes(size);
+            prop_assert!(bytes <= size);
+            prop_assert!(share.is_reached_by(bytes, size));
+            prop_assert!(bytes == 0 || !share.is_reached_by(bytes - 1, size));
+        }
+
+        #[test]
+        fn a_greater_share_asks_for_more(a in containment(), b in containment(), size in any::<u64>()) {
+            prop_assert!(a.is_at_most(b) || b.is_at_most(a));
+            if a.is_at_most(b) {
+                prop_assert!(a.share_of_bytes(size) <= b.share_of_bytes(size));
+            }
+        }
+
+        #[test]
+        fn a_share_comes_back_from_its_text_and_its_fifth_is_below_it(share in containment()) {
+            prop_assert_eq!(share.to_string().parse(), Ok(share));
+            prop_assert!(share.fifth().is_at_most(share));
+        }
+
+        #[test]
+        fn a_larger_content_never_needs_fewer_bytes(
+            share in containment(),
+            min in any::<u64>(),
+            a in any::<u64>(),
+            b in any::<u64>(),
+        ) {
+            let thresholds = Thresholds { min_shared_bytes: min, min_containment: share };
+            let (smaller, larger) = (a.min(b), a.max(b));
+            prop_assert!(thresholds.least_shared_bytes(smaller) <= thresholds.least_shared_bytes(larger));
+            let fifth = thresholds.fifth();
+            prop_assert!(fifth.least_shared_bytes(a) <= thresholds.least_shared_bytes(a));
+        }
+    }
+
+    #[test]
+    fn four_fifths_are_exact_for_sizes_of_any_magnitude() {
+        for size in [5u64, 10, 1 << 20, (1 << 60) - 4, 1 << 60, u64::MAX / 5 * 5] {
+            let part = size / 5 * 4;
+            let exact = size.is_multiple_of(5);
+            assert_eq!(Containment::FOUR_FIFTHS.is_reached_by(part, size), exact, "{size}");
+            assert!(Containment::FOUR_FIFTHS.is_reached_by(part + 4, size));
         }
     }
 }

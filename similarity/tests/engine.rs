@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use cognate_fingerprint::Tag;
 use cognate_similarity::oracle::{self, OracleThresholds};
 use cognate_similarity::{
-    Analysis, ContentIndex, Error, Group, Holders, Holding, Input, Level, MemoryShards, Options, Posting, Run,
-    RunInput, RunRecord, RunShards, Shards, Thresholds, Watch, WriteRun, analyse, write_run,
+    Analysis, ContentIndex, Error, Group, Holders, Holding, Input, Level, MemoryShards, Monitor, Options, Posting, Run,
+    RunInput, RunRecord, RunShards, Shards, Thresholds, WriteRun, analyse, write_run,
 };
 use proptest::prelude::*;
 
@@ -105,9 +105,9 @@ fn run_on(
         threads: NonZeroUsize::new(setup.threads).unwrap(),
         spill_dir,
     };
-    let watch =
-        Watch { progress: &|progress| assert!(progress.done <= progress.total), cancelled: &AtomicBool::new(false) };
-    analyse(shards, &input, &options, &watch)
+    let monitor =
+        Monitor { progress: &|progress| assert!(progress.done <= progress.total), cancelled: &AtomicBool::new(false) };
+    analyse(shards, &input, &options, &monitor)
 }
 
 fn run(world: &World, thresholds: Thresholds, setup: Setup) -> Analysis {
@@ -334,7 +334,7 @@ fn a_chain_does_not_hide_that_its_ends_differ() {
 
 #[test]
 fn near_members_are_a_family_even_where_the_threshold_dropped_their_link() {
-    // Two versions of a document share nine chunks of eleven; both lie whole in an archive.
+    // Two versions of a document share nine chunks of eleven; an archive contains both.
     let versions: [Vec<u8>; 2] = [(1..=10).collect(), (2..=11).collect()];
     let archive: Vec<u8> = (1..=40).collect();
     let world = plain_world(&[&versions[0], &versions[1], &archive]);
@@ -373,9 +373,9 @@ fn a_family_of_more_than_a_thousand_is_measured_by_its_representative_and_says_s
             threads: NonZeroUsize::new(2).unwrap(),
             spill_dir: spill_dir.path(),
         };
-        let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+        let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
         let shards = MemoryShards::new(postings, NonZeroU32::MIN);
-        let analysis = analyse(&shards, &input, &options, &watch).unwrap();
+        let analysis = analyse(&shards, &input, &options, &monitor).unwrap();
         let family = &analysis.clusters[0].families[0];
         assert_eq!(family.members.len(), members as usize);
         assert_eq!(family.over_representative_only, over_representative_only);
@@ -411,9 +411,9 @@ fn a_chunk_that_everybody_has_does_not_make_everybody_a_candidate() {
         threads: NonZeroUsize::MIN,
         spill_dir: Path::new("/nonexistent"),
     };
-    let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     let shards = MemoryShards::new(postings, NonZeroU32::MIN);
-    let analysis = analyse(&shards, &input, &options, &watch).unwrap();
+    let analysis = analyse(&shards, &input, &options, &monitor).unwrap();
     assert_eq!(analysis.stats.links, u64::from(contents / 2));
     assert_eq!(analysis.stats.candidates, u64::from(contents / 2));
 }
@@ -439,8 +439,8 @@ fn cancelling_ends_the_analysis_and_leaves_no_files() {
                 cancelled.store(true, Ordering::Relaxed);
             }
         };
-        let watch = Watch { progress: &progress, cancelled: &cancelled };
-        let result = analyse(&shards, &input, &options, &watch);
+        let monitor = Monitor { progress: &progress, cancelled: &cancelled };
+        let result = analyse(&shards, &input, &options, &monitor);
         assert_eq!(files_in(spill_dir.path()), 0);
         match result {
             Err(error) => assert!(matches!(error, Error::Cancelled), "{error}"),

@@ -1,4 +1,4 @@
-//! Spill files that are damaged or find no room: named errors, and nothing left behind.
+//! Spill files that are damaged or do not fit the disk: named errors, and nothing left behind.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use cognate_fingerprint::Tag;
 use cognate_similarity::{
     Analysis, ContentIndex, Error, ErrorKind, GatherOptions, GatheredShards, Holders, Input, Link, LinksOptions,
-    Options, Phase, Posting, SortedLinks, SpillFolder, Thresholds, Watch, analyse_telling,
+    Monitor, Options, Phase, Posting, SortedLinks, SpillFolder, Thresholds, analyse_with_links,
 };
 
 const CONTENTS: u32 = 3000;
@@ -34,7 +34,7 @@ fn postings() -> impl Iterator<Item = Posting> {
     })
 }
 
-/// Gathers, analyses and sorts the links, all through spill files; `seen` is told when a phase ends.
+/// Gathers, analyses and sorts the links, all through spill files; `seen` is called when a phase ends.
 fn run(folder: &Path, seen: &(dyn Fn(Phase) + Sync)) -> Result<(Analysis, u64), Error> {
     let spill = SpillFolder::new(folder);
     let threads = NonZeroUsize::new(2).unwrap();
@@ -59,8 +59,8 @@ fn run(folder: &Path, seen: &(dyn Fn(Phase) + Sync)) -> Result<(Analysis, u64), 
             seen(progress.phase);
         }
     };
-    let watch = Watch { progress: &progress, cancelled: &AtomicBool::new(false) };
-    let analysis = analyse_telling(&shards, &input, &options, &watch, &|found| links.add(found))?;
+    let monitor = Monitor { progress: &progress, cancelled: &AtomicBool::new(false) };
+    let analysis = analyse_with_links(&shards, &input, &options, &monitor, &|found| links.add(found))?;
     let sorted = Mutex::new(0);
     links.drain(threads, &|_, part: &[Link]| {
         *sorted.lock().unwrap() += part.len() as u64;
@@ -75,7 +75,7 @@ fn spill_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_spilled_comes_back() {
+fn spilled_rows_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let most = Mutex::new(0);
     let (analysis, sorted) = run(folder.path(), &|_| {
@@ -152,7 +152,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_is_told_wherever_it_fills_up_and_nothing_is_left_behind() {
+fn a_full_disk_is_reported_wherever_it_fills_up_and_nothing_is_left_behind() {
     let mut failed = 0;
     for pages in [4u64, 40, 100, 200, 250, 300, 350, 400, 450, 500] {
         let Some(disk) = Small::mount(pages * 4096) else {
@@ -166,7 +166,7 @@ fn a_full_disk_is_told_wherever_it_fills_up_and_nothing_is_left_behind() {
                 assert_eq!(error.kind(), ErrorKind::Unavailable);
                 assert!(error.to_string().contains(disk.folder.path().to_str().unwrap()), "{error}");
                 assert_eq!(fs::read_dir(disk.folder.path()).unwrap().count(), 0);
-                // With room made, the same folder serves.
+                // On a larger disk, the same folder serves.
                 let remount = format!("remount,size={}", 64 << 20);
                 let made = Command::new("mount").args(["-o", &remount]).arg(disk.folder.path()).status().unwrap();
                 assert!(made.success());

@@ -1,4 +1,4 @@
-//! What a child costs beside the reading itself, and how fast archives are unpacked and read.
+//! The cost of a child next to the reading itself, and the speed of unpacking and reading archives.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

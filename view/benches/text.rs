@@ -1,4 +1,4 @@
-//! How fast text comes out of documents, and the normaliser alone. Inputs are made here.
+//! Speed of reading text out of documents, and of the normaliser alone. The bench makes its inputs.
 
 use std::io::{Cursor, Write as _};
 

@@ -1,4 +1,4 @@
-//! What becomes of files: `cargo run --release -p cognate-view --example extract -- FILE…` prints the kind of each, what
+//! Reads files: `cargo run --release -p cognate-view --example extract -- FILE…` prints the kind of each, what
 //! came of it, its bytes, those of its text, and milliseconds. After `--text` it prints the text instead, after
 //! `--members` a row for each document inside too.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]

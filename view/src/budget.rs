@@ -1,4 +1,4 @@
-//! The limits, kept for a whole document: what all of its parts together have cost so far.
+//! The budget of a document: the cost of all its parts so far, against the limits.
 
 use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::format::Stop;
 use crate::limits::Limits;
 use crate::outcome::Reason;
+use crate::stop::Stop;
 
 /// A stream may become this large whatever its compressed size.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
@@ -19,13 +19,13 @@ const RATIO_FREE_BYTES_ALTOGETHER: u64 = 64 << 20;
 const RATIO_HITS_MAX: u32 = 16;
 /// So much of a member may always be held: the beginning of a text decides on its encoding.
 const HELD_BYTES_LEAST: u64 = 2 << 20;
-/// How much is done between two looks at the clock.
+/// Bytes of work between two checks of the clock.
 const CLOCK_BYTES: u64 = 1 << 18;
 
-/// What may not be passed, and how far along it is.
+/// The limits of a document, and the cost so far.
 ///
-/// A limit that one member passes is that member's own; those of the whole document stop everything, and every container
-/// that is open ends with them.
+/// A limit of one member ends only that member; a limit of the document stops everything, and every open container ends
+/// with its reason.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -55,7 +55,7 @@ impl Budget {
         })
     }
 
-    /// The limit of the whole document that was passed.
+    /// The limit of the document that was passed.
     pub(crate) fn stopped(&self) -> Option<Reason> {
         self.stopped.get()
     }
@@ -78,12 +78,12 @@ impl Budget {
         self.work(1024)
     }
 
-    /// How many more members there may be.
+    /// Number of members that may still come.
     pub(crate) fn members_left(&self) -> u32 {
         self.limits.members_max - self.members.get()
     }
 
-    /// Whether what lies at this depth may be opened.
+    /// Fails if a document at this depth must not be opened.
     pub(crate) fn may_open(&self, depth: u32) -> Result<(), Reason> {
         if depth < self.limits.depth_max { Ok(()) } else { Err(Reason::TooDeep) }
     }
@@ -101,7 +101,7 @@ impl Budget {
         self.work(bytes)
     }
 
-    /// Whether one stream became too large for what it was.
+    /// Fails if one stream became too large for its compressed size.
     pub(crate) fn ratio(&self, expanded: u64, compressed: u64) -> Result<(), Reason> {
         if !exceeds(expanded, compressed, self.limits.ratio_max, RATIO_FREE_BYTES) {
             return Ok(());
@@ -139,24 +139,24 @@ impl Budget {
         self.stopped.get().map_or(Ok(()), Err)
     }
 
-    /// How much memory members may take at once.
+    /// Memory that members may use at the same time.
     fn held_bytes_max(&self) -> u64 {
         self.limits.memory_bytes_max / 4
     }
 
-    /// How large a member may be that is unpacked into memory now. A little is always there.
+    /// Size at most of a member that is unpacked into memory now. A small member always fits.
     pub(crate) fn may_hold(&self) -> u64 {
         let left = self.held_bytes_max().saturating_sub(self.held_bytes.get());
         left.min(self.held_bytes_max() / 2).max(HELD_BYTES_LEAST)
     }
 
     /// Counts what is held in memory, for as long as it is.
-    pub(crate) fn hold(self: &Rc<Budget>, bytes: u64) -> Held {
+    pub(crate) fn hold(self: &Rc<Budget>, bytes: u64) -> HeldMemory {
         self.held_bytes.set(self.held_bytes.get() + bytes);
-        Held { budget: Rc::clone(self), bytes }
+        HeldMemory { budget: Rc::clone(self), bytes }
     }
 
-    /// How large the memory of a decoder may be, in KiB.
+    /// Memory of a decoder at most, in KiB.
     pub(crate) fn dictionary_kib_max(&self) -> u32 {
         u32::try_from(self.limits.memory_bytes_max / 4 / 1024).unwrap_or(u32::MAX)
     }
@@ -166,7 +166,7 @@ fn exceeds(expanded: u64, compressed: u64, ratio_max: u32, free: u64) -> bool {
     expanded > compressed.saturating_mul(ratio_max.into()).saturating_add(free)
 }
 
-/// How long this process has worked; time in which it waits for whoever takes the text does not count.
+/// Processor time of this process; waiting for the reader of the text does not count.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -174,23 +174,23 @@ fn processor_time() -> Duration {
 
 /// Memory that a member takes.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldMemory {
     budget: Rc<Budget>,
     bytes: u64,
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.budget.held_bytes.set(self.budget.held_bytes.get() - self.bytes);
     }
 }
 
-/// The error of reading that says why a stream broke off.
+/// An error of reading that has the reason why a stream broke off.
 pub(crate) fn fault(reason: Reason) -> io::Error {
     io::Error::other(Stop(reason))
 }
 
-/// What an error of reading says.
+/// The reason that an error of reading has.
 pub(crate) fn reason(error: &io::Error) -> Reason {
     let stop = error.get_ref().and_then(|inner| inner.downcast_ref::<Stop>());
     match (stop, error.kind()) {
@@ -229,7 +229,7 @@ impl<R: Seek> Seek for Counted<R> {
     }
 }
 
-/// What a decoder gives, within the limits.
+/// The output of a decoder, within the limits.
 #[derive(Debug)]
 pub(crate) struct Metered<R> {
     inner: R,
@@ -258,5 +258,137 @@ impl<R: Read> Read for Metered<R> {
         // A decoder that failed is not asked again.
         let result = self.failed.map_or_else(|| self.step(buffer), Err);
         result.map_err(|reason| fault(*self.failed.insert(reason)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            expanded_bytes_max: 100 << 20,
+            ratio_max: 10,
+            members_max: 3,
+            depth_max: 2,
+            text_bytes_max: 1000,
+            time_max: Duration::from_secs(600),
+            memory_bytes_max: 64 << 20,
+        }
+    }
+
+    #[test]
+    fn members_are_counted_and_one_too_many_stops_the_document() {
+        let budget = Budget::new(&limits(), 1);
+        for left in [3, 2, 1] {
+            assert_eq!(budget.members_left(), left);
+            budget.member().unwrap();
+        }
+        assert_eq!(budget.member(), Err(Reason::TooMany));
+        assert_eq!(budget.stopped(), Some(Reason::TooMany));
+        assert_eq!(budget.work(1), Err(Reason::TooMany), "everything ends");
+    }
+
+    #[test]
+    fn depth_and_text_are_limits_of_one_member() {
+        let budget = Budget::new(&limits(), 1);
+        for (depth, result) in [(0, Ok(())), (1, Ok(())), (2, Err(Reason::TooDeep)), (u32::MAX, Err(Reason::TooDeep))] {
+            assert_eq!(budget.may_open(depth), result, "{depth}");
+        }
+        for (part, more, result) in [
+            (0, 1000, Ok(())),
+            (999, 1, Ok(())),
+            (1000, 0, Ok(())),
+            (1000, 1, Err(Reason::TooLarge)),
+            (u64::MAX, u64::MAX, Err(Reason::TooLarge)),
+        ] {
+            assert_eq!(budget.text(part, more), result, "{part} {more}");
+        }
+        assert_eq!(budget.stopped(), None);
+    }
+
+    #[test]
+    fn all_decompression_together_has_two_limits() {
+        // A document of 8 MiB may become ten times as large, and 64 MiB more.
+        let budget = Budget::new(&limits(), 8 << 20);
+        budget.expand(100 << 20).unwrap();
+        assert_eq!(budget.expand(1), Err(Reason::TooLarge));
+        let budget = Budget::new(&limits(), 1 << 20);
+        budget.expand(74 << 20).unwrap();
+        assert_eq!(budget.expand(1), Err(Reason::Ratio));
+        assert_eq!(budget.stopped(), Some(Reason::Ratio));
+    }
+
+    #[test]
+    fn one_stream_may_exceed_the_ratio_and_many_stop_the_document() {
+        let budget = Budget::new(&limits(), 1 << 30);
+        for (expanded, compressed, result) in [
+            (RATIO_FREE_BYTES, 0, Ok(())),
+            (RATIO_FREE_BYTES + 10, 1, Ok(())),
+            (RATIO_FREE_BYTES + 11, 1, Err(Reason::Ratio)),
+            (u64::MAX, u64::MAX, Ok(())),
+        ] {
+            assert_eq!(budget.ratio(expanded, compressed), result, "{expanded} {compressed}");
+        }
+        assert_eq!(budget.stopped(), None);
+        for _ in 0..RATIO_HITS_MAX {
+            assert_eq!(budget.ratio(u64::MAX, 0), Err(Reason::Ratio));
+        }
+        assert_eq!(budget.stopped(), Some(Reason::Ratio));
+    }
+
+    #[test]
+    fn memory_is_given_back_when_a_member_is_dropped() {
+        let budget = Budget::new(&limits(), 1);
+        // A quarter of the memory for all members, an eighth for one, and a little always.
+        assert_eq!(budget.may_hold(), 8 << 20);
+        let first = budget.hold(12 << 20);
+        assert_eq!(budget.may_hold(), 4 << 20);
+        let second = budget.hold(100 << 20);
+        assert_eq!(budget.may_hold(), HELD_BYTES_LEAST);
+        drop(second);
+        assert_eq!(budget.may_hold(), 4 << 20);
+        drop(first);
+        assert_eq!(budget.may_hold(), 8 << 20);
+        assert_eq!(budget.dictionary_kib_max(), 16 << 10);
+    }
+
+    #[test]
+    fn time_is_checked_after_some_work() {
+        let budget = Budget::new(&Limits { time_max: Duration::ZERO, ..limits() }, 1);
+        assert_eq!(budget.work(CLOCK_BYTES), Ok(()), "not before");
+        assert_eq!(budget.work(1), Err(Reason::TimedOut));
+    }
+
+    #[test]
+    fn the_first_reason_to_stop_remains() {
+        let budget = Budget::new(&limits(), 1);
+        assert_eq!(budget.stop(Reason::TooLarge), Reason::TooLarge);
+        assert_eq!(budget.stop(Reason::TimedOut), Reason::TooLarge);
+    }
+
+    #[test]
+    fn an_error_of_reading_has_a_reason() {
+        for (error, expected) in [
+            (fault(Reason::TooDeep), Reason::TooDeep),
+            (io::ErrorKind::OutOfMemory.into(), Reason::OutOfMemory),
+            (io::ErrorKind::Unsupported.into(), Reason::Unsupported),
+            (io::ErrorKind::UnexpectedEof.into(), Reason::Damaged),
+            (io::Error::other("odd"), Reason::Damaged),
+        ] {
+            assert_eq!(reason(&error), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_metered_stream_fails_once_and_for_all() {
+        let budget = Budget::new(&Limits { expanded_bytes_max: 10, ..limits() }, 1);
+        let (counted, compressed) = Counted::new(io::repeat(7));
+        let mut metered = Metered::new(counted, &budget, compressed);
+        let mut buffer = [0; 8];
+        assert_eq!(metered.read(&mut buffer).unwrap(), 8);
+        for _ in 0..2 {
+            assert_eq!(reason(&metered.read(&mut buffer).unwrap_err()), Reason::TooLarge);
+        }
     }
 }

@@ -40,10 +40,10 @@ pub fn child_main() -> ExitCode {
 }
 
 /// Reads a document of a file, with a hint for names, and writes the stream of its parts: [`walk`](crate::walk) is one.
-pub type Walk = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
+pub type WalkFn = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
 
 /// As [`child_main`], with what is done for each document: for tests of what may befall a child.
-pub fn serve(walk: Walk) -> ExitCode {
+pub fn serve(walk: WalkFn) -> ExitCode {
     match catch_unwind(AssertUnwindSafe(|| serve_until_the_end(walk))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(_)) => ExitCode::FAILURE,
@@ -52,7 +52,7 @@ pub fn serve(walk: Walk) -> ExitCode {
     }
 }
 
-fn serve_until_the_end(walk: Walk) -> io::Result<()> {
+fn serve_until_the_end(walk: WalkFn) -> io::Result<()> {
     let mut greeting = [0; GREETING_BYTES];
     receive(&mut greeting)?.map_or(Ok(()), |_| Err(io::Error::from(io::ErrorKind::InvalidData)))?;
     let limits = limits_of(&greeting);
@@ -74,7 +74,7 @@ fn serve_until_the_end(walk: Walk) -> io::Result<()> {
     Ok(())
 }
 
-/// The limits, as they are told to a child.
+/// The limits, as a child receives them.
 pub(crate) fn greeting(limits: &Limits) -> [u8; GREETING_BYTES] {
     let numbers = [
         limits.expanded_bytes_max,
@@ -115,7 +115,7 @@ pub(crate) fn request(name: &str) -> Vec<u8> {
     request
 }
 
-/// The next document and its name; nothing when there is none any more.
+/// The next document and its name; `None` when there are no more.
 fn next_request() -> io::Result<Option<(File, String)>> {
     let mut length = [0; 1];
     let Some(file) = receive(&mut length)? else { return Ok(None) };
@@ -148,7 +148,7 @@ fn receive(mut buffer: &mut [u8]) -> io::Result<Option<File>> {
     Ok(file)
 }
 
-/// The way to the parent.
+/// The connection to the parent.
 #[derive(Debug)]
 struct Socket;
 
@@ -163,7 +163,7 @@ impl Write for Socket {
     }
 }
 
-/// How much memory this process has, by a file that was opened in time.
+/// The memory of this process, from a file that was opened before the sandbox.
 #[derive(Debug)]
 struct Memory {
     statm: Option<File>,
@@ -191,5 +191,35 @@ impl Memory {
         let length = statm.read_at(&mut text, 0).unwrap_or(0);
         let text = str::from_utf8(&text[..length]).unwrap_or_default();
         text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_come_back_from_a_greeting() {
+        let limits = Limits {
+            expanded_bytes_max: u64::MAX,
+            ratio_max: u32::MAX,
+            members_max: 1,
+            depth_max: 0,
+            text_bytes_max: 1 << 40,
+            time_max: Duration::from_millis(1234),
+            memory_bytes_max: 7,
+        };
+        for limits in [limits, Limits::default()] {
+            assert_eq!(limits_of(&greeting(&limits)), limits);
+        }
+    }
+
+    #[test]
+    fn a_request_has_the_length_of_its_name_before_it() {
+        assert_eq!(request(""), [0]);
+        assert_eq!(request("ab"), [2, b'a', b'b']);
+        assert_eq!(request(&"x".repeat(HINT_BYTES_MAX)).len(), 1 + HINT_BYTES_MAX);
+        // Longer names are never sent; see `HINT_BYTES_MAX`.
+        assert_eq!(request(&"x".repeat(HINT_BYTES_MAX + 1)), [0]);
     }
 }

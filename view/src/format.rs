@@ -3,6 +3,7 @@
 mod bounded;
 mod docx;
 mod embedded;
+mod embedding;
 mod html;
 mod mail;
 mod mbox;
@@ -18,7 +19,11 @@ mod rtf;
 mod xlsx;
 mod xml;
 
+pub use embedding::VisitEmbedded;
 pub use message_id::message_id_hash;
+
+// For the reader of PDF.
+use crate::stop::broken;
 
 use crate::kind::Kind;
 use crate::outcome::Reason;
@@ -28,7 +33,7 @@ use crate::text::Text;
 /// Reads the text of a document of a known kind.
 ///
 /// # Errors
-/// Why it could not be read to its end. A kind that has no text is [`Reason::Unsupported`].
+/// The reason why it could not be read to its end. A kind without text is [`Reason::Unsupported`].
 pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     match kind {
         Kind::Text => plain::extract(source, text),
@@ -47,9 +52,6 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
     }
 }
 
-/// Takes a document inside of another: its name there, and its bytes. It ends the visit with the reason that it returns.
-pub type Each<'e> = dyn FnMut(&str, &mut dyn Source) -> Result<(), Reason> + 'e;
-
 /// Visits the documents inside of a document that is no archive: attachments of mail, the messages of a mailbox, files
 /// embedded in documents of an office. Other kinds hold none.
 ///
@@ -57,8 +59,8 @@ pub type Each<'e> = dyn FnMut(&str, &mut dyn Source) -> Result<(), Reason> + 'e;
 /// not differ.
 ///
 /// # Errors
-/// Why the visit could not go on: what `each` returned, or what is wrong with the document.
-pub fn members(kind: Kind, source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+/// The reason why the visit could not go on: the one that `each` returned, or that of the document.
+pub fn members(kind: Kind, source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     match kind {
         Kind::Mail => mail::members(source, each),
         Kind::Mbox => mbox::members(source, each),
@@ -66,35 +68,6 @@ pub fn members(kind: Kind, source: &mut dyn Source, each: &mut Each<'_>) -> Resu
         _ => Ok(()),
     }
 }
-
-/// What a failure to read or to parse says of a document: the reason that a reader of ours gave, or that it is damaged.
-fn broken<E: std::error::Error + 'static>(error: E) -> Reason {
-    reason(&error)
-}
-
-fn reason(error: &(dyn std::error::Error + 'static)) -> Reason {
-    let mut error = Some(error);
-    while let Some(cause) = error {
-        if let Some(&Stop(reason)) = cause.downcast_ref() {
-            return reason;
-        }
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        error = inner.map(|inner| inner as _).or_else(|| cause.source());
-    }
-    Reason::Damaged
-}
-
-/// A reason on its way through readers that only know errors of reading.
-#[derive(Debug)]
-pub(crate) struct Stop(pub(crate) Reason);
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Stop {}
 
 #[cfg(test)]
 mod tests {
@@ -168,8 +141,13 @@ mod tests {
             file[512 + 64] = u8::try_from(entry.len() + 2).expect("short");
             file
         };
-        let reason =
-            |name| extract(Kind::OldOffice, &mut Cursor::new(compound(name)), &mut crate::text::tests::Kept::default());
+        let reason = |name| {
+            extract(
+                Kind::OldOffice,
+                &mut Cursor::new(compound(name)),
+                &mut crate::text::tests::CollectedText::default(),
+            )
+        };
         assert_eq!(reason("WordDocument"), Err(Reason::Unsupported));
         assert_eq!(reason("EncryptedPackage"), Err(Reason::Encrypted));
     }

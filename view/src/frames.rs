@@ -1,10 +1,10 @@
-//! The stream in which parts are told: from the child to the worker, and from the worker's cache to itself.
+//! The stream of parts: from a child to the worker, and from the worker to its cache and back.
 //!
 //! It begins with [`MAGIC`]; then come frames of a kind (one byte), a length (four bytes, little-endian) and that many
 //! bytes, at most [`FRAME_BYTES_MAX`]. A part is a frame that begins it, frames of its text, and a frame that ends it
 //! with its outcome, the length of its text and a checksum over all of it. The part with the empty name is the document
-//! itself, and the last one. The other side may be anybody: names, lengths, order and UTF-8 are all checked, and nothing
-//! is allocated that was not sent.
+//! itself, and the last one. The other side may be anybody: names, lengths, order and UTF-8 are all checked, and
+//! nothing is allocated that was not sent.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, Reason};
 
 /// Begins every stream; its last byte is the version.
 pub(crate) const MAGIC: [u8; 8] = *b"cogview\x01";
-/// The most bytes a frame holds.
+/// Bytes of a frame at most.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// The longest name of a part.
 pub(crate) const NAME_BYTES_MAX: usize = 4000;
@@ -31,27 +31,27 @@ const END: u8 = 3;
 const END_BYTES: usize = 3 + MESSAGE_ID_HASH_BYTES + 8 + 4;
 const HEAD_BYTES: usize = 5;
 
-/// What is known of a part before its text.
+/// The facts about a part before its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartHead {
-    /// Where it lies in the document, such as `mail.zip!/inner/letter.docx`; empty for the document itself.
+    /// Its place in the document, such as `mail.zip!/inner/letter.docx`; empty for the document itself.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What is known of a part after its text.
+/// The facts about a part after its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartEnd {
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Of a message: the digest of its id (EDRM).
     pub message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>,
-    /// How many bytes of text there were.
+    /// Bytes of its text.
     pub text_bytes: u64,
 }
 
-/// Whether a name can be that of a member: names with `/` between them, none of them empty, `.` or `..`, no NUL.
+/// True if a name can be that of a member: names with `/` between them, none of them empty, `.` or `..`, no NUL.
 pub(crate) fn valid_name(name: &str) -> bool {
     let plain = |component: &str| !matches!(component, "" | "." | "..");
     name.len() <= NAME_BYTES_MAX && !name.contains('\0') && name.split('/').all(plain)
@@ -90,7 +90,7 @@ impl<W: Write> PartsWriter<W> {
     /// When it cannot be written, or the name is not that of a part.
     pub fn begin(&mut self, name: &str, kind: Kind) -> io::Result<()> {
         if !name.is_empty() && !valid_name(name) {
-            return Err(damaged("a name that is none"));
+            return Err(damaged("an invalid name"));
         }
         let mut payload = Vec::with_capacity(1 + name.len());
         payload.push(kind as u8);
@@ -107,8 +107,8 @@ impl<W: Write> PartsWriter<W> {
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
-            let room = FRAME_BYTES_MAX - self.text.len();
-            let (now, later) = rest.split_at(rest.floor_char_boundary(room));
+            let space = FRAME_BYTES_MAX - self.text.len();
+            let (now, later) = rest.split_at(rest.floor_char_boundary(space));
             self.text.extend_from_slice(now.as_bytes());
             rest = later;
             // What is left of the frame may be too little for the next character.
@@ -119,7 +119,7 @@ impl<W: Write> PartsWriter<W> {
         Ok(())
     }
 
-    /// How many bytes of text the open part has so far.
+    /// Bytes of text that the open part has so far.
     pub fn text_bytes(&self) -> u64 {
         self.text_bytes + self.text.len() as u64
     }
@@ -145,7 +145,7 @@ impl<W: Write> PartsWriter<W> {
         write_frame(&mut self.out, END, &payload)
     }
 
-    /// What it is written to.
+    /// The output.
     pub(crate) fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
@@ -241,7 +241,7 @@ impl<R: Read> Frames<R> {
             return Ok(None);
         }
         if std::mem::replace(&mut self.broken, true) {
-            return Err(damaged("it was before"));
+            return Err(damaged("an earlier frame was"));
         }
         let frame = self.read()?;
         self.broken = false;
@@ -253,7 +253,7 @@ impl<R: Read> Frames<R> {
             let mut magic = [0; MAGIC.len()];
             self.stream.read_exact(&mut magic)?;
             if magic != MAGIC {
-                return Err(damaged("it is none, or of another version"));
+                return Err(damaged("it is no such stream, or of another version"));
             }
             self.begun = true;
         }
@@ -265,7 +265,7 @@ impl<R: Read> Frames<R> {
             BEGIN if self.open.is_none() && (1..=1 + NAME_BYTES_MAX).contains(&length) => self.begin(length),
             TEXT if self.open.is_some() && (1..=FRAME_BYTES_MAX).contains(&length) => self.text(length),
             END if self.open.is_some() && length == END_BYTES => self.end(),
-            _ => Err(damaged("a frame that does not belong here")),
+            _ => Err(damaged("a frame out of order")),
         }
     }
 
@@ -274,12 +274,12 @@ impl<R: Read> Frames<R> {
         &self.text
     }
 
-    /// What the frames are read from.
+    /// The stream from which frames are read.
     pub(crate) fn stream(&mut self) -> &mut R {
         &mut self.stream
     }
 
-    /// What the frames were read from.
+    /// The stream from which frames were read.
     pub(crate) fn into_stream(self) -> R {
         self.stream
     }
@@ -291,10 +291,10 @@ impl<R: Read> Frames<R> {
         self.sum.update(&payload);
         self.text_bytes = 0;
         let (&kind, name) = payload.split_first().ok_or_else(|| damaged("a part without a kind"))?;
-        let kind = kind_of(kind).ok_or_else(|| damaged("a kind that is none"))?;
+        let kind = kind_of(kind).ok_or_else(|| damaged("an unknown kind"))?;
         let name = str::from_utf8(name).map_err(|_| damaged("a name that is not UTF-8"))?.to_owned();
         if !name.is_empty() && !valid_name(&name) {
-            return Err(damaged("a name that is none"));
+            return Err(damaged("an invalid name"));
         }
         self.parts += 1;
         if self.parts > PARTS_MAX || !self.names.insert(self.hasher.hash_one(&name)) {
@@ -317,17 +317,17 @@ impl<R: Read> Frames<R> {
     fn end(&mut self) -> io::Result<Frame> {
         let mut payload = [0; END_BYTES];
         self.stream.read_exact(&mut payload)?;
-        let (told, sum) = payload.split_at(END_BYTES - 4);
-        self.sum.update(told);
+        let (fields, sum) = payload.split_at(END_BYTES - 4);
+        self.sum.update(fields);
         if std::mem::take(&mut self.sum).finalize().to_le_bytes() != sum {
-            return Err(damaged("a checksum does not hold"));
+            return Err(damaged("a checksum does not match"));
         }
-        let outcome = outcome_of(told[0], told[1]).ok_or_else(|| damaged("an outcome that is none"))?;
-        let (hash, text_bytes) = told[3..].split_at(MESSAGE_ID_HASH_BYTES);
-        let message_id_hash = match told[2] {
+        let outcome = outcome_of(fields[0], fields[1]).ok_or_else(|| damaged("an unknown outcome"))?;
+        let (hash, text_bytes) = fields[3..].split_at(MESSAGE_ID_HASH_BYTES);
+        let message_id_hash = match fields[2] {
             0 => None,
             1 => hash.try_into().ok(),
-            _ => return Err(damaged("a message id that is none")),
+            _ => return Err(damaged("an invalid message id")),
         };
         if text_bytes != self.text_bytes.to_le_bytes() {
             return Err(damaged("text is missing"));
@@ -343,7 +343,7 @@ impl<R: Read> Frames<R> {
 #[derive(Debug)]
 pub struct Parts<R> {
     frames: Frames<R>,
-    /// How much of the last frame of text was taken.
+    /// Bytes of the last frame of text that were taken.
     taken: usize,
     state: State,
 }
@@ -356,7 +356,7 @@ enum State {
 }
 
 impl<R: Read> Parts<R> {
-    /// Reads the parts that a stream tells.
+    /// Reads the parts of a stream.
     pub fn new(stream: R) -> Parts<R> {
         Parts { frames: Frames::new(stream), taken: 0, state: State::Between }
     }
@@ -378,11 +378,11 @@ impl<R: Read> Parts<R> {
                 self.frames.text.clear();
                 Ok(Some(head))
             }
-            Some(_) => Err(damaged("a frame that does not belong here")),
+            Some(_) => Err(damaged("a frame out of order")),
         }
     }
 
-    /// How the present part ended; what was not read of its text is passed over.
+    /// The end of the present part; unread text is passed over.
     ///
     /// # Errors
     /// When the stream cannot be read, ends early or is damaged, or there is no present part.
@@ -395,12 +395,12 @@ impl<R: Read> Parts<R> {
         }
     }
 
-    /// What the parts were read from.
+    /// The stream from which the parts were read.
     pub fn into_inner(self) -> R {
         self.frames.into_stream()
     }
 
-    /// What the parts are read from.
+    /// The stream from which the parts are read.
     pub fn get_mut(&mut self) -> &mut R {
         self.frames.stream()
     }
@@ -417,7 +417,7 @@ impl<R: Read> Parts<R> {
                 self.taken = 0;
                 self.state = State::Ended(end);
             }
-            _ => return Err(damaged("a frame that does not belong here")),
+            _ => return Err(damaged("a frame out of order")),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a document is, by its bytes.
+//! The kind of a document, by its bytes.
 //!
 //! Detection reads the head, and of containers the directory, each to a bound: what it costs does not grow with the
 //! document. It leaves the source at its start.
@@ -11,12 +11,9 @@ mod package;
 use std::io::{self, Read as _, SeekFrom};
 
 use crate::charset::{self, Charset};
-use crate::source::Source;
+use crate::source::{self, Source};
 
-/// How much of a document's beginning decides what it is.
-pub(crate) const HEAD_BYTES: usize = 16 << 10;
-
-/// What a document is. Its name has no say in it.
+/// The kind of a document. Its name does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -66,14 +63,14 @@ impl Kind {
     /// Tells what a document is.
     ///
     /// # Errors
-    /// When the source cannot be read. A damaged document is of the kind that its undamaged part says.
+    /// When the source cannot be read. The undamaged part of a document decides its kind.
     pub fn detect(source: &mut dyn Source) -> io::Result<Kind> {
-        let head = head(source)?;
-        let kind = match magic(&head) {
-            Some(Magic::Is(kind)) => kind,
-            Some(Magic::Zip) => package::kind(source, &head)?,
-            Some(Magic::Compound) => compound::kind(source, &head)?,
-            Some(Magic::PerhapsPdf) if ends_as_pdf(source)? => Kind::Pdf,
+        let head = source::head(source)?;
+        let kind = match signature(&head) {
+            Some(Signature::Kind(kind)) => kind,
+            Some(Signature::Zip) => package::kind(source, &head)?,
+            Some(Signature::Compound) => compound::kind(source, &head)?,
+            Some(Signature::PossiblePdf) if ends_as_pdf(source)? => Kind::Pdf,
             _ => textual(&head),
         };
         source.seek(SeekFrom::Start(0))?;
@@ -81,28 +78,20 @@ impl Kind {
     }
 }
 
-/// What the first bytes say.
-enum Magic {
-    Is(Kind),
+/// The kind that the first bytes suggest.
+enum Signature {
+    Kind(Kind),
     Zip,
     Compound,
-    /// The header of a PDF stands behind something else.
-    PerhapsPdf,
+    /// The header of a PDF comes after other bytes.
+    PossiblePdf,
 }
 
-/// The beginning of a document.
-pub(crate) fn head(source: &mut dyn Source) -> io::Result<Vec<u8>> {
-    source.seek(SeekFrom::Start(0))?;
-    let mut head = Vec::new();
-    source.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    Ok(head)
-}
-
-fn magic(head: &[u8]) -> Option<Magic> {
-    let is = |kind| Some(Magic::Is(kind));
+fn signature(head: &[u8]) -> Option<Signature> {
+    let is = |kind| Some(Signature::Kind(kind));
     match head {
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [b'P', b'K', 7, 8, b'P', b'K', ..] => Some(Magic::Zip),
-        [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1, ..] => Some(Magic::Compound),
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [b'P', b'K', 7, 8, b'P', b'K', ..] => Some(Signature::Zip),
+        [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1, ..] => Some(Signature::Compound),
         [0x1F, 0x8B, 8, flags, ..] if flags & 0xE0 == 0 => is(Kind::Gzip),
         [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => is(Kind::Xz),
         [0x28, 0xB5, 0x2F, 0xFD, ..] => is(Kind::Zstd),
@@ -114,13 +103,13 @@ fn magic(head: &[u8]) -> Option<Magic> {
         _ if is_tar(head) => is(Kind::Tar),
         _ => match pdf_header(head) {
             Some(0) => is(Kind::Pdf),
-            Some(_) => Some(Magic::PerhapsPdf),
+            Some(_) => Some(Signature::PossiblePdf),
             None => None,
         },
     }
 }
 
-/// What a document without a mark of its own is: text of some sort, or nothing that is known here.
+/// The kind of a document without a signature: text of some sort, or unknown.
 fn textual(head: &[u8]) -> Kind {
     let Some(charset) = charset::sniff(head) else {
         return Kind::Other;
@@ -136,7 +125,7 @@ fn textual(head: &[u8]) -> Kind {
     markup::kind(&text).unwrap_or(Kind::Text)
 }
 
-/// A tar header: its checksum is right (which all tar programs write), wherever `ustar` stands.
+/// A tar header: its checksum is right (which all tar programs write), wherever `ustar` is.
 fn is_tar(head: &[u8]) -> bool {
     let Some(block) = head.get(..512) else {
         return false;
@@ -148,7 +137,7 @@ fn is_tar(head: &[u8]) -> bool {
     block[0] != 0 && written == Some(counted.sum())
 }
 
-/// Where the header of a PDF stands, which may be anywhere within the first kilobyte.
+/// The place of the header of a PDF, which may be anywhere within the first kilobyte.
 fn pdf_header(head: &[u8]) -> Option<usize> {
     let within = &head[..head.len().min(1024 + 8)];
     let at = within.windows(8).position(|at| at.starts_with(b"%PDF-") && at[5].is_ascii_digit() && at[6] == b'.')?;
@@ -156,7 +145,7 @@ fn pdf_header(head: &[u8]) -> Option<usize> {
     Some(if blank { 0 } else { at })
 }
 
-/// What only mentions the header of a PDF does not end as one.
+/// A text that only mentions the header of a PDF does not end like one.
 fn ends_as_pdf(source: &mut dyn Source) -> io::Result<bool> {
     let length_bytes = source.length_bytes();
     source.seek(SeekFrom::Start(length_bytes.saturating_sub(1024)))?;

@@ -1,11 +1,11 @@
-//! What a reader sees: text out of documents of many formats, and the documents inside of archives.
+//! Text out of documents of many formats, as a reader sees it, and the documents inside of archives.
 //!
 //! A document becomes a list of **parts**: the documents that it holds, each before the one that holds it, and at last
-//! itself, under the empty name. Each part has a [`Kind`], which its bytes say and not its name, an [`Outcome`], and the
-//! text that a reader would see, normalised. What comes in is hostile until it was read: everything is within [`Limits`],
-//! and the worker has all of it done by a child process that can do nothing else.
+//! itself, under the empty name. Each part has a [`Kind`], which its bytes say and not its name, an [`Outcome`], and
+//! the text that a reader would see, normalised. What comes in is hostile until it was read: everything is within
+//! [`Limits`], and the worker has all of it done by a child process that can do nothing else.
 //!
-//! This crate knows nothing of sites and nothing of the wire.
+//! This crate does not know sites or the wire.
 
 mod archive;
 mod budget;
@@ -21,17 +21,18 @@ mod passages;
 mod pool;
 mod sandbox;
 mod source;
+mod stop;
 mod text;
 mod walk;
 
-pub use child::{CHILD_ARGUMENT, Walk, child_main, serve};
-pub use format::{Each, extract, members, message_id_hash};
+pub use child::{CHILD_ARGUMENT, WalkFn, child_main, serve};
+pub use format::{VisitEmbedded, extract, members, message_id_hash};
 pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
 pub use kind::Kind;
 pub use limits::Limits;
 pub use normalise::Normaliser;
 pub use outcome::{Outcome, Reason};
-pub use passages::{OneLine, PASSAGE_BYTES_MAX, PASSAGE_BYTES_MIN, each_passage};
+pub use passages::{JoinedLines, PASSAGE_BYTES_MAX, PASSAGE_BYTES_MIN, each_passage};
 pub use pool::{Extraction, Pool};
 pub use sandbox::Confinement;
 pub use source::Source;

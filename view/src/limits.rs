@@ -1,23 +1,23 @@
-//! How much one document may cost.
+//! Limits of the cost of one document.
 
 use std::time::Duration;
 
-/// How much one document may cost, all that it holds included. What goes beyond is left out, and the document says so.
+/// Limits of one document with all its members. Whatever exceeds them is left out, and the outcome shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How many bytes all decompression together may give.
+    /// Bytes that all decompression together may give.
     pub expanded_bytes_max: u64,
-    /// How many times its compressed size a member may become (beyond its first megabyte).
+    /// Size of a member at most, in multiples of its compressed size (beyond its first megabyte).
     pub ratio_max: u32,
-    /// How many documents it may hold, all depths together.
+    /// Documents that it may contain, all depths together.
     pub members_max: u32,
-    /// How deep archives may lie in archives.
+    /// Depth of archives within archives.
     pub depth_max: u32,
-    /// How much text one part may have.
+    /// Bytes of text that one part may have.
     pub text_bytes_max: u64,
-    /// How long it may take.
+    /// Processor time of its extraction.
     pub time_max: Duration,
-    /// How much memory the process that does it may take.
+    /// Memory of the process that reads it.
     pub memory_bytes_max: u64,
 }
 

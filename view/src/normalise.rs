@@ -1,7 +1,7 @@
 //! The normaliser: what stays of a text when it does not matter how it was written down.
 //!
-//! - Characters are in Unicode NFKC: composed, ligatures and wide forms as plain letters. Case is kept.
-//! - Every run of white space, whatever its characters, is one space; none stands at the edges of a paragraph.
+//! - Characters are in Unicode NFKC: composed, ligatures and wide forms as plain letters. Case stays.
+//! - Every run of white space, whatever its characters, is one space; there is none at the edges of a paragraph.
 //! - Paragraphs are set apart by one line feed, which occurs nowhere else. Empty ones are none.
 //! - Control characters are left out, and so is whatever a reader cannot see (the Unicode property
 //!   `Default_Ignorable_Code_Point`): soft hyphens, zero-width spaces and joiners, marks of direction, variation selectors.
@@ -13,9 +13,9 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::{canonical_combining_class, decompose_compatible};
 use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
-/// How many characters that join the one before are kept in a row.
+/// Characters in a row that may join the one before.
 const MARKS_MAX: usize = 64;
-/// How many of them are looked at: several may become one.
+/// Such characters that are looked at: several may become one.
 const MARKS_WAITING_MAX: usize = 4 * MARKS_MAX;
 
 /// Takes text in pieces and appends what stays of it.
@@ -23,7 +23,7 @@ const MARKS_WAITING_MAX: usize = 4 * MARKS_MAX;
 pub struct Normaliser {
     /// A character that what follows may still join, and what has joined it so far.
     waiting: String,
-    /// How many have joined.
+    /// Number of characters that have joined.
     marks: usize,
     /// White space has passed since the last character.
     space: bool,
@@ -87,7 +87,7 @@ impl Normaliser {
         }
     }
 
-    /// What was waiting is certain.
+    /// The waiting text is final.
     fn flush(&mut self, out: &mut String) {
         if self.waiting.is_empty() {
             return;
@@ -119,7 +119,7 @@ impl Normaliser {
         }
     }
 
-    /// Appends what is as it shall be, with what stands before it.
+    /// Appends final text, with the space or line feed before it.
     fn run(&mut self, text: &str, out: &mut String) {
         if text.is_empty() {
             return;
@@ -138,10 +138,10 @@ impl Normaliser {
     }
 }
 
-/// How many bytes are looked at together.
+/// Bytes that are looked at together.
 const BLOCK_BYTES: usize = 16;
 
-/// How much of the text needs no work: letters as they shall be, with single spaces inside.
+/// Length of the beginning of a text that needs no work: final letters, with single spaces inside.
 fn plain(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut end, mut next_block) = (0, 1);
@@ -167,14 +167,14 @@ fn plain(text: &str) -> usize {
     end - usize::from(end > 0 && bytes[end - 1] == b' ')
 }
 
-/// Whether all bytes but the first are printable ASCII, and no two of all are spaces in a row.
+/// True if all bytes but the first are printable ASCII, and no two of all are spaces in a row.
 fn is_plain_ascii(block: &[u8]) -> bool {
     block.iter().zip(&block[1..]).fold(true, |fine, (&before, &byte)| {
         fine & (byte.wrapping_sub(b' ') < 0x5F) & !((byte == b' ') & (before == b' '))
     })
 }
 
-/// Whether a character is known to stay as it is unless something joins it, and to join nothing: most letters of most
+/// True if a character is known to stay unchanged unless another joins it, and to join none: most letters of most
 /// texts. Others are looked up.
 fn is_settled(character: char) -> bool {
     matches!(character,
@@ -185,7 +185,7 @@ fn is_settled(character: char) -> bool {
         | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}')
 }
 
-/// Whether a character never joins what stands before it, so that text may be cut before it.
+/// True if a character never joins the text before it, so that text may be cut before it.
 fn begins(character: char) -> bool {
     if is_settled(character) || character.is_ascii() {
         return true;

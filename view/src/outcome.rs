@@ -1,8 +1,8 @@
-//! What came of a part.
+//! Outcomes of reading a part.
 
 use std::fmt;
 
-/// What came of a part.
+/// The outcome of reading a part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome {
     /// Its text was read (and may be empty).
@@ -15,13 +15,13 @@ pub enum Outcome {
     Unextractable(Reason),
 }
 
-/// Why a part could not be read.
+/// The reason why a part could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Reason {
     /// It is locked with a password.
     Encrypted = 1,
-    /// It is not what it says to be: cut short, or broken.
+    /// It is cut short or broken.
     Damaged = 2,
     /// It has text, in a form that is not known here.
     Unsupported = 3,
@@ -29,9 +29,9 @@ pub enum Reason {
     TooLarge = 4,
     /// It becomes too many times its own size.
     Ratio = 5,
-    /// It holds too many documents.
+    /// It has too many members.
     TooMany = 6,
-    /// It lies too deep in archives within archives.
+    /// It is too deep in archives within archives.
     TooDeep = 7,
     /// It took too long.
     TimedOut = 8,

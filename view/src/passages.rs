@@ -1,4 +1,4 @@
-//! How text is cut for the text views: all of it on one line, or in passages.
+//! The forms of text for the text views: all of it on one line, or in passages.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -7,11 +7,11 @@ pub const PASSAGE_BYTES_MIN: usize = 80;
 /// A longer paragraph is several passages.
 pub const PASSAGE_BYTES_MAX: usize = 64 << 10;
 
-/// Text with its paragraphs on one line: whoever saved it may have broken them elsewhere.
+/// Text with its paragraphs on one line, because another program may have broken them elsewhere.
 #[derive(Debug)]
-pub struct OneLine<R>(pub R);
+pub struct JoinedLines<R>(pub R);
 
-impl<R: Read> Read for OneLine<R> {
+impl<R: Read> Read for JoinedLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(buffer)?;
         buffer[..count].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
@@ -22,7 +22,7 @@ impl<R: Read> Read for OneLine<R> {
 /// Hands on passage after passage of a text whose paragraphs are lines.
 ///
 /// # Errors
-/// What reading fails with, and what `each` does.
+/// Errors of reading, and those of `each`.
 pub fn each_passage<E: From<io::Error>>(
     text: impl Read,
     mut each: impl FnMut(&[u8]) -> Result<(), E>,
@@ -30,8 +30,8 @@ pub fn each_passage<E: From<io::Error>>(
     let mut text = BufReader::new(text);
     let mut passage = Vec::new();
     loop {
-        let room = (PASSAGE_BYTES_MAX - passage.len()) as u64;
-        let is_last = (&mut text).take(room).read_until(b'\n', &mut passage)? == 0;
+        let space = (PASSAGE_BYTES_MAX - passage.len()) as u64;
+        let is_last = (&mut text).take(space).read_until(b'\n', &mut passage)? == 0;
         let ended = passage.last() == Some(&b'\n');
         if let Some(last) = passage.last_mut().filter(|_| ended) {
             // What is joined with the next paragraph is held apart by a space.
@@ -85,9 +85,37 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_word_is_lost_or_told_twice(paragraphs in proptest::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,30}", 0..9)) {
+        fn no_word_is_lost_or_repeated(paragraphs in proptest::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,30}", 0..9)) {
             let text = paragraphs.join("\n");
             prop_assert_eq!(passages(&text).join(" "), text.replace('\n', " "));
         }
+    }
+
+    #[test]
+    fn joined_lines_have_no_line_feeds() {
+        for (text, joined) in [("", ""), ("a\nb\n", "a b "), ("\n\n", "  ")] {
+            let mut out = String::new();
+            JoinedLines(text.as_bytes()).read_to_string(&mut out).unwrap();
+            assert_eq!(out, joined);
+        }
+    }
+
+    #[test]
+    fn a_paragraph_of_80_bytes_is_no_passage_of_its_own() {
+        for (length, count) in [(PASSAGE_BYTES_MIN - 1, 1), (PASSAGE_BYTES_MIN, 2), (PASSAGE_BYTES_MIN + 1, 2)] {
+            let text = format!("{}\n{}\n", "x".repeat(length), "y".repeat(200));
+            assert_eq!(passages(&text).len(), count, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_visitor_ends_the_visit() {
+        let text = format!("{}\n", "x".repeat(100)).repeat(3);
+        let mut visits = 0;
+        let result = each_passage(text.as_bytes(), |_| {
+            visits += 1;
+            Err(io::Error::other("enough"))
+        });
+        assert!(result.is_err() && visits == 1);
     }
 }

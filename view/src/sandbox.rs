@@ -1,4 +1,4 @@
-//! What a child gives up before it sees a document.
+//! The sandbox of a child: the rights that it gives up before it reads a document.
 
 #[cfg_attr(not(target_os = "linux"), path = "sandbox/no_filter.rs")]
 mod filter;
@@ -8,17 +8,17 @@ use std::fmt;
 
 use crate::limits::Limits;
 
-/// What keeps a child from doing anything but reading the documents that it is handed.
+/// The rights that a child has given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confinement {
-    /// It can take no more memory, open nothing and start nothing: resource limits hold.
+    /// It can take no more memory, open nothing and start nothing: resource limits are in force.
     pub resources: bool,
-    /// It can make no system calls but the few that it needs: a filter holds.
+    /// It can make only the few system calls that it needs: a filter is in force.
     pub system_calls: bool,
 }
 
 impl Confinement {
-    /// Whether everything is in force.
+    /// True if everything is in force.
     pub fn is_full(self) -> bool {
         self.resources && self.system_calls
     }
@@ -33,7 +33,7 @@ impl Confinement {
 }
 
 impl fmt::Display for Confinement {
-    /// What is in force, as the end of a sentence.
+    /// The confinement, as the end of a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.resources, self.system_calls) {
             (true, true) => "by resource limits and a filter of system calls",
@@ -47,4 +47,19 @@ impl fmt::Display for Confinement {
 /// Gives up what this process may do, down to reading and answering.
 pub(crate) fn confine(limits: &Limits) -> Confinement {
     Confinement { resources: resources::limit(limits), system_calls: filter::apply() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confinement_comes_back_from_its_bits() {
+        for (resources, system_calls) in [(false, false), (true, false), (false, true), (true, true)] {
+            let confinement = Confinement { resources, system_calls };
+            assert_eq!(Confinement::from_bits(confinement.to_bits()), confinement);
+            assert_eq!(confinement.is_full(), resources && system_calls);
+            assert!(confinement.to_string().starts_with("by "));
+        }
+    }
 }

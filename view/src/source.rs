@@ -1,12 +1,15 @@
-//! Where the bytes of a document come from.
+//! Sources of the bytes of a document.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 
+/// Bytes at the beginning of a document that decide its kind.
+pub(crate) const HEAD_BYTES: usize = 16 << 10;
+
 /// The bytes of one document: a file, or a member that was unpacked into memory.
 pub trait Source: Read + Seek {
-    /// How many there are.
+    /// Number of bytes.
     fn length_bytes(&self) -> u64;
 }
 
@@ -22,7 +25,7 @@ impl Source for Cursor<Vec<u8>> {
     }
 }
 
-/// How much of a file is read at once.
+/// Bytes of a file that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A file, read at places of its own: the position of its descriptor, which others share, is not touched.
@@ -31,7 +34,7 @@ pub(crate) struct FileSource {
     file: File,
     length_bytes: u64,
     at: u64,
-    /// What was read last, and where it stands.
+    /// The bytes read last, and their place.
     buffer: Vec<u8>,
     buffer_at: u64,
 }
@@ -92,5 +95,45 @@ impl Seek for FileSource {
 impl Source for FileSource {
     fn length_bytes(&self) -> u64 {
         self.length_bytes
+    }
+}
+
+/// The beginning of a document.
+pub(crate) fn head(source: &mut dyn Source) -> io::Result<Vec<u8>> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut head = Vec::new();
+    source.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_the_beginning_whatever_was_read_before() {
+        for length in [0, 1, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1] {
+            let bytes = vec![7; length];
+            let mut source = Cursor::new(bytes.as_slice());
+            source.set_position(length as u64 / 2);
+            assert_eq!(head(&mut source).unwrap().len(), length.min(HEAD_BYTES), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_from_any_place_without_moving_its_descriptor() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0].wrapping_mul(31)).collect();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        file.seek(SeekFrom::Start(5)).unwrap();
+        let mut source = FileSource::new(file.try_clone().unwrap()).unwrap();
+        assert_eq!(source.length_bytes(), 200_000);
+        for at in [0usize, 1, 65_535, 65_536, 199_999, 200_000, 300_000] {
+            source.seek(SeekFrom::Start(at as u64)).unwrap();
+            let mut rest = Vec::new();
+            source.read_to_end(&mut rest).unwrap();
+            assert!(rest == bytes[at.min(bytes.len())..], "{at}");
+        }
+        assert_eq!(file.stream_position().unwrap(), 5);
     }
 }

@@ -1,4 +1,4 @@
-//! From a document to its parts: the documents that it holds, each before the one that holds it, and itself.
+//! The parts of a document: the documents inside it, each before the one that contains it, and itself.
 
 mod forward;
 mod sink;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, SeekFrom, Write};
 use std::rc::Rc;
 
-use crate::archive::{self, Content, Names};
+use crate::archive::{self, MemberContent, Names};
 use crate::budget::{Budget, reason};
 use crate::format;
 use crate::frames::PartsWriter;
@@ -16,10 +16,10 @@ use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reason};
 use crate::source::{FileSource, Source};
-use forward::Forward;
+use forward::ForwardSource;
 use sink::Sink;
 
-/// How much of a member decides how it is read on.
+/// Bytes at the beginning of a member that decide how it is read.
 const HEAD_BYTES: u64 = 64 * 1024;
 /// The name of what is compressed and has none.
 const NAMELESS: &str = "content";
@@ -51,15 +51,15 @@ pub fn walk(file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io:
     }
 }
 
-/// What is known of a document besides its bytes.
+/// The facts about a document next to its bytes.
 struct Document<'d> {
     /// Its name as a part.
     name: &'d str,
-    /// What its content is called if it is compressed.
+    /// The name of its content if it is compressed.
     hint: Option<String>,
-    /// In how many others it lies.
+    /// Number of documents that contain it.
     depth: u32,
-    /// Why the stream that it is read from broke off, if it did.
+    /// The reason why its stream broke off, if it did.
     stream: Option<Rc<Cell<Option<Reason>>>>,
 }
 
@@ -67,12 +67,12 @@ struct Walker<'o> {
     budget: Rc<Budget>,
     parts: PartsWriter<&'o mut dyn Write>,
     names: Names,
-    /// Nobody takes the parts any more.
+    /// The error by which the output failed.
     broken: Option<io::Error>,
 }
 
 impl Walker<'_> {
-    /// Tells what a document holds, and it.
+    /// Writes the members of a document, and the document.
     fn document(&mut self, source: &mut dyn Source, document: &Document<'_>) {
         match Kind::detect(source) {
             Ok(kind) => self.document_of(kind, source, document),
@@ -83,7 +83,7 @@ impl Walker<'_> {
     fn document_of(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) {
         if is_archive(kind) {
             let opened = self.budget.may_open(document.depth).and_then(|()| self.open(kind, source, document));
-            let opened = self.final_say(opened, document);
+            let opened = self.with_limits(opened, document);
             self.begin(document.name, kind);
             self.end(opened.map(|()| Outcome::Container), None);
             return;
@@ -100,12 +100,12 @@ impl Walker<'_> {
             Kind::Mbox => Ok(Outcome::Container),
             _ => self.text(kind, source).map(|()| Outcome::Text),
         };
-        let read = self.final_say(read.and_then(|outcome| visited.map(|()| outcome)), document);
+        let read = self.with_limits(read.and_then(|outcome| visited.map(|()| outcome)), document);
         self.end(read, message_id_hash);
     }
 
-    /// What limits and streams have to say about a document that was read.
-    fn final_say<T>(&self, read: Result<T, Reason>, document: &Document<'_>) -> Result<T, Reason> {
+    /// The outcome of a document, or the limit or the broken stream that overrides it.
+    fn with_limits<T>(&self, read: Result<T, Reason>, document: &Document<'_>) -> Result<T, Reason> {
         let stream = document.stream.as_ref().and_then(|failed| failed.get());
         self.budget.stopped().or(stream).map_or(read, Err)
     }
@@ -114,7 +114,7 @@ impl Walker<'_> {
     fn open(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) -> Result<(), Reason> {
         source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
         let budget = Rc::clone(&self.budget);
-        let each = &mut |name: &str, content: Content<'_>| self.member(document, name, content).and(self.go_on());
+        let each = &mut |name: &str, content: MemberContent<'_>| self.member(document, name, content).and(self.go_on());
         match kind {
             Kind::Zip => archive::zip(source, &budget, each),
             Kind::SevenZip => archive::seven_zip(source, &budget, each),
@@ -134,29 +134,30 @@ impl Walker<'_> {
         let mut source = source;
         let mut stream = archive::decoder(kind, &mut source, &budget).ok_or(Reason::Unsupported)?;
         let mut head = Vec::new();
-        // What is wrong with the stream is told again when it is read on.
+        // An error of the stream comes again at the next read.
         let _ = (&mut stream).take(HEAD_BYTES).read_to_end(&mut head);
         let is_tar = matches!(Kind::detect(&mut Cursor::new(head.as_slice())), Ok(Kind::Tar));
         let mut whole = head.as_slice().chain(&mut stream);
         if is_tar {
-            let each = &mut |name: &str, content: Content<'_>| self.member(document, name, content).and(self.go_on());
+            let each =
+                &mut |name: &str, content: MemberContent<'_>| self.member(document, name, content).and(self.go_on());
             archive::tar(&mut whole, &budget, each)?;
         } else {
-            self.member(document, &name, Content::Bytes(&mut whole, None))?;
+            self.member(document, &name, MemberContent::Bytes(&mut whole, None))?;
         }
-        // To the end, where checksums stand.
+        // To the end, because checksums are there.
         io::copy(&mut whole, &mut io::sink()).map(drop).map_err(failed)
     }
 
-    /// Tells a member and what it holds.
-    fn member(&mut self, of: &Document<'_>, name: &str, content: Content<'_>) -> Result<(), Reason> {
+    /// Writes a member and its members.
+    fn member(&mut self, of: &Document<'_>, name: &str, content: MemberContent<'_>) -> Result<(), Reason> {
         self.budget.member()?;
         let hint = archive::without_ending(name);
         let name = self.names.within(of.name, name);
         let document = Document { name: &name, hint, depth: of.depth + 1, stream: None };
         match content {
-            Content::Bytes(stream, size) => self.unpack(stream, size, document),
-            Content::Closed(reason) => self.closed(&name, Kind::Other, reason),
+            MemberContent::Bytes(stream, size) => self.unpack(stream, size, document),
+            MemberContent::Closed(reason) => self.closed(&name, Kind::Other, reason),
         }
         Ok(())
     }
@@ -164,23 +165,23 @@ impl Walker<'_> {
     /// Reads a member: into memory, or as a stream where it needs no more.
     fn unpack(&mut self, stream: &mut dyn Read, size: Option<u64>, mut document: Document<'_>) {
         let mut bytes = Vec::new();
-        let mut room = HEAD_BYTES;
-        let mut read = (&mut *stream).take(room).read_to_end(&mut bytes);
+        let mut limit = HEAD_BYTES;
+        let mut read = (&mut *stream).take(limit).read_to_end(&mut bytes);
         let mut kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
-        let more = |bytes: &[u8], room: u64| bytes.len() as u64 == room;
-        if read.is_ok() && more(&bytes, room) && !is_stream(kind) && kind != Kind::Other {
-            room = self.budget.may_hold();
-            read = (&mut *stream).take(room - HEAD_BYTES).read_to_end(&mut bytes);
+        let more = |bytes: &[u8], limit: u64| bytes.len() as u64 == limit;
+        if read.is_ok() && more(&bytes, limit) && !is_stream(kind) && kind != Kind::Other {
+            limit = self.budget.may_hold();
+            read = (&mut *stream).take(limit - HEAD_BYTES).read_to_end(&mut bytes);
             kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
         }
         if let Err(error) = read {
             return self.closed(document.name, kind, reason(&error));
         }
         let held = self.budget.hold(bytes.len() as u64);
-        if !more(&bytes, room) {
+        if !more(&bytes, limit) {
             self.document_of(kind, &mut Cursor::new(bytes), &document);
         } else if is_stream(kind) || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
-            let mut source = Forward::new(bytes, held, stream, size);
+            let mut source = ForwardSource::new(bytes, held, stream, size);
             document.stream = Some(source.failed());
             self.document_of(kind, &mut source, &document);
         } else if kind == Kind::Other {
@@ -220,22 +221,22 @@ impl Walker<'_> {
     }
 
     fn begin(&mut self, name: &str, kind: Kind) {
-        let told = self.parts.begin(name, kind);
-        self.told(told);
+        let written = self.parts.begin(name, kind);
+        self.note(written);
     }
 
     fn end(&mut self, read: Result<Outcome, Reason>, message_id_hash: Option<[u8; 16]>) {
-        let told = self.parts.end(read.unwrap_or_else(Outcome::Unextractable), message_id_hash);
-        self.told(told);
+        let written = self.parts.end(read.unwrap_or_else(Outcome::Unextractable), message_id_hash);
+        self.note(written);
     }
 
-    fn told(&mut self, told: io::Result<()>) {
-        if let Err(error) = told {
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
             self.broken.get_or_insert(error);
         }
     }
 
-    /// Whether there is any sense in the next member.
+    /// Fails if no further member is of use.
     fn go_on(&self) -> Result<(), Reason> {
         let broken = self.broken.as_ref().map(|_| Reason::Crashed);
         self.budget.stopped().or(broken).map_or(Ok(()), Err)
@@ -246,7 +247,7 @@ fn is_archive(kind: Kind) -> bool {
     matches!(kind, Kind::Zip | Kind::SevenZip) || is_stream(kind)
 }
 
-/// Whether it is read from its beginning to its end, whatever its size.
+/// True if it is read from its beginning to its end, whatever its size.
 fn is_stream(kind: Kind) -> bool {
     matches!(kind, Kind::Tar | Kind::Gzip | Kind::Xz | Kind::Zstd | Kind::Bzip2)
 }

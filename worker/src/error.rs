@@ -1,4 +1,4 @@
-//! What can keep a site or a sync from its work. What is wrong with a single document is not here: that is a row.
+//! The errors of a site and of a sync. A failure of a single document is a row of the index and no error.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use cognate_proto::name::RepositoryName;
 
 use crate::ledger::LedgerError;
 
-/// Why a site cannot work at all.
+/// The reason why a site cannot work at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The state folder cannot be used.
@@ -19,50 +19,54 @@ pub enum SiteError {
         /// The cause.
         source: io::Error,
     },
-    /// The state folder is not as it must be, with what mends it.
+    /// The state folder is not usable as it is. The message names the problem and its solution.
     #[error("the state folder `{}` {problem}: {cure}", path.display())]
-    Unfit {
+    Unusable {
         /// The folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What to do.
+        /// The solution.
         cure: String,
     },
     /// Another process has the state open.
     #[error("`{}` is held by another process{}: stop it, or use another state folder", path.display(), held_by(pid))]
     Locked {
-        /// The lock, or the folder that it stands for.
+        /// The lock file, or the folder.
         path: PathBuf,
-        /// Which process, where it says so.
+        /// The other process, if known.
         pid: Option<u32>,
     },
-    /// A newer version wrote the state.
-    #[error("the state folder `{}` was written by a newer version ({found}; this one reads {known}): upgrade, or use another folder", path.display())]
-    Newer {
+    /// Another version of the program wrote the state.
+    #[error(
+        "the state folder `{}` was written by another version ({found}; this one reads {known}): use that version, or \
+         another folder",
+        path.display()
+    )]
+    OtherVersion {
         /// The folder.
         path: PathBuf,
-        /// The version that was found.
+        /// The version of the state.
         found: u32,
-        /// The version that this build reads.
+        /// The version that this program reads.
         known: u32,
     },
     /// The coordinator ended the session or cannot be reached.
-    #[error("the session with the coordinator failed: {}", said(.0))]
+    #[error("the session with the coordinator failed: {}", status_line(.0))]
     Session(Box<tonic::Status>),
-    /// The coordinator cannot be reached, or another stands in its place.
+    /// The coordinator cannot be reached, or another program answers in its place.
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// The coordinator did what it may not do. What was sent until then stays as it was.
+    /// The coordinator violated the protocol. Everything that was sent until then stays valid.
     #[error("the coordinator broke the protocol: {0}")]
     Violation(String),
-    /// Nothing was heard of the coordinator for too long.
-    #[error("nothing was heard of the coordinator for {seconds} s")]
+    /// The coordinator was silent for too long.
+    #[error("the coordinator was silent for {seconds} s")]
     Silent {
-        /// How long.
+        /// The length of the silence.
         seconds: u64,
     },
-    /// What leaves cannot be written down.
+    /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -71,27 +75,27 @@ fn held_by(pid: &Option<u32>) -> String {
     pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
 }
 
-/// What a status says, in one line, also where the other side gave no words.
-pub(crate) fn said(status: &tonic::Status) -> String {
-    let mut said = status.code().description().to_owned();
+/// The message of a status with its causes, in one line. A status without a message is described by its code.
+pub(crate) fn status_line(status: &tonic::Status) -> String {
+    let mut line = status.code().description().to_owned();
     if !status.message().is_empty() {
-        said = status.message().to_owned();
+        line = status.message().to_owned();
     }
     let mut source = std::error::Error::source(status);
     while let Some(cause) = source {
-        let cause_said = cause.to_string();
-        if !said.contains(&cause_said) {
-            said = format!("{said}: {cause_said}");
+        let cause_line = cause.to_string();
+        if !line.contains(&cause_line) {
+            line = format!("{line}: {cause_line}");
         }
         source = cause.source();
     }
-    cognate_proto::name::one_line(&said)
+    cognate_proto::name::one_line(&line)
 }
 
-/// Why a repository could not be synced. Its last index stays as it was.
+/// The reason why a repository could not be synced. Its last index stays unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The repository's root cannot be read.
+    /// The root folder of the repository cannot be read.
     #[error("`{}` cannot be read: {source}", path.display())]
     Root {
         /// The root.
@@ -99,30 +103,30 @@ pub enum SyncError {
         /// The cause.
         source: io::Error,
     },
-    /// The root is empty, but was not at the last sync: more likely not mounted than emptied.
+    /// The root is empty, but held documents at the last sync. Most likely it is not mounted.
     #[error(
-        "`{}` is empty, but held {documents} documents at the last sync: is it mounted? (if it was emptied on purpose, \
-         put any file into it)",
+        "`{}` is empty, but held {documents} documents at the last sync: is it mounted? (if you emptied it on purpose, put \
+         any file into it)",
         path.display()
     )]
     RootGuard {
         /// The root.
         path: PathBuf,
-        /// How many documents it held.
+        /// Number of documents at the last sync.
         documents: u64,
     },
-    /// The coordinator asks for a repository that this site does not offer.
+    /// The coordinator requests a repository that this site does not offer.
     #[error("this site offers no repository `{0}`")]
     UnknownRepository(RepositoryName),
-    /// The assignment makes no sense here.
+    /// The assignment is not valid for this site.
     #[error("the assignment is refused: {0}")]
     Assignment(String),
-    /// The method id of the coordinator is not what this site arrives at.
-    #[error("the coordinator expects method id {expected}, this site arrives at {own}: other versions or another key")]
+    /// The coordinator expects another method id than this site computes.
+    #[error("the coordinator expects method id {expected}, this site computes {own}: the versions or the keys differ")]
     MethodId {
-        /// What the coordinator expects.
+        /// The id that the coordinator expects.
         expected: String,
-        /// What this site has.
+        /// The id that this site computes.
         own: String,
     },
     /// The site's own records cannot be written.
@@ -133,31 +137,31 @@ pub enum SyncError {
         /// The cause.
         source: io::Error,
     },
-    /// This site's policy does not allow what was asked for.
+    /// The policy of this site does not allow the request.
     #[error("this site's policy does not allow it: {0}")]
     Policy(String),
-    /// The coordinator refused or went away.
-    #[error("the push was ended by the coordinator: {}", said(.0))]
+    /// The coordinator refused the push, or the connection ended.
+    #[error("the coordinator ended the push: {}", status_line(.0))]
     Push(Box<tonic::Status>),
-    /// The coordinator did what it may not do.
+    /// The coordinator violated the protocol.
     #[error("the coordinator broke the protocol: {0}")]
     Violation(String),
-    /// What leaves cannot be written down.
+    /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The coordinator does not have what it acknowledged; twice in a row.
-    #[error("the coordinator's index does not agree with this site's, even when begun anew")]
+    /// The coordinator does not have what it acknowledged, twice in a row.
+    #[error("the coordinator's index differs from this site's, even after a new start")]
     Disagreement,
-    /// A bug; the rest of the site goes on.
-    #[error("the sync crashed: see the log, and report it")]
+    /// A bug in the program. The rest of the site continues.
+    #[error("the sync crashed: see the log, and report the problem")]
     Crashed,
-    /// Somebody asked to stop.
+    /// The sync was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl SyncError {
-    /// Whether the coordinator says that this site's key or parameters are others than those of the other sites.
+    /// True if this site's key or parameters differ from those of the other sites, by the coordinator's answer.
     pub(crate) fn is_mismatch(&self) -> bool {
         let SyncError::Push(status) = self else { return matches!(self, SyncError::MethodId { .. }) };
         status.metadata().get("cognate-kind").is_some_and(|kind| kind == "mismatch")

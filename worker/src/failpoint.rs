@@ -1,6 +1,6 @@
-//! Points at which a test can end the process: `crate::failpoint!("area.point")`, nothing at all without the feature.
+//! Points at which a test can end the process: `crate::failpoint!("area.point")`. Without the feature they do nothing.
 
-/// Ends the process here when a test asked for it by this name.
+/// Ends the process at this point if a test has enabled it by its name.
 macro_rules! failpoint {
     ($name:expr) => {{
         #[cfg(feature = "failpoints")]

@@ -1,51 +1,59 @@
-//! The site's side: find what changed, fingerprint it, and send only the metadata.
+//! The worker of a site: lists what changed, fingerprints it, and sends only metadata to the coordinator.
 //!
-//! [`run`] attaches to a coordinator and carries out its assignments; `sync` is one of them, start to end: walk, ask the
-//! cache what is unchanged, read and fingerprint the rest on a bounded pool, and push batches whose acknowledgements mean
-//! that they are durable. A bad file is a fact to count and to report, never a reason to stop.
+//! The crate is built in floors. A module imports only modules of its own floor and of the floors below it, and no modules
+//! import each other in a circle. The `mod` lines have the order of the floors, from the ground up:
 //!
-//! This crate knows nothing of how similarity is found.
+//! | floor | modules | purpose |
+//! |---|---|---|
+//! | 7 daemon | `daemon`, `control` | connects again and again, schedules, answers requests on this machine |
+//! | 6 session | `session`, `config`, `dry_run` | a site with its services; one session with the coordinator |
+//! | 5 sync | `sync` | executes the plan: walk, readers, collector |
+//! | 4 sending | `sending`, `enrolment` | the only way out: send log, connection, push |
+//! | 3 plan | `plan` | pure decisions: read, send again, keep, remove |
+//! | 2 documents | `documents` | from a folder to fingerprints |
+//! | 1 records | `records`, `state` | files on this site's own disk |
+//! | 0 ground | `ledger`, `error`, `policy`, `pace` | the record of what leaves, and rules for all floors |
+//!
+//! A session receives an assignment; a sync reads documents as the plan decides; the send log records every message before
+//! it is sent; the coordinator acknowledges what is durable. A failure of a document is counted and reported, and never ends
+//! a sync. This crate does not know how similarity is computed.
 
-mod attach;
-mod backoff;
-mod board;
-mod cache;
-mod census;
-mod compaction;
-pub mod control;
-mod daemon;
-mod document;
-pub mod enrolment;
-mod error;
-mod estimate;
-mod extraction;
 mod failpoint;
-mod file_hash;
+mod random;
+
+mod error;
 pub mod ledger;
-mod lists;
-mod numbered;
-mod outbox;
-mod outgoing;
 mod pace;
 pub mod policy;
-mod push;
-mod refine;
-pub mod rehearsal;
-mod root;
-mod site;
-mod stamp;
-pub mod state;
-mod sync;
-mod texts;
-mod walk;
 
-pub use attach::run;
-pub use board::{Doing, Done, SessionStatus, Status, Unreadable, left_behind};
-pub use daemon::{DaemonConfig, Dialer, Dialling, run_daemon};
+mod records;
+pub mod state;
+
+mod documents;
+
+mod plan;
+
+pub mod enrolment;
+mod sending;
+
+mod sync;
+
+mod config;
+pub mod dry_run;
+mod session;
+
+pub mod control;
+mod daemon;
+
+pub use config::{Presence, SiteConfig};
+pub use daemon::dialer::{DialFuture, Dialer};
+pub use daemon::run::{DaemonConfig, run_daemon};
+pub use documents::extraction::Extraction;
 pub use error::{SiteError, SyncError};
-pub use extraction::Extraction;
-pub use outgoing::Uplink;
-pub use site::{Presence, Site, SiteConfig};
-pub use sync::Counters;
+pub use sending::connection::Connection;
+pub use session::attach::run;
+pub use session::site::Site;
+pub use session::status::{IndexStatus, RunningSync, SessionStatus, SiteStatus, UnreadableDocument, saved_status};
+pub use sync::job::Counters;
 
 pub(crate) use failpoint::failpoint;

@@ -1,5 +1,5 @@
-//! How gently documents are read: not while the site is paused, not outside its hours, not faster than its policy says,
-//! and not all of the time. All readers share one pace.
+//! The pace of reading: no reading while the site is paused or outside of its hours, a limit of bytes per second, and a part
+//! of the time without reading. All readers share one pace.
 
 use std::io::{self, Read};
 use std::sync::Mutex;
@@ -10,11 +10,11 @@ use tokio::sync::watch;
 
 use crate::policy::{Hours, Policy};
 
-/// How often a reader that waits looks whether it may go on or somebody wants to stop.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the hours are looked at while documents are read, and while nothing is done.
+/// Interval in which a waiting reader checks for the end of the wait and for a cancellation.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval in which the hours are checked.
 const HOURS_INTERVAL: Duration = Duration::from_secs(5);
-/// Rests shorter than this are saved up.
+/// Shorter rests are added up first.
 const REST_LEAST: Duration = Duration::from_millis(20);
 
 /// The pace of a site.
@@ -24,13 +24,13 @@ pub(crate) struct Pace {
     clock: fn() -> SystemTime,
     bucket: Option<Mutex<Bucket>>,
     share_of_time: f64,
-    /// Rest that is due for time spent reading, in nanoseconds.
+    /// The rest that is due, in nanoseconds.
     rest_ns: AtomicU64,
-    /// Whether reading was allowed by the hours when they were last looked at, and when that was.
+    /// The last check of the hours, and its answer.
     within_hours: Mutex<Option<(Instant, bool)>>,
 }
 
-/// Bytes that may be read now; below zero: a debt that is waited off.
+/// Bytes that may be read now. A negative number is a debt that readers wait for.
 struct Bucket {
     bytes_per_second: f64,
     bytes: f64,
@@ -54,7 +54,7 @@ impl Pace {
         }
     }
 
-    /// Pauses the site, or lets it go on.
+    /// Pauses or resumes the site.
     pub(crate) fn set_paused(&self, paused: bool) {
         self.paused.send_if_modified(|now| std::mem::replace(now, paused) != paused);
     }
@@ -63,22 +63,22 @@ impl Pace {
         *self.paused.borrow()
     }
 
-    /// Hears of pauses and of their ends.
+    /// Receives pauses and their ends.
     pub(crate) fn pauses(&self) -> watch::Receiver<bool> {
         self.paused.subscribe()
     }
 
-    /// Whether documents may be read at this time of day.
+    /// True if documents may be read at this time of day.
     pub(crate) fn is_within_hours(&self) -> bool {
         let Some(hours) = self.hours else { return true };
-        let mut looked = self.within_hours.lock().expect("nothing panics while it is held");
-        if let Some((when, allowed)) = *looked
+        let mut checked = self.within_hours.lock().expect("no code panics while it holds this lock");
+        if let Some((when, allowed)) = *checked
             && when.elapsed() < HOURS_INTERVAL
         {
             return allowed;
         }
         let allowed = hours.allow((self.clock)());
-        *looked = Some((Instant::now(), allowed));
+        *checked = Some((Instant::now(), allowed));
         allowed
     }
 
@@ -95,20 +95,20 @@ impl Pace {
         }
     }
 
-    /// Waits within a read, until it may go on; `false` when somebody wants to stop.
+    /// Waits within a read until reading is allowed; `false` after a cancellation.
     fn wait(&self, cancelled: &AtomicBool) -> bool {
         while self.is_paused() || !self.is_within_hours() {
-            if !rest(LOOK_INTERVAL, cancelled) {
+            if !rest(CHECK_INTERVAL, cancelled) {
                 return false;
             }
         }
         !cancelled.load(Ordering::Relaxed)
     }
 
-    /// After a piece was read, in so much time: rests as long as the policy says.
+    /// Rests after a read of so many bytes that took the time `busy`.
     fn pay(&self, bytes: usize, busy: Duration, cancelled: &AtomicBool) {
         if let Some(bucket) = &self.bucket {
-            let debt = bucket.lock().expect("nothing panics while it is held").take(bytes);
+            let debt = bucket.lock().expect("no code panics while it holds this lock").take(bytes, Instant::now());
             rest(debt, cancelled);
         }
         if self.share_of_time < 1.0 {
@@ -123,35 +123,34 @@ impl Pace {
 }
 
 impl Bucket {
-    /// Takes bytes out, and says how long to wait for them.
-    fn take(&mut self, bytes: usize) -> Duration {
-        let now = Instant::now();
+    /// Takes bytes, and returns the time to wait for them.
+    fn take(&mut self, bytes: usize, now: Instant) -> Duration {
         let filled = now.duration_since(self.filled).as_secs_f64() * self.bytes_per_second;
         self.filled = now;
         #[expect(clippy::cast_precision_loss, reason = "a piece of a file")]
         let bytes = bytes as f64;
-        // What was not read in the last quarter of a second is not made up for.
+        // Unused bytes are saved for a quarter of a second only.
         self.bytes = (self.bytes + filled).min(self.bytes_per_second / 4.0) - bytes;
         Duration::try_from_secs_f64(-self.bytes / self.bytes_per_second).unwrap_or_default()
     }
 }
 
-/// Rests; `false` when somebody wants to stop.
+/// Rests; `false` after a cancellation.
 fn rest(mut time: Duration, cancelled: &AtomicBool) -> bool {
     while !time.is_zero() && !cancelled.load(Ordering::Relaxed) {
-        let piece = time.min(LOOK_INTERVAL);
+        let piece = time.min(CHECK_INTERVAL);
         std::thread::sleep(piece);
         time -= piece;
     }
     !cancelled.load(Ordering::Relaxed)
 }
 
-/// A reader at the site's pace. It fails when somebody wants to stop: nothing is made of what was read until then.
+/// A reader that keeps the site's pace. It fails after a cancellation, so that no result is made of an incomplete read.
 pub(crate) struct Paced<'a, R> {
     inner: R,
     pace: &'a Pace,
     cancelled: &'a AtomicBool,
-    /// Since when it has been at work without a rest.
+    /// The time of the last rest.
     since: Instant,
 }
 
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_share_what_may_be_read_in_a_second() {
+    fn readers_share_the_bytes_per_second() {
         let rate = NonZeroU64::new(1_000_000);
         let slow = pace(&Policy { read_bytes_per_second: rate, ..Policy::everything() });
         let took = time_to_read(&slow, 300_000);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_rests_for_its_share_of_the_time() {
+    fn a_reader_rests_for_its_part_of_the_time() {
         let half = pace(&Policy { share_of_time: 0.25, ..Policy::everything() });
         let cancelled = AtomicBool::new(false);
         let began = Instant::now();
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_reader_waits_and_one_that_is_stopped_fails() {
+    fn a_paused_reader_waits_and_a_cancelled_reader_fails() {
         let pace = pace(&Policy::everything());
         let cancelled = AtomicBool::new(false);
         pace.set_paused(true);
@@ -234,5 +233,43 @@ mod tests {
             cancelled.store(true, Ordering::Relaxed);
             assert!(reading.join().unwrap().is_err());
         });
+    }
+
+    #[test]
+    fn a_bucket_gives_its_rate_and_saves_a_quarter_of_a_second() {
+        let began = Instant::now();
+        let at = |ms| began + Duration::from_millis(ms);
+        let mut bucket = Bucket { bytes_per_second: 1000.0, bytes: 0.0, filled: began };
+        let mut check = |ms, bytes, wait_ms| {
+            let wait = bucket.take(bytes, at(ms)).as_secs_f64() * 1000.0;
+            assert!((wait - f64::from(wait_ms)).abs() < 0.01, "{bytes} bytes after {ms} ms: {wait} ms");
+        };
+        check(0, 100, 100);
+        // After 100 ms the debt is paid.
+        check(100, 50, 50);
+        check(150, 0, 0);
+        // However long nothing is read, 250 bytes are saved at most.
+        check(100_000, 250, 0);
+        check(100_000, 10, 10);
+        check(100_005, 10, 15);
+    }
+
+    #[test]
+    fn without_a_policy_nothing_waits() {
+        let pace = pace(&Policy::everything());
+        let began = Instant::now();
+        pace.pay(1 << 30, Duration::from_secs(3600), &AtomicBool::new(false));
+        assert!(pace.is_within_hours() && !pace.is_paused() && began.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn outside_of_its_hours_a_site_does_not_read() {
+        let now = || UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let within = |hours: &str| {
+            let hours = Some(hours.parse().unwrap());
+            Pace::new(&Policy { hours, ..Policy::everything() }, now).is_within_hours()
+        };
+        // The zone of this machine is unknown: exactly one half of the day contains the time.
+        assert_ne!(within("00:00-12:00"), within("12:00-00:00"));
     }
 }

@@ -1,5 +1,5 @@
-//! What this site agrees to: which methods a scan may use here, what is told of a document's time, and when and how
-//! gently documents are read. The site decides; a refusal names the key of the policy and both values.
+//! The policy of this site: the methods that a scan may use, the precision of the times that are sent, and the hours and the
+//! speed of reading. The site decides. A refusal names the key of the policy and both values.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,68 +13,68 @@ use cognate_proto::name::RepositoryName;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// `[policy]` of the configuration, checked.
+/// The checked section `[policy]` of the configuration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Policy {
     /// The methods that may be used.
     pub methods: Vec<String>,
     /// The views that may be used.
     pub views: Vec<String>,
-    /// The same for single repositories: what stands here holds in place of `views`.
+    /// The views of single repositories, instead of `views`.
     pub repository_views: HashMap<RepositoryName, Vec<String>>,
-    /// The least mean length of a chunk.
+    /// The smallest mean length of a chunk.
     pub chunk_bytes_min: u64,
-    /// The same for scans across parties without a key.
+    /// The smallest mean length for scans across parties without a key.
     pub chunk_bytes_min_unkeyed_across: u64,
-    /// The same for text, which is shorter than the files that it stands in.
+    /// The same for text, which is shorter than the files that contain it.
     pub chunk_bytes_min_unkeyed_across_text: u64,
-    /// The least window that a feature may be made from, in bytes: who can guess one can test the guess.
+    /// The smallest window of a feature, in bytes: the content of a small window can be guessed and tested.
     pub window_bytes_min: u64,
-    /// The same for scans across parties without a key, where anybody can.
+    /// The same for scans across parties without a key, where everybody can test a guess.
     pub window_bytes_min_unkeyed_across: u64,
-    /// The most features that a signature of a fixed size may have.
+    /// The largest number of features of a signature of a fixed size.
     pub signature_features_max: u64,
-    /// Whether plain numbers of documents may leave although there is a key, which does not protect them.
+    /// If set, similarity indexes may be sent even if there is a key, which does not protect them.
     pub plain_indexes: bool,
-    /// Whether other parties may have the term vectors of documents that were proposed as alike.
+    /// If set, other parties may get the term vectors of documents that were proposed as similar.
     pub term_vectors: bool,
-    /// Whether scans across parties may be without a key at all.
+    /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
-    /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
+    /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
     pub refine: bool,
-    /// Whether the EDRM hash of a message's id may be told.
+    /// If set, the EDRM hash of a message id is sent.
     pub message_id_hashes: bool,
-    /// Of which kinds hashes of whole files are kept, by which this site can be asked for known files. They never leave.
+    /// The kinds of hashes of complete files that this site stores for queries by hashes. They never leave the site.
     pub file_hashes: HashKinds,
-    /// What is told of a document's time.
+    /// The precision of the times that are sent.
     pub times: Times,
-    /// When documents may be read; `None`: always.
+    /// The hours in which documents are read; `None`: always.
     pub hours: Option<Hours>,
-    /// How much is read a second, by all readers together.
+    /// Bytes per second that all readers may read together.
     pub read_bytes_per_second: Option<NonZeroU64>,
-    /// Which share of the time is spent reading, above 0 and at most 1.
+    /// The part of the time that is spent reading, above 0 and at most 1.
     pub share_of_time: f64,
 }
 
-/// What is told of the time at which a document was last modified.
+/// The precision of the time of a document's last modification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
     /// The second.
     Exact,
     /// The day, in UTC.
     Day,
-    /// Nothing.
+    /// No time.
     None,
 }
 
-/// A part of the day, from one minute up to another, local time; it may go over midnight.
+/// A part of the day in local time, from one minute up to another. It may include midnight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hours {
     from_minute: u16,
     to_minute: u16,
 }
 
-/// A value of the policy that makes no sense.
+/// A value of the policy that is not valid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct PolicyError {
@@ -83,7 +83,7 @@ pub struct PolicyError {
 }
 
 impl Policy {
-    /// What `compare` works by: there is nobody to be protected from oneself.
+    /// The policy of `compare`, which allows everything: there is no other party.
     pub fn everything() -> Policy {
         Policy {
             methods: Method::NAMES.map(str::to_owned).into(),
@@ -108,10 +108,10 @@ impl Policy {
         }
     }
 
-    /// Whether a scan may use this method in a repository.
+    /// Checks that a scan may use this method in a repository.
     ///
     /// # Errors
-    /// Which key of the policy is against it, its value, and what was asked for.
+    /// The key of the policy that forbids it, its value, and the request.
     pub fn check(
         &self,
         repository: &RepositoryName,
@@ -120,13 +120,13 @@ impl Policy {
         across_parties: bool,
     ) -> Result<(), String> {
         let (name, view, chunk_bytes) = (method.name(), method.view().to_string(), u64::from(method.chunk_bytes()));
-        let refused = |key: &str, value: &dyn fmt::Display, asked: &dyn fmt::Display| {
-            Err(format!("policy.{key} is {value}, the scan asks for {asked}"))
+        let refused = |key: &str, value: &dyn fmt::Display, requested: &dyn fmt::Display| {
+            Err(format!("policy.{key} is {value}, the scan asks for {requested}"))
         };
-        // Term vectors are for what `fuzzy` proposes.
-        let asked_for = if name == Method::TERMS { "fuzzy" } else { name };
-        if !self.methods.iter().any(|allowed| allowed == asked_for) {
-            return refused("methods", &self.methods.join(", "), &asked_for);
+        // Term vectors belong to the method `fuzzy`.
+        let policy_name = if name == Method::TERMS { "fuzzy" } else { name };
+        if !self.methods.iter().any(|allowed| allowed == policy_name) {
+            return refused("methods", &self.methods.join(", "), &policy_name);
         }
         if let Some(views) = self.repository_views.get(repository).filter(|views| !views.contains(&view)) {
             return Err(format!("repository.views of {repository} is {}, the scan asks for {view}", views.join(", ")));
@@ -170,18 +170,18 @@ impl Policy {
         }
     }
 
-    /// Whether a scan may be a refinement of an earlier one.
+    /// Checks that a scan may refine an earlier one.
     ///
     /// # Errors
-    /// Which key of the policy is against it.
+    /// The key of the policy that forbids it.
     pub fn check_refinement(&self) -> Result<(), String> {
         if self.refine { Ok(()) } else { Err("policy.refine is false, the scan asks for a refinement".to_owned()) }
     }
 }
 
 impl Times {
-    /// What is told of a time in seconds since 1970.
-    pub(crate) fn told(self, seconds: i64) -> i64 {
+    /// Reduces a time in seconds since 1970 to this precision.
+    pub(crate) fn rounded(self, seconds: i64) -> i64 {
         const DAY: i64 = 86_400;
         match self {
             Times::Exact => seconds,
@@ -205,7 +205,7 @@ impl FromStr for Times {
 }
 
 impl Hours {
-    /// Whether a minute of the day (0 to 1439) is within.
+    /// True if a minute of the day (0 to 1439) is within these hours.
     fn contains(self, minute: u16) -> bool {
         if self.from_minute < self.to_minute {
             (self.from_minute..self.to_minute).contains(&minute)
@@ -214,7 +214,7 @@ impl Hours {
         }
     }
 
-    /// Whether it is time now, where this machine is.
+    /// True if the local time of this machine is within these hours.
     pub(crate) fn allow(self, now: SystemTime) -> bool {
         let Ok(timestamp) = Timestamp::try_from(now) else { return true };
         let local = timestamp.to_zoned(TimeZone::system());
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_without_chunks_have_measures_of_their_own() {
+    fn methods_without_chunks_have_limits_of_their_own() {
         let site = Policy {
             chunk_bytes_min: 80,
             chunk_bytes_min_unkeyed_across: 500,
@@ -339,15 +339,18 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_as_the_policy_says() {
-        assert_eq!(Times::Exact.told(86_399), 86_399);
-        assert_eq!((Times::Day.told(86_399), Times::Day.told(86_400), Times::Day.told(-1)), (0, 86_400, -86_400));
-        assert_eq!(Times::None.told(86_399), 0);
+    fn times_have_the_precision_of_the_policy() {
+        assert_eq!(Times::Exact.rounded(86_399), 86_399);
+        assert_eq!(
+            (Times::Day.rounded(86_399), Times::Day.rounded(86_400), Times::Day.rounded(-1)),
+            (0, 86_400, -86_400)
+        );
+        assert_eq!(Times::None.rounded(86_399), 0);
         assert!("hour".parse::<Times>().unwrap_err().to_string().contains("`hour`"));
     }
 
     #[test]
-    fn hours_may_go_over_midnight() {
+    fn hours_may_include_midnight() {
         let check = |text: &str, minute, within| {
             assert_eq!(text.parse::<Hours>().unwrap().contains(minute), within, "{text} {minute}");
         };
@@ -361,5 +364,38 @@ mod tests {
             assert!(nonsense.parse::<Hours>().is_err(), "{nonsense}");
         }
         assert_eq!("22:00-06:05".parse::<Hours>().unwrap().to_string(), "22:00-06:05");
+    }
+
+    #[test]
+    fn term_vectors_are_requests_of_the_method_fuzzy() {
+        let terms = Method::parse("terms", View::Raw, None, "").unwrap();
+        let allowed = Policy { methods: vec!["fuzzy".into()], ..Policy::everything() };
+        assert_eq!(allowed.check(&RepositoryName::main(), &terms, false, false), Ok(()));
+    }
+
+    #[test]
+    fn views_of_a_repository_replace_the_views_of_the_site() {
+        let [raw, text] = [View::Raw, View::Text].map(|view| Method::tttd(view, 1000).unwrap());
+        let views = [("kb".parse().unwrap(), vec!["text".to_owned()])].into();
+        let policy = Policy { views: vec!["raw".into()], repository_views: views, ..Policy::everything() };
+        let allows = |repository: &str, method| policy.check(&repository.parse().unwrap(), method, true, false).is_ok();
+        assert!(allows("kb", &text) && !allows("kb", &raw));
+        assert!(allows("other", &raw) && !allows("other", &text));
+    }
+
+    #[test]
+    fn a_refinement_needs_its_own_permission() {
+        assert!(Policy::everything().check_refinement().is_ok());
+        let refusal = Policy { refine: false, ..Policy::everything() }.check_refinement().unwrap_err();
+        assert_eq!(refusal, "policy.refine is false, the scan asks for a refinement");
+    }
+
+    #[test]
+    fn every_minute_is_in_the_hours_or_in_the_rest_of_the_day() {
+        for (from, to) in [("00:00", "12:00"), ("22:00", "06:00"), ("08:30", "08:31"), ("23:59", "00:00")] {
+            let hours: Hours = format!("{from}-{to}").parse().unwrap();
+            let rest: Hours = format!("{to}-{from}").parse().unwrap();
+            assert!((0..1440).all(|minute| hours.contains(minute) != rest.contains(minute)), "{from} {to}");
+        }
     }
 }

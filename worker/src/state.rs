@@ -1,5 +1,4 @@
-//! The state folder of a daemon: whose it is, that only one process works in it, which version wrote it, and how often it
-//! has been started with.
+//! The state folder of a daemon: its owner, the lock for one process, the version that wrote it, and the number of starts.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -8,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::SiteError;
 
-/// The version of the folder's layout.
+/// The version of the layout of the folder.
 const SCHEMA: u32 = 1;
 
-/// A state folder that this process alone works in.
+/// A state folder that only this process uses.
 pub struct StateFolder {
     path: PathBuf,
     /// Held until the process ends.
@@ -19,10 +18,10 @@ pub struct StateFolder {
 }
 
 impl StateFolder {
-    /// Opens a state folder, or makes one.
+    /// Opens or creates a state folder.
     ///
     /// # Errors
-    /// When another process has it, a newer version wrote it, others can read it, or it cannot be written.
+    /// If another process uses it, another version wrote it, other users can read it, or it cannot be written.
     pub fn open(path: &Path) -> Result<StateFolder, SiteError> {
         prepare(path)?;
         let lock = lock(path)?;
@@ -30,23 +29,23 @@ impl StateFolder {
         Ok(StateFolder { path: path.to_owned(), _lock: lock })
     }
 
-    /// Where it lies.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Counts this start, and answers its number. It is on the disk before anybody hears of it.
+    /// Counts this start and returns its number, which is on the disk before it is sent.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn next_generation(&self) -> Result<u64, SiteError> {
         let file = self.path.join("generation");
         let state = |source| SiteError::State { path: file.clone(), source };
         let last = match std::fs::read_to_string(&file) {
             Ok(text) => text.trim().parse().map_err(|_| {
-                let problem = format!("holds a `generation` that is no number: `{}`", text.trim().escape_debug());
-                let cure = "write the number of starts so far into it, rather more than fewer".to_owned();
-                SiteError::Unfit { path: self.path.clone(), problem, cure }
+                let problem = format!("holds a `generation` that is not a number: `{}`", text.trim().escape_debug());
+                let cure = "write the number of starts so far into it, or a greater number".to_owned();
+                SiteError::Unusable { path: self.path.clone(), problem, cure }
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(state(error)),
@@ -57,10 +56,10 @@ impl StateFolder {
     }
 }
 
-/// Whether some process works in the folder now, and which.
+/// The id of the process that uses the folder now, if there is one; 0 if its id is unknown.
 ///
 /// # Errors
-/// When that cannot be told.
+/// If the lock cannot be read.
 pub fn holder(path: &Path) -> io::Result<Option<u32>> {
     let mut file = match File::open(path.join("lock")) {
         Ok(file) => file,
@@ -74,13 +73,13 @@ pub fn holder(path: &Path) -> io::Result<Option<u32>> {
     }
 }
 
-/// Writes a small file so that after a crash it is the old one or the new one; only its owner can read it.
+/// Writes a small file. After a crash it has the old or the new content. Only its owner can read it.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
-    // One that was left behind may be readable by others.
+    // A file of an earlier crash may be readable by others.
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -93,10 +92,10 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a state folder where there is none, and looks whether this user alone can enter it.
+/// Creates a state folder if necessary, and checks that only this user can enter it.
 ///
 /// # Errors
-/// When it cannot be made, or others can enter it.
+/// If it cannot be created, or other users can enter it.
 pub fn prepare(path: &Path) -> Result<(), SiteError> {
     make(path)?;
     check(path)
@@ -107,10 +106,10 @@ fn make(path: &Path) -> Result<(), SiteError> {
     made.map_err(|source| SiteError::State { path: path.to_owned(), source })
 }
 
-/// Only this user may read what is remembered of the site's documents.
+/// Checks that only this user can read what is remembered of the site's documents.
 fn check(path: &Path) -> Result<(), SiteError> {
     let metadata = std::fs::metadata(path).map_err(|source| SiteError::State { path: path.to_owned(), source })?;
-    let unfit = |problem: String, cure: String| Err(SiteError::Unfit { path: path.to_owned(), problem, cure });
+    let unfit = |problem: String, cure: String| Err(SiteError::Unusable { path: path.to_owned(), problem, cure });
     let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
     if owner != user {
         let problem = format!("belongs to user {owner}, and this process runs as {user}");
@@ -118,7 +117,7 @@ fn check(path: &Path) -> Result<(), SiteError> {
     }
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return unfit(format!("can be entered by others (mode {mode:o})"), format!("`chmod 700 {}`", path.display()));
+        return unfit(format!("is open to other users (mode {mode:o})"), format!("`chmod 700 {}`", path.display()));
     }
     Ok(())
 }
@@ -131,7 +130,7 @@ fn lock(path: &Path) -> Result<File, SiteError> {
         Err(error) => {
             let problem = format!("cannot be written: {error}");
             let cure = "make it writable for this user (`chmod 700`, or mount it for writing)".to_owned();
-            return Err(SiteError::Unfit { path: path.to_owned(), problem, cure });
+            return Err(SiteError::Unusable { path: path.to_owned(), problem, cure });
         }
     };
     match file.try_lock() {
@@ -161,7 +160,7 @@ fn check_schema(path: &Path) -> Result<(), SiteError> {
             Ok(SCHEMA) => Ok(()),
             found => {
                 let found = found.unwrap_or(u32::MAX);
-                Err(SiteError::Newer { path: path.to_owned(), found, known: SCHEMA })
+                Err(SiteError::OtherVersion { path: path.to_owned(), found, known: SCHEMA })
             }
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_process_is_told_the_lock_and_who_holds_it() {
+    fn the_error_of_a_second_process_names_the_lock_and_the_first_process() {
         let (_folder, path) = folder();
         let held = StateFolder::open(&path).unwrap();
         let error = StateFolder::open(&path).err().unwrap().to_string();
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_can_enter_is_refused_with_what_mends_it() {
+    fn a_folder_that_is_open_to_others_is_refused_with_the_solution() {
         let (_folder, path) = folder();
         drop(StateFolder::open(&path).unwrap());
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
@@ -219,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_state_is_refused() {
+    fn a_state_of_another_version_is_refused() {
         let (_folder, path) = folder();
         drop(StateFolder::open(&path).unwrap());
         std::fs::write(path.join("schema"), "2\n").unwrap();
-        assert!(matches!(StateFolder::open(&path), Err(SiteError::Newer { found: 2, known: 1, .. })));
+        assert!(matches!(StateFolder::open(&path), Err(SiteError::OtherVersion { found: 2, known: 1, .. })));
     }
 }

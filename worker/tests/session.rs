@@ -1,4 +1,4 @@
-//! A daemon and a coordinator that says what it likes, over pipes within the process.
+//! A daemon and a scripted coordinator, over pipes within the process.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{ContentDigest, Key, Method, View};
-use cognate_proto::root::Root;
+use cognate_proto::index_digest::IndexDigest;
 use cognate_proto::scope::Scope;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
@@ -25,7 +25,7 @@ use cognate_proto::v1::{
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
 use cognate_worker::policy::Policy;
-use cognate_worker::{DaemonConfig, Dialer, Dialling, Presence, Site, SiteConfig, SiteError, run_daemon};
+use cognate_worker::{DaemonConfig, DialFuture, Dialer, Presence, Site, SiteConfig, SiteError, run_daemon};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
@@ -36,24 +36,24 @@ use tonic::{Request, Response, Status, Streaming};
 
 const WINDOW_BYTES: u64 = cognate_proto::limits::WINDOW_BYTES;
 
-/// What a coordinator of these tests does.
+/// The behaviour of a coordinator of these tests.
 #[derive(Clone)]
 struct Script {
-    /// Said after the welcome.
-    says: Vec<AttachDown>,
+    /// Sent after the welcome.
+    sends: Vec<AttachDown>,
     /// Answers a message of a push.
     answers: fn(PushUp) -> Option<PushDown>,
     /// Refuses to attach.
     refuses: Option<Status>,
-    /// Said one after the other, each when an assignment has ended.
+    /// Sent one after the other, each when an assignment has ended.
     then: Vec<AttachDown>,
-    /// Sent to whoever asks which contents a refinement is about.
+    /// The pieces of the scope of a refinement.
     scope: Vec<Vec<u8>>,
 }
 
 impl Script {
-    fn saying(says: Vec<AttachDown>) -> Script {
-        Script { says, answers: honest, refuses: None, then: vec![], scope: vec![] }
+    fn sending(sends: Vec<AttachDown>) -> Script {
+        Script { sends, answers: honest, refuses: None, then: vec![], scope: vec![] }
     }
 }
 
@@ -61,11 +61,13 @@ fn honest(message: PushUp) -> Option<PushDown> {
     Some(match message {
         PushUp::Open(_) => PushDown::Opened(Opened {
             committed_sequence: 0,
-            root: Root::default().to_bytes().to_vec(),
+            index_digest: IndexDigest::default().to_bytes().to_vec(),
             window_bytes: WINDOW_BYTES,
         }),
         PushUp::Batch(batch) => PushDown::Ack(Ack { committed_sequence: batch.sequence, ..Ack::default() }),
-        PushUp::Seal(seal) => PushDown::Sealed(Sealed { sequence: seal.sequence, root: seal.root, received: None }),
+        PushUp::Seal(seal) => {
+            PushDown::Sealed(Sealed { sequence: seal.sequence, index_digest: seal.index_digest, received: None })
+        }
     })
 }
 
@@ -89,7 +91,7 @@ impl Worker for Service {
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
         let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
-        for message in std::iter::once(welcome).chain(self.script.says.iter().cloned()) {
+        for message in std::iter::once(welcome).chain(self.script.sends.iter().cloned()) {
             down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
         }
         let heard = self.heard.clone();
@@ -161,7 +163,7 @@ struct Pipe {
 }
 
 impl Dialer for Pipe {
-    fn dial(&self) -> Dialling {
+    fn dial(&self) -> DialFuture {
         *self.dialled.lock().unwrap() += 1;
         let dial = self.dial.clone();
         let connector = tower::service_fn(move |_| {
@@ -239,10 +241,10 @@ impl Running {
 
     async fn hear(&mut self) -> AttachUp {
         let heard = tokio::time::timeout(Duration::from_secs(30), self.heard.recv());
-        heard.await.expect("something is said").expect("the coordinator runs")
+        heard.await.expect("a message arrives").expect("the coordinator runs")
     }
 
-    /// Waits for the end of an assignment, past what is said meanwhile.
+    /// Waits for the end of an assignment, past other messages.
     async fn ended(&mut self) -> SyncEnded {
         loop {
             if let AttachUp::Ended(ended) = self.hear().await {
@@ -295,7 +297,7 @@ async fn is_cut_off(script: Script, because: &str) {
     let mut running = Running::start(script, Policy::everything());
     let why = tokio::time::timeout(Duration::from_secs(30), running.why()).await.expect("the session ends");
     assert!(why.contains("broke the protocol") && why.contains(because), "{why}");
-    // It comes back, after a while: what is broken may be mended.
+    // It comes back after a while, because the coordinator may be repaired.
     let again = async {
         while *running.dialled.lock().unwrap() < 2 {
             tokio::task::yield_now().await;
@@ -308,41 +310,42 @@ async fn is_cut_off(script: Script, because: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_coordinator_may_not_say_ends_the_session_and_it_is_told_why() {
+async fn messages_that_the_protocol_does_not_allow_end_the_session_with_the_reason() {
     let huge = AttachDown::Credit(Credit { window_bytes: u64::MAX });
-    is_cut_off(Script::saying(vec![huge]), "credit").await;
+    is_cut_off(Script::sending(vec![huge]), "credit").await;
     let cancel = AttachDown::Cancel(Cancel { assignment: 77 });
-    is_cut_off(Script::saying(vec![cancel]), "cancel").await;
+    is_cut_off(Script::sending(vec![cancel]), "cancel").await;
     let twice = AttachDown::Assignment(assignment(5));
-    is_cut_off(Script::saying(vec![twice.clone(), twice]), "not a new number").await;
+    is_cut_off(Script::sending(vec![twice.clone(), twice]), "not a new number").await;
     let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
-    is_cut_off(Script::saying(vec![welcome]), "second welcome").await;
+    is_cut_off(Script::sending(vec![welcome]), "second welcome").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_coordinator_may_not_answer_to_a_push_ends_the_session() {
-    let says = vec![AttachDown::Assignment(assignment(5))];
+async fn answers_to_a_push_that_the_protocol_does_not_allow_end_the_session() {
+    let sends = vec![AttachDown::Assignment(assignment(5))];
     let ahead = |message| match honest(message) {
         Some(PushDown::Ack(ack)) => Some(PushDown::Ack(Ack { committed_sequence: 1 << 40, ..ack })),
         other => other,
     };
-    let script = Script { answers: ahead, ..Script::saying(says.clone()) };
+    let script = Script { answers: ahead, ..Script::sending(sends.clone()) };
     is_cut_off(script, "acknowledgement of what was not sent").await;
     let other_root = |message| match honest(message) {
-        Some(PushDown::Sealed(sealed)) => Some(PushDown::Sealed(Sealed { root: vec![1; 32], ..sealed })),
+        Some(PushDown::Sealed(sealed)) => Some(PushDown::Sealed(Sealed { index_digest: vec![1; 32], ..sealed })),
         other => other,
     };
-    is_cut_off(Script { answers: other_root, ..Script::saying(says.clone()) }, "seal over something else").await;
+    is_cut_off(Script { answers: other_root, ..Script::sending(sends.clone()) }, "seal over something else").await;
     let out_of_turn = |message| match message {
         PushUp::Open(_) => Some(PushDown::Ack(Ack::default())),
         other => honest(other),
     };
-    is_cut_off(Script { answers: out_of_turn, ..Script::saying(says) }, "no answer to the opening").await;
+    is_cut_off(Script { answers: out_of_turn, ..Script::sending(sends) }, "no answer to the opening").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_assignment_is_carried_out_and_every_message_of_it_is_in_the_ledger() {
-    let mut running = Running::start(Script::saying(vec![AttachDown::Assignment(assignment(5))]), Policy::everything());
+    let mut running =
+        Running::start(Script::sending(vec![AttachDown::Assignment(assignment(5))]), Policy::everything());
     let AttachUp::Hello(hello) = running.hear().await else { panic!("a session begins with a greeting") };
     assert_eq!((hello.generation, hello.instance, hello.now), (3, 9, 1 << 33));
     let ended = running.ended().await;
@@ -360,18 +363,18 @@ async fn an_assignment_is_carried_out_and_every_message_of_it_is_in_the_ledger()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_policy_or_the_records_do_not_allow_is_refused_and_the_session_goes_on() {
+async fn a_request_that_the_policy_or_the_records_do_not_allow_is_refused_and_the_session_continues() {
     let across = Assignment { across_parties: true, ..assignment(5) };
     let unknown = Assignment { repository: "other".into(), ..assignment(6) };
     let resend = Resend { assignment: Some(assignment(7)), method_id: vec![1; 16], after_sequence: 0 };
-    let says = vec![
+    let sends = vec![
         AttachDown::Assignment(across),
         AttachDown::Assignment(unknown),
         AttachDown::Resend(resend),
         AttachDown::Assignment(assignment(8)),
     ];
     let policy = Policy { unkeyed_across_parties: false, ..Policy::everything() };
-    let mut running = Running::start(Script::saying(says), policy);
+    let mut running = Running::start(Script::sending(sends), policy);
     let mut failures = std::collections::BTreeMap::new();
     for _ in 0..4 {
         let ended = running.ended().await;
@@ -401,14 +404,14 @@ fn refining(number: u64, of: u64, contents: &[ContentDigest]) -> (Assignment, Ve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refinement_reads_what_the_site_itself_sent_and_ignores_the_rest() {
+async fn a_refinement_reads_documents_that_the_site_has_sent_and_ignores_the_rest() {
     let guessed = ContentDigest([7; 16]);
     // Document 4 is there, but it was never sent.
     let selection = Some(SelectionSpec { exclude: vec!["4".into()], ..SelectionSpec::default() });
     let (refinement, scope) = refining(6, 1000, &[content(3), content(4), guessed, content(11)]);
     let then = vec![AttachDown::Assignment(refinement)];
     let first = Assignment { selection, ..assignment(5) };
-    let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(first)]) };
+    let script = Script { then, scope, ..Script::sending(vec![AttachDown::Assignment(first)]) };
     let mut running = Running::start(script, Policy::everything());
     assert_eq!(running.ended().await.summary.unwrap().read_documents, 19);
     let ended = running.ended().await;
@@ -416,7 +419,7 @@ async fn a_refinement_reads_what_the_site_itself_sent_and_ignores_the_rest() {
     let summary = ended.summary.unwrap();
     assert_eq!((summary.read_documents, summary.read_bytes), (2, "document 3document 11".len() as u64));
     assert_eq!(summary.refined, Some(RefinedSummary { documents: 2, changed: 0, unknown_contents: 2 }));
-    // The site knows it for what it is: nothing that it would sync on its own.
+    // The status marks the refinement, which the site would not sync on its own.
     let status = running.ask(Ask::Status).await.unwrap();
     let done = status[0]["status"]["done"].as_array().unwrap();
     let refined: Vec<_> = done.iter().map(|done| (done["documents"].clone(), done["refined"].clone())).collect();
@@ -425,16 +428,16 @@ async fn a_refinement_reads_what_the_site_itself_sent_and_ignores_the_rest() {
     stopped.unwrap();
     let verified = read::verify(&folder.path().join("state"), false).unwrap().unwrap();
     assert_eq!(verified.indexes.len(), 2);
-    // What a coordinator no longer has of a refinement is not missed; the whole index is.
+    // The coordinator may remove the index of a refinement, but not the complete index.
     assert_eq!(verified.indexes.compare(&[]).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_scope_that_is_not_what_was_announced_ends_the_session() {
+async fn a_scope_that_differs_from_its_announcement_ends_the_session() {
     let (refinement, scope) = refining(6, 1000, &[content(1), content(2), content(3)]);
     let cut_off = async |refinement: &Assignment, scope: Vec<Vec<u8>>, because: &str| {
         let then = vec![AttachDown::Assignment(refinement.clone())];
-        let script = Script { then, scope, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+        let script = Script { then, scope, ..Script::sending(vec![AttachDown::Assignment(assignment(5))]) };
         is_cut_off(script, because).await;
     };
     cut_off(&refinement, vec![], "another number of contents").await;
@@ -442,17 +445,17 @@ async fn a_scope_that_is_not_what_was_announced_ends_the_session() {
     cut_off(&refinement, vec![[&scope[0][16..], &scope[0][..16]].concat()], "out of order").await;
     cut_off(&refinement, vec![vec![0; 7]], "a piece").await;
     let other = [&scope[0][..32], &[255; 16][..]].concat();
-    cut_off(&refinement, vec![other], "do not come to its digest").await;
+    cut_off(&refinement, vec![other], "have another digest").await;
     let announced = refinement.refinement.clone().unwrap();
     let endless = Refinement { contents: u64::MAX, ..announced };
     cut_off(&Assignment { refinement: Some(endless), ..refinement }, scope, "more than").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refinement_that_the_site_does_not_agree_to_is_refused_with_the_reason() {
+async fn a_refinement_that_the_site_does_not_allow_is_refused_with_the_reason() {
     let refused = async |refinement: Assignment, policy: Policy, because: &str| {
         let then = vec![AttachDown::Assignment(refinement)];
-        let script = Script { then, ..Script::saying(vec![AttachDown::Assignment(assignment(5))]) };
+        let script = Script { then, ..Script::sending(vec![AttachDown::Assignment(assignment(5))]) };
         let mut running = Running::start(script, policy);
         running.ended().await;
         let failure = running.ended().await.failure;
@@ -472,8 +475,8 @@ async fn a_refinement_that_the_site_does_not_agree_to_is_refused_with_the_reason
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_site_says_so_and_does_nothing_until_it_goes_on() {
-    let mut running = Running::start(Script::saying(vec![]), Policy::everything());
+async fn a_paused_site_reports_it_and_does_nothing_until_it_resumes() {
+    let mut running = Running::start(Script::sending(vec![]), Policy::everything());
     assert!(matches!(running.hear().await, AttachUp::Hello(_)));
     running.ask(Ask::Pause).await.unwrap();
     assert!(matches!(running.hear().await, AttachUp::State(state) if state.paused));
@@ -491,13 +494,13 @@ async fn a_paused_site_says_so_and_does_nothing_until_it_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_site_that_is_not_welcome_any_more_ends_and_one_that_is_a_copy_does_not() {
+async fn a_site_that_is_refused_ends_and_a_copy_of_a_site_does_not() {
     let refuses = Some(Status::permission_denied("this member was revoked"));
-    let mut running = Running::start(Script { refuses, ..Script::saying(vec![]) }, Policy::everything());
+    let mut running = Running::start(Script { refuses, ..Script::sending(vec![]) }, Policy::everything());
     let ended = tokio::time::timeout(Duration::from_secs(20), &mut running.daemon).await.expect("it ends").unwrap();
     assert!(matches!(ended, Err(SiteError::Session(status)) if status.message().contains("revoked")));
     let refuses = Some(Status::already_exists("another worker"));
-    let mut running = Running::start(Script { refuses, ..Script::saying(vec![]) }, Policy::everything());
+    let mut running = Running::start(Script { refuses, ..Script::sending(vec![]) }, Policy::everything());
     assert!(running.why().await.contains("another worker"));
     running.stop().await.1.unwrap();
 }

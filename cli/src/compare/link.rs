@@ -2,8 +2,8 @@
 
 use std::io;
 
-use cognate_coordinator::Peer;
 use cognate_proto::name::SiteName;
+use cognate_server::Peer;
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;

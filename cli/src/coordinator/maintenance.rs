@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use cognate_coordinator::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
-use cognate_coordinator::{Error, ErrorKind};
+use cognate_result::report::Report;
+use cognate_storage::Error;
+use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
 
 use super::ConfigArgs;
 use crate::config::{self, CoordinatorFile};
-use crate::exit::{Exit, coded};
+use crate::exit::{self, Exit, coded};
 
 /// Looks through the state for damage, and says what to do about it.
 ///
@@ -100,7 +101,8 @@ fn state_that_is_there(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
 /// Runs `check`.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
-    let checked = maintenance::check(&state_dir, CheckOptions { read_data: args.read_data }).map_err(told)?;
+    let checked =
+        maintenance::check(&state_dir, CheckOptions { read_data: args.read_data }, &Report::check).map_err(failure)?;
     match args.format {
         Format::Json => say(&format!("{}\n", serde_json::to_string(&checked)?))?,
         Format::Text => say(&findings(&checked, &state_dir))?,
@@ -131,7 +133,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
 pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
     let options = BackupOptions { include_ca: args.include_ca, clock: now };
-    let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(told)?;
+    let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(failure)?;
     for damaged in &saved.damaged {
         say(&format!("not whole: {damaged}\n"))?;
     }
@@ -143,7 +145,7 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
 /// Runs `restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let state_dir = state_dir(&args.config)?;
-    let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(told)?;
+    let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(failure)?;
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
     if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
@@ -156,7 +158,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
 /// Runs `rebuild`.
 pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
-    let rebuilt = maintenance::rebuild(&state_dir, now).map_err(told)?;
+    let rebuilt = maintenance::rebuild(&state_dir, now).map_err(failure)?;
     let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the store before it is `{}`", path.display()));
     say(&format!("the store is made anew: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
     Ok(Exit::Complete)
@@ -173,21 +175,12 @@ fn say(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// An error of the coordinator with the code that the command ends with.
-fn told(error: Error) -> anyhow::Error {
-    let exit = match &error {
-        Error::Locked { .. } => Exit::Locked,
-        Error::Newer { .. } => Exit::StateTooNew,
-        _ => match error.kind() {
-            ErrorKind::Invalid => Exit::Usage,
-            ErrorKind::InputOutput | ErrorKind::Exhausted => Exit::InputOutput,
-            _ => Exit::Failed,
-        },
-    };
-    coded(exit, error.to_string())
+/// An error of the state with the code that the command ends with.
+fn failure(error: Error) -> anyhow::Error {
+    coded(exit::of_kind(error.kind()), error.to_string())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a command is where the clock is read")]
+#[expect(clippy::disallowed_methods, reason = "this is a composition root: the clock is read here and handed down")]
 fn now() -> SystemTime {
     SystemTime::now()
 }

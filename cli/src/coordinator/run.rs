@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use cognate_coordinator::{
-    AnalysisLimits, Authority, Coordinator, CoordinatorConfig, Error, ErrorKind, HttpListener, HttpSettings, HttpTls,
-    KeepFor, Listener, OperatorSettings, Tls, addresses,
-};
+use cognate_analysis::AnalysisLimits;
+use cognate_server::identity::addresses;
+use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
+use cognate_web::{HttpListener, HttpTls};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind};
 use tokio::sync::oneshot;
@@ -122,12 +122,8 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         pages: pages_address(&settings, http_listen, http_tls.is_some()),
         keep: settings.keep,
     };
-    let http_settings = HttpSettings {
-        operator: operator_settings.clone(),
-        address: operator_settings.pages.clone(),
-        exports: crate::output::EXPORTS,
-        plan_forms: crate::plan::FORMS,
-    };
+    let pages = operator_settings.pages.clone();
+    let service = coordinator.operator_service(operator_settings.clone());
     let mut grpc = {
         let (coordinator, drain) = (Arc::clone(&coordinator), settings.drain);
         tokio::spawn(async move {
@@ -135,15 +131,17 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
             coordinator.serve_federation(operator_settings, listener.incoming(), stopped, drain).await
         })
     };
-    let probes_settings = http_settings.clone();
-    let http = tokio::spawn(http.serve(Arc::clone(&coordinator), http_settings, async { drop(http_stopped.await) }));
+    let http = {
+        let (service, pages) = (service.clone(), pages.clone());
+        tokio::spawn(async move { http.serve(service, &pages, async { drop(http_stopped.await) }).await })
+    };
 
     let mut serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
     if let Some(probes) = probes {
         serving.push_str(&format!("probes = \"{}\"\n", probes.local_addr()?));
         // It ends with the process.
         let stopped = std::future::pending();
-        tokio::spawn(probes.serve_probes(Arc::clone(&coordinator), probes_settings, stopped));
+        tokio::spawn(async move { probes.serve_probes(service, &pages, stopped).await });
     }
     let serving_path = settings.state_dir.join("serving.toml");
     write_whole(&serving_path, &serving)?;
@@ -360,13 +358,7 @@ fn lock(state_dir: &Path) -> anyhow::Result<File> {
 
 /// An error of the coordinator with the code that the process ends with.
 fn refused(error: Error) -> anyhow::Error {
-    let exit = match (&error, error.kind()) {
-        (Error::Locked { .. }, _) => Exit::Locked,
-        (Error::Newer { .. }, _) => Exit::StateTooNew,
-        (Error::Invalid(_), _) => Exit::Usage,
-        (_, ErrorKind::InputOutput) => Exit::InputOutput,
-        _ => Exit::Failed,
-    };
+    let exit = crate::exit::of_kind(error.kind());
     let message = crate::exit::line(&anyhow::Error::new(error));
     CodedError { exit, message }.into()
 }

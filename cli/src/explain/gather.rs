@@ -1,9 +1,9 @@
 //! Puts together what a result, and the coordinator that made it, know of two documents.
 
 use anyhow::anyhow;
-use cognate_coordinator::report::{Found, FoundView, Ratio, Report};
 use cognate_proto::path::unescaped;
 use cognate_proto::v1;
+use cognate_result::report::{Found, FoundView, Ratio, Report};
 
 use super::model::{Document, Explained, Pair, SCHEMA, Shared, Side, Step, Version, number};
 use crate::exit::usage;
@@ -140,7 +140,7 @@ fn pair(report: &Report, of_a: &FoundView, of_b: &FoundView) -> anyhow::Result<P
     let Some(route) = report.route(*cluster, of_a.content, of_b.content)? else { return Ok(pair) };
     let ends = [route.documents.first(), route.documents.last()];
     for version in &mut pair.versions {
-        let is = |end: Option<&cognate_coordinator::report::ClusterDocument>| {
+        let is = |end: Option<&cognate_result::report::ClusterDocument>| {
             end.is_some_and(|end| Document::from(end).place() == version.document.place())
         };
         version.is = if is(ends[0]) { Some("a".to_owned()) } else { is(ends[1]).then(|| "b".to_owned()) };

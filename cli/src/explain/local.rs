@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use cognate_coordinator::explain::{Map, Placed, Stretch};
 use cognate_fingerprint::{Key, Method, View};
+use cognate_result::explain::{Map, Placed, Stretch};
 
 use super::gather::measured;
 use super::model::{Explained, Shared};
@@ -49,7 +49,7 @@ pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) ->
         }
         let map = Map::of(&sides[0].0, &sides[1].0);
         let stretches = |list: &[Stretch]| list.iter().map(|one| [one.offset, one.length_bytes]).collect();
-        let shared = |run: &cognate_coordinator::explain::Run| Shared {
+        let shared = |run: &cognate_result::explain::Run| Shared {
             offset_a: run.a,
             offset_b: run.b,
             length_bytes: run.length_bytes,

@@ -1,6 +1,6 @@
 //! What is told of two documents: schema `cognate.explain/1`. Fields may be added, never renamed.
 
-use cognate_coordinator::report::{ClusterDocument, Found, FoundView, LinkRow, Ratio};
+use cognate_result::report::{ClusterDocument, Found, FoundView, LinkRow, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// The name of the schema.

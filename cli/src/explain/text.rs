@@ -5,7 +5,8 @@ use std::io::Write;
 use cognate_proto::path::printable;
 
 use super::model::{Difference, Document, Explained, Pair};
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// How many places a bar has.
 const BAR: usize = 64;

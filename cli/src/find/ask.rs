@@ -1,9 +1,9 @@
 //! What is sought goes up in pieces, as many documents at once as one find may be about; the answers are put together.
 
-use cognate_coordinator::find::{Answer, Sought};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
 use cognate_proto::v1::find_request::Message as Up;
 use cognate_proto::v1::{ChunkTable, FindEnd, FindOpen, FindPiece, FindRequest, RepositoryPlace};
+use cognate_server::find::{Answer, Sought};
 
 use super::{HowArgs, Query};
 use crate::exit::{Exit, coded, usage};

@@ -5,10 +5,10 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
-use cognate_coordinator::find::hashes::{HashAnswer, HashCoverage, HashHolder, Listed, record};
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1::find_hashes_request::Message as Up;
 use cognate_proto::v1::{FileHashState, FindHashesOpen, FindHashesRequest};
+use cognate_server::find::hashes::{HashAnswer, HashCoverage, HashHolder, Listed, record};
 use serde_json::Value;
 
 use super::output::typed_line;
@@ -16,9 +16,10 @@ use super::{FindArgs, FindFormat, ask};
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::{Operator, refusal};
 use crate::operator::members::time;
-use crate::output::table::{bytes, cell, count, table};
 use crate::output::write_with;
 use crate::stop::Stop;
+use cognate_export::human::{bytes, count};
+use cognate_export::table::{cell, table};
 
 const COLUMNS: [&str; 11] = [
     "kind",

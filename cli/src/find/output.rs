@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use cognate_coordinator::find::record;
-use cognate_coordinator::find::{Answer, Found, Match, Share};
 use cognate_proto::path::escaped;
+use cognate_server::find::record;
+use cognate_server::find::{Answer, Found, Match, Share};
 use serde_json::{Value, json};
 
 use super::{FindFormat, Query, text, word};
 use crate::operator::members::time;
-use crate::output::table::cell;
 use crate::output::write_with;
 use crate::stop::Stop;
+use cognate_export::table::cell;
 
 const COLUMNS: [&str; 17] = [
     "sought",

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use cognate_coordinator::find::record::{Under, reason};
-use cognate_coordinator::find::{Answer, Coverage, Found, Match, Share};
 use cognate_fingerprint::RunLengths;
 use cognate_proto::path::printable;
+use cognate_server::find::record::{Under, reason};
+use cognate_server::find::{Answer, Coverage, Found, Match, Share};
 
 use super::{Query, word};
 use crate::operator::members::time;
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Writes it.
 pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {

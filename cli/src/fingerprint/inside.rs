@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cognate_fingerprint::View;
 use cognate_proto::path::INSIDE;
-use cognate_view::{OneLine, Outcome, Pool, each_passage};
+use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
 use super::{Found, Machine, bytes_of, read};
 
@@ -52,7 +52,7 @@ fn all_parts(
                 })?;
             }
             View::Raw | View::Text => {
-                let whole = read(machine, &mut OneLine(&mut parts), keep_chunks);
+                let whole = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
                 found.push((own.clone(), whole));
             }
         }

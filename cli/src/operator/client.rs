@@ -215,10 +215,9 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use cognate_coordinator::{
-        AnalysisLimits, Authority, Coordinator, CoordinatorConfig, KeepFor, Listener, OperatorSettings, Tls,
-    };
+    use cognate_analysis::AnalysisLimits;
     use cognate_proto::v1::{ListMembersRequest, MemberKind};
+    use cognate_server::{Authority, Coordinator, CoordinatorConfig, KeepFor, Listener, OperatorSettings, Tls};
 
     use super::*;
 
@@ -242,7 +241,7 @@ mod tests {
             OperatorFile::write(&path, &["127.0.0.1:0".to_owned()], credential)
                 .map_err(|error| std::io::Error::other(error.to_string()))
         };
-        cognate_coordinator::init(state, clock, false, write).unwrap();
+        cognate_server::init(state, clock, false, write).unwrap();
         path
     }
 
@@ -258,7 +257,9 @@ mod tests {
         // The threads of a store that was just closed may hold it a moment longer.
         let coordinator = loop {
             match Coordinator::open(&config) {
-                Err(cognate_coordinator::Error::Locked { .. }) => tokio::task::yield_now().await,
+                Err(cognate_server::Error::Storage(cognate_storage::Error::Locked { .. })) => {
+                    tokio::task::yield_now().await
+                }
                 opened => break Arc::new(opened.unwrap()),
             }
         };

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cognate_coordinator::{Error, ErrorKind, addresses};
+use cognate_server::Error;
+use cognate_server::identity::addresses;
+use cognate_storage::ErrorKind;
 
 use super::file::OperatorFile;
 use crate::config::{self, CoordinatorFile};
-use crate::exit::{Exit, coded, usage};
+use crate::exit::{Exit, coded, of_kind, usage};
 
 /// The first administrator's file, in the state.
 const OPERATOR_FILE: &str = "operator.toml";
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
             ),
         ));
     }
-    let words = cognate_coordinator::init(&values.state_dir, clock, args.new_administrator, |_, credential| {
+    let words = cognate_server::init(&values.state_dir, clock, args.new_administrator, |_, credential| {
         OperatorFile::write(&path, &addresses, credential).map_err(|error| std::io::Error::other(error.to_string()))
     });
     let words = words.map_err(|error| refusal(&error))?;
@@ -86,11 +88,10 @@ fn port(values: &CoordinatorFile) -> anyhow::Result<u16> {
 }
 
 fn refusal(error: &Error) -> anyhow::Error {
-    let exit = match error {
-        Error::Locked { .. } => Exit::Locked,
-        Error::Newer { .. } => Exit::StateTooNew,
-        error if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Corrupt) => Exit::InputOutput,
-        _ => Exit::Failed,
+    let exit = match error.kind() {
+        ErrorKind::Internal | ErrorKind::Corrupt => Exit::InputOutput,
+        ErrorKind::Invalid => Exit::Failed,
+        kind => of_kind(kind),
     };
     coded(exit, error.to_string())
 }

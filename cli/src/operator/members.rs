@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::client::Operator;
 use crate::exit::{Exit, usage};
-use crate::output::table;
+use cognate_export::table;
 
 /// How a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use cognate_coordinator::plan::{Decision, Keep};
 use cognate_proto::name::one_line;
 use cognate_proto::path::printable;
+use cognate_result::plan::{Decision, Keep};
 
 use super::Planned;
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Documents of one set that are named.
 const NAMED_MAX: usize = 8;

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use cognate_coordinator::verify_signed;
 use cognate_proto::identity::{CertificateInfo, KeyHash};
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::{self, AuditFormat};
+use cognate_server::verify_signed;
 use serde_json::Value;
 
 use crate::args::ReportFormat;

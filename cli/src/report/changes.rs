@@ -2,15 +2,17 @@
 
 use std::io::Write;
 
-use cognate_coordinator::report::{Change, Changes};
 use cognate_proto::path::printable;
+use cognate_result::report::{Change, Changes};
 
 use crate::args::ReportFormat;
 use crate::exit::usage;
-use crate::output::grid::{CsvRows, Rows};
-use crate::output::lists::{CHANGES, change as cells};
-use crate::output::table::{bytes, count, table};
-use crate::output::{html, through_file, xlsx};
+use cognate_export::format::through_file;
+use cognate_export::grid::{CsvRows, Rows};
+use cognate_export::human::{bytes, count};
+use cognate_export::lists::{CHANGES, change as cells};
+use cognate_export::table::table;
+use cognate_export::{html, xlsx};
 
 const TITLE: &str = "What is new, changed and gone since the earlier scan";
 
@@ -26,14 +28,14 @@ pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: 
         ReportFormat::Csv => {
             let mut rows = CsvRows::new(&CHANGES, out)?;
             fill(changes, &mut rows)?;
-            rows.finish()
+            Ok(rows.finish()?)
         }
-        ReportFormat::Xlsx => {
-            through_file(out, |file| xlsx::write_list("Changes", TITLE, &CHANGES, |rows| fill(changes, rows), file))
-        }
+        ReportFormat::Xlsx => Ok(through_file(out, |file| {
+            xlsx::write_list("Changes", TITLE, &CHANGES, |rows| fill(changes, rows), file)
+        })?),
         ReportFormat::Html => {
             let whole = "All of them: the same command with --format xlsx or csv.";
-            html::write_list(TITLE, &CHANGES, whole, |rows| fill(changes, rows), out)
+            Ok(html::write_list(TITLE, &CHANGES, whole, |rows| fill(changes, rows), out)?)
         }
         ReportFormat::Loadfile | ReportFormat::Sqlite => {
             Err(usage("what changed is text, json, ndjson, csv, xlsx or html"))
@@ -47,7 +49,7 @@ fn all(changes: &Changes) -> impl Iterator<Item = (&'static str, &Change)> {
     lists.into_iter().flat_map(|(what, list)| list.iter().map(move |change| (what, change)))
 }
 
-fn fill(changes: &Changes, rows: &mut dyn Rows) -> anyhow::Result<()> {
+fn fill(changes: &Changes, rows: &mut dyn Rows) -> cognate_export::Result<()> {
     all(changes).try_for_each(|(what, change)| rows.row(cells(what, change)))
 }
 

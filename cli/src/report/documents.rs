@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Error;
-use cognate_coordinator::report::{DocumentFilter, DocumentSection, Report};
 use cognate_proto::path::printable;
+use cognate_result::report::{DocumentFilter, DocumentSection, Report};
 
 use crate::args::ReportFormat;
 use crate::exit::usage;
-use crate::output::grid::{CsvRows, Rows};
-use crate::output::lists::{DOCUMENTS, document as cells};
-use crate::output::table::{bytes, count, table};
-use crate::output::{html, through_file, xlsx};
+use cognate_export::format::through_file;
+use cognate_export::grid::{CsvRows, Rows};
+use cognate_export::human::{bytes, count};
+use cognate_export::lists::{DOCUMENTS, document as cells};
+use cognate_export::table::table;
+use cognate_export::{html, xlsx};
 
 /// Writes the documents that a filter lets through.
 pub(super) fn write(
@@ -21,7 +23,9 @@ pub(super) fn write(
     format: ReportFormat,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let fill = |rows: &mut dyn Rows| report.documents_where::<Error>(filter, |document| rows.row(cells(&document)));
+    let fill = |rows: &mut dyn Rows| {
+        report.documents_where::<cognate_export::Error>(filter, |document| rows.row(cells(&document)))
+    };
     match format {
         ReportFormat::Text => text(report, filter, out),
         ReportFormat::Json => json(report, filter, out),
@@ -32,14 +36,14 @@ pub(super) fn write(
         ReportFormat::Csv => {
             let mut rows = CsvRows::new(&DOCUMENTS, out)?;
             fill(&mut rows)?;
-            rows.finish()
+            Ok(rows.finish()?)
         }
         ReportFormat::Xlsx => {
-            through_file(out, |file| xlsx::write_list("Documents", &title(filter), &DOCUMENTS, fill, file))
+            Ok(through_file(out, |file| xlsx::write_list("Documents", &title(filter), &DOCUMENTS, fill, file))?)
         }
         ReportFormat::Html => {
             let whole = "All of them: the same command with --format xlsx or csv.";
-            html::write_list(&title(filter), &DOCUMENTS, whole, fill, out)
+            Ok(html::write_list(&title(filter), &DOCUMENTS, whole, fill, out)?)
         }
         ReportFormat::Loadfile | ReportFormat::Sqlite => Err(usage(
             "a list of documents is text, json, ndjson, csv, xlsx or html; the whole result is sqlite or loadfile",

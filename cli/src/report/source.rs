@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cognate_coordinator::report::Report;
+use cognate_result::report::Report;
 
 use crate::operator::client::{Operator, OperatorArg};
 use crate::scan::{Fetched, fetch, find};

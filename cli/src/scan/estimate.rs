@@ -9,7 +9,8 @@ use cognate_proto::v1::{self, RepositoryEstimate};
 use super::spec;
 use crate::exit::usage;
 use crate::operator::client::Operator;
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Shows what a scan would cost, and asks whether to go on.
 ///

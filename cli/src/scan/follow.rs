@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use cognate_coordinator::report::Report;
-use cognate_coordinator::{AnalysisPhase, Error, RepositoryProgress, ScanProgress};
+use cognate_analysis::spec::AnalysisPhase;
 use cognate_proto::name::{ScanId, one_line};
-use cognate_proto::v1::{self, ScanState, ScanStatus};
+use cognate_proto::v1::{self, FailureKind, ScanState, ScanStatus};
+use cognate_result::report::Report;
+use cognate_server::{RepositoryProgress, ScanProgress};
 
 use super::{find, show, spec};
 use crate::exit::{Exit, coded};
@@ -129,7 +130,10 @@ pub(super) async fn report_of(
         ScanStatus::Complete | ScanStatus::Partial => fetch(operator, id, stop).await,
         ScanStatus::Cancelled => Err(anyhow!("scan {id} was cancelled")),
         _ => {
-            let exit = if Error::is_mismatch(&state.failure) { Exit::KeyMismatch } else { Exit::Failed };
+            let exit = match state.failure_kind() {
+                FailureKind::Mismatch => Exit::KeyMismatch,
+                _ => Exit::Failed,
+            };
             Err(coded(exit, format!("scan {id} failed: {}", one_line(&state.failure))))
         }
     }

@@ -9,7 +9,7 @@ use super::find::find;
 use super::spec::SpecArgs;
 use crate::exit::usage;
 use crate::operator::client::Operator;
-use crate::output::table::bytes;
+use cognate_export::human::bytes;
 
 /// Documents that are unique are read again from this size on: a chunk of a scan at the usual mean.
 const SIZE_BYTES_MIN: u64 = 1000;

@@ -13,7 +13,7 @@ use super::spec::{SpecArgs, names};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print};
-use crate::output::table::table;
+use cognate_export::table::table;
 
 /// Has scans launched again and again.
 #[derive(Args, Debug)]

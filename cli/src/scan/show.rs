@@ -8,7 +8,8 @@ use super::{find, refine, spec};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, time};
-use crate::output::table::{bytes, count, table};
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// `cognate scan list`.
 pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit> {

@@ -1,16 +1,16 @@
 //! `cognate template mark`: what a cluster's documents have in common, or single tags.
 
 use clap::Args;
-use cognate_coordinator::Containment;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
+use cognate_similarity::Containment;
 
 use super::object;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print};
-use crate::output::table::{bytes, count};
 use crate::scan::find;
+use cognate_export::human::{bytes, count};
 
 /// Marks what a cluster's documents have in common, or single tags.
 #[derive(Args, Debug)]

@@ -12,8 +12,9 @@ use super::tags;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
 use crate::operator::members::{TableFormat, print};
-use crate::output::table::{bytes, count, table};
 use crate::scan::find;
+use cognate_export::human::{bytes, count};
+use cognate_export::table::table;
 
 /// Finds what clusters rest on that is worth marking.
 ///

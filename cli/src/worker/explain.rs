@@ -12,8 +12,8 @@ use cognate_proto::path::{DocumentPath, printable, unescaped};
 use super::{ConfigArgs, setup};
 use crate::exit::{Exit, usage};
 use crate::explain::model::{Document, Explained, Pair, SCHEMA};
-use crate::output::table::count;
 use crate::seen::{Seer, split};
+use cognate_export::human::count;
 
 /// Shows, from this site's own file, what stands at the places that it shares with another document. The other one is not
 /// needed: what it holds there is the same. Nothing is sent anywhere.

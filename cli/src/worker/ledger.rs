@@ -8,18 +8,20 @@ use clap::{Args, Subcommand, ValueEnum};
 use cognate_proto::v1::ReceivedIndex;
 use cognate_worker::control::Request;
 use cognate_worker::enrolment::Identity;
-use cognate_worker::ledger::count::Verdict;
-use cognate_worker::ledger::read::{Entries, Summary, SummaryRow, Verified, verify};
+use cognate_worker::ledger::count::Agreement;
+use cognate_worker::ledger::read::{Entries, Verified, verify};
+use cognate_worker::ledger::summary::{Summary, SummaryRow};
 use cognate_worker::ledger::{Entry, Ledger};
 use cognate_worker::state::{StateFolder, holder};
-use cognate_worker::{SiteError, Uplink};
+use cognate_worker::{Connection, SiteError};
 use serde_json::{Value, json};
 
 use super::ConfigArgs;
 use super::setup::{self, Setup, clock, enrolment_error, site_error};
 use super::status::ask;
 use crate::exit::{Exit, coded};
-use crate::output::table::{count, table};
+use cognate_export::human::count;
+use cognate_export::table::table;
 
 /// The record of everything that left this site, written before it was sent.
 #[derive(Args, Debug)]
@@ -173,7 +175,7 @@ fn received(args: &VerifyArgs, setup: &Setup, running: bool) -> anyhow::Result<O
     let asking = async {
         let dial = identity.dial().map_err(SiteError::from)?;
         let channel = dial.connect().await.map_err(SiteError::from)?;
-        Uplink::new(channel, Arc::new(ledger), &identity.addresses().join(",")).received().await
+        Connection::new(channel, Arc::new(ledger), &identity.addresses().join(",")).received().await
     };
     Ok(Some(setup::runtime()?.block_on(asking).map_err(site_error)?))
 }
@@ -202,15 +204,15 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
             row.coordinator_batches.to_string(),
             row.ledger_bytes.to_string(),
             row.coordinator_bytes.to_string(),
-            match row.verdict {
-                Verdict::Same => "same".to_owned(),
-                Verdict::UnderWay => "under way".to_owned(),
-                Verdict::Differs => "DIFFERS".to_owned(),
+            match row.agreement {
+                Agreement::Same => "same".to_owned(),
+                Agreement::UnderWay => "under way".to_owned(),
+                Agreement::Differs => "DIFFERS".to_owned(),
             },
         ]
     });
     writeln!(out, "{}", table(&headings, lines))?;
-    let different = rows.iter().filter(|row| row.verdict == Verdict::Differs).count();
+    let different = rows.iter().filter(|row| row.agreement == Agreement::Differs).count();
     if different > 0 {
         let message = format!("what the coordinator received differs from what this site sent, in {different} indexes");
         return Err(coded(Exit::Failed, message));

@@ -11,7 +11,7 @@ use super::ConfigArgs;
 use super::setup;
 use super::status::ask;
 use crate::exit::{Exit, usage};
-use crate::output::table::table;
+use cognate_export::table::table;
 
 /// Shows the scans that concern this site, or of one of them what concerns this site.
 #[derive(Args, Debug)]

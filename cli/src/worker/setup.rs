@@ -169,8 +169,8 @@ pub(super) fn read_key(path: &Path) -> anyhow::Result<Key> {
 pub(super) fn site_error(error: SiteError) -> anyhow::Error {
     let exit = match &error {
         SiteError::Locked { .. } => Exit::Locked,
-        SiteError::Newer { .. } => Exit::StateTooNew,
-        SiteError::State { .. } | SiteError::Unfit { .. } | SiteError::Ledger(_) => Exit::InputOutput,
+        SiteError::OtherVersion { .. } => Exit::StateTooNew,
+        SiteError::State { .. } | SiteError::Unusable { .. } | SiteError::Ledger(_) => Exit::InputOutput,
         SiteError::Violation(_) => Exit::Protocol,
         SiteError::Dial(error) => dial_exit(error),
         SiteError::Session(status) => match DialError::of(status) {

@@ -7,7 +7,7 @@ use cognate_proto::name::one_line;
 use cognate_worker::control::{self, Request};
 use cognate_worker::enrolment::Identity;
 use cognate_worker::ledger::read;
-use cognate_worker::{Done, Status, left_behind, state};
+use cognate_worker::{IndexStatus, SiteStatus, saved_status, state};
 use serde_json::{Value, json};
 
 use super::ConfigArgs;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
 }
 
 /// Everything that is known, from the daemon or from what it left behind.
-fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
+fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
     let mut answer = None;
     let asked = control::ask(&control::socket(&setup.state_dir), &Request::Status, |row| {
         answer = Some(row);
@@ -63,7 +63,7 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
             let identity = Identity::open(&setup.state_dir).ok();
             let ends = identity.as_ref().and_then(|identity| Some(identity.info().ok()?.not_after));
             let told = json!({
-                "status": left_behind(&setup.state_dir),
+                "status": saved_status(&setup.state_dir),
                 "ledger": read::totals(&setup.state_dir).unwrap_or_default(),
                 "certificate_ends": ends,
                 "certificate_words": identity.as_ref().map(|identity| identity.key().words()),
@@ -72,15 +72,15 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
             (false, told)
         }
     };
-    let mut status: Status = serde_json::from_value(told["status"].clone()).unwrap_or_default();
+    let mut status: SiteStatus = serde_json::from_value(told["status"].clone()).unwrap_or_default();
     if !running {
         status.session.attached = false;
-        status.doing.clear();
+        status.running.clear();
         status.session.next_attempt = None;
     }
     let site = Some(status.session.site.clone()).filter(|site| !site.is_empty());
     let repositories = setup.repositories.iter().map(|(name, path)| {
-        let done: Vec<&Done> = status.done.iter().filter(|done| done.repository == name.as_str()).collect();
+        let done: Vec<&IndexStatus> = status.indexes.iter().filter(|done| done.repository == name.as_str()).collect();
         let every = setup.schedule.iter().find(|(scheduled, _)| scheduled == name);
         json!({
             "name": name.as_str(), "path": path.display().to_string(),
@@ -99,7 +99,7 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
         "next_attempt": status.session.next_attempt,
         "paused": status.paused,
         "outside_hours": status.outside_hours,
-        "doing": status.doing,
+        "doing": status.running,
         "repositories": repositories.collect::<Vec<_>>(),
         "bytes_per_second": status.bytes_per_second,
         "ledger": told["ledger"],
@@ -111,7 +111,7 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, Status)> {
     Ok((value, status))
 }
 
-fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Status) -> io::Result<()> {
+fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteStatus) -> io::Result<()> {
     let text = |name: &str| value[name].as_str().unwrap_or_default();
     let time = |seconds: &Value| seconds.as_i64().map(setup::time);
     match (value["running"].as_bool(), value["enrolled"].as_bool()) {
@@ -135,7 +135,7 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Statu
             let hours = setup.policy.hours.map(|hours| hours.to_string()).unwrap_or_default();
             writeln!(out, "reads nothing now: policy.hours is {hours}")?;
         }
-        for doing in &status.doing {
+        for doing in &status.running {
             let of = if doing.walk_finished { "" } else { " so far" };
             writeln!(
                 out,
@@ -143,14 +143,14 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Statu
                 doing.repository, doing.documents_done, doing.entries_seen, doing.read_bytes, doing.sent_bytes
             )?;
         }
-        if status.doing.is_empty() {
+        if status.running.is_empty() {
             writeln!(out, "idle")?;
         }
     }
     for (name, path) in &setup.repositories {
         writeln!(out, "\nrepository {name} ({})", path.display())?;
         let mut never = true;
-        for done in status.done.iter().filter(|done| done.repository == name.as_str()) {
+        for done in status.indexes.iter().filter(|done| done.repository == name.as_str()) {
             never = false;
             write_done(out, done)?;
         }
@@ -174,7 +174,7 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &Statu
     Ok(())
 }
 
-fn write_done(out: &mut impl Write, done: &Done) -> io::Result<()> {
+fn write_done(out: &mut impl Write, done: &IndexStatus) -> io::Result<()> {
     let refined = if done.refined { ", refined" } else { "" };
     let method = format!("{} {} {}{refined}", done.method, done.view, done.chunk_bytes);
     match done.finished {

@@ -11,7 +11,7 @@ use clap::Args;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::printable;
 use cognate_worker::control::Request;
-use cognate_worker::rehearsal::{self, Rehearsal};
+use cognate_worker::dry_run::{self, DryRun};
 use cognate_worker::{Site, SiteConfig};
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     }
     let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", out.display()));
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(out).map_err(failed)?;
-    let rehearsal = Arc::new(Rehearsal::new(out, Box::new(BufWriter::with_capacity(1 << 16, file))));
+    let written = Arc::new(DryRun::new(out, Box::new(BufWriter::with_capacity(1 << 16, file))));
     // Long lists go through files, also when nothing is remembered.
     let folder = tempfile::Builder::new().prefix("cognate-").tempdir().map_err(failed)?;
     let site = Site::open(SiteConfig {
@@ -146,9 +146,9 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     let runtime = setup::runtime()?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let handle = runtime.handle().clone();
-    let synced = rehearsal::rehearse(&site, &handle, &rehearsal, &repositories, method, &cancelled)
+    let synced = dry_run::run(&site, &handle, &written, &repositories, method, &cancelled)
         .map_err(|error| coded(Exit::Failed, error.to_string()))?;
-    let summary = rehearsal.finish().map_err(failed)?;
+    let summary = written.finish().map_err(failed)?;
     let mut stdout = std::io::stdout();
     let mut total = 0;
     for ((kind, repository), row) in &summary {
@@ -179,7 +179,7 @@ fn explain(path: &Path) -> anyhow::Result<Exit> {
     let failed = |error: std::io::Error| coded(Exit::Failed, format!("`{}`: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let shown = rehearsal::read(BufReader::new(file), |message| {
+    let shown = dry_run::read(BufReader::new(file), |message| {
         let line =
             explain::line(&message).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
         writeln!(out, "{line}")

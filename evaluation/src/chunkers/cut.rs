@@ -1,38 +1,38 @@
-//! The ways to cut that are compared.
+//! The chunkers that are compared.
 
 use cognate_fingerprint::Key;
 use cognate_fingerprint::tttd::Tttd;
 use fastcdc::v2020::FastCDC;
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 pub(crate) const TTTD: &str = "TTTD";
 pub(crate) const BASIC: &str = "basic sliding window";
 pub(crate) const FIXED: &str = "fixed length";
 pub(crate) const FASTCDC: &str = "FastCDC";
-/// All of them.
+/// The names of all chunkers.
 pub(crate) const KINDS: [&str; 4] = [TTTD, BASIC, FIXED, FASTCDC];
 
-/// A way to cut, with its mean.
+/// A chunker with its mean.
 pub(crate) enum Chunker {
     /// Two thresholds, two divisors: the project's own.
     Tttd(Box<Tttd>),
     /// Cuts wherever the fingerprint of the last 64 bytes is below a bound, and nowhere else.
     Basic { table: Box<[u64; 256]>, bound: u64 },
-    /// Cuts every so many bytes.
+    /// Cuts at a fixed distance in bytes.
     Fixed(usize),
     /// The crate `fastcdc`, version 2020 of the algorithm, with its usual least and greatest lengths.
     FastCdc(usize),
 }
 
 impl Chunker {
-    /// The chunker of a name for a wanted mean, where it can have that mean.
+    /// The chunker of this name and mean; `None` if it does not support the mean.
     pub(crate) fn new(kind: &str, mean: usize) -> Option<Chunker> {
         match kind {
             TTTD => Some(Chunker::Tttd(Box::new(Tttd::new(u32::try_from(mean).ok()?, &Key::none())))),
             BASIC => {
-                let mut dice = Dice::new(64);
-                let table = Box::new(std::array::from_fn(|_| dice.next()));
+                let mut rng = Rng::new(64);
+                let table = Box::new(std::array::from_fn(|_| rng.next()));
                 Some(Chunker::Basic { table, bound: u64::MAX / mean as u64 })
             }
             FIXED => Some(Chunker::Fixed(mean)),
@@ -40,7 +40,7 @@ impl Chunker {
         }
     }
 
-    /// Where each chunk of a document begins and ends.
+    /// The start and end of each chunk of a document.
     pub(crate) fn chunks<'d>(&'d self, document: &'d [u8]) -> Box<dyn Iterator<Item = (usize, usize)> + 'd> {
         let mut start = 0;
         let mut each = move |end: Option<usize>| {
@@ -92,11 +92,11 @@ impl Chunker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::Synthetic;
+    use crate::synthetic::Generator;
 
     #[test]
     fn chunks_tile_the_document_and_have_about_the_wanted_mean() {
-        let text = Synthetic::new(9).paragraph(60_000).into_bytes();
+        let text = Generator::new(9).paragraph(60_000).into_bytes();
         for kind in KINDS {
             for mean in [300, 1000, 4000] {
                 let chunker = Chunker::new(kind, mean).unwrap();

@@ -1,33 +1,34 @@
 //! `collections`: pairs against threshold in two collections of short documents (the paper's Fig. 9 and 10, Table 2).
 //!
-//! In place of reading the output of diff, a pair is correct when the words that both have in the same order are at least
-//! as large a share of both as the threshold says: what diff would leave unmarked.
+//! The paper's authors read the output of diff. Here a pair is correct if the words that both have in the same order, which
+//! diff would leave unmarked, are at least the share of both that the threshold demands.
 
 use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::Signature;
 
-use crate::corpus::{Document, Want, load};
+use crate::corpus::{Selection, load};
+use crate::document::Document;
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::edits::words;
 use crate::kdd2009::research::Algorithm;
 use crate::methods::resemblance;
+use crate::setting::Setting;
 use crate::statistics::{cumulative, per_cent};
 use crate::threads::each;
 
-/// The name, the least and greatest length, and how many documents the paper has.
+/// The name, the least and greatest length in bytes, and the number of documents in the paper.
 const COLLECTIONS: [(&str, usize, usize, usize); 2] =
     [("Collection_1", 600, 1500, 5040), ("Collection_2", 2048, 4096, 2500)];
 const KINDS: [&str; 4] = ["mod", "min", "sketch", "bsw"];
 const THRESHOLD: f64 = 0.7;
-/// Features that more documents have propose no pairs; those pairs are proposed by others, or are not alike.
+/// Features of more documents than this propose no pairs: other features do, or the pairs are not alike.
 const HOLDERS_MAX: usize = 1500;
 
-/// A pair with what each algorithm says of it.
+/// A pair with the similarity that each algorithm reports.
 struct Pair {
     a: usize,
     b: usize,
@@ -45,11 +46,10 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     for (name, least, most, count) in COLLECTIONS {
         let documents = documents(setting, least, most, count)?;
         if documents.len() < 50 {
-            return Err(Error::Corpus {
-                corpus: setting.corpus.unwrap_or(std::path::Path::new("")).to_owned(),
-                found: format!("{} different texts of {least} to {most} bytes", documents.len()),
-                needed: "some hundred texts of 600 to 1500 bytes and of 2 to 4 KiB",
-            });
+            return Err(setting.corpus_lacks(
+                format!("{} different texts of {least} to {most} bytes", documents.len()),
+                "some hundred texts of 600 to 1500 bytes and of 2 to 4 KiB",
+            ));
         }
         let pairs = pairs(setting, name, &documents)?;
         findings.fact(name, format!("{} documents of {least} to {most} bytes, each content once", documents.len()));
@@ -62,14 +62,14 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
 }
 
 fn documents(setting: &Setting<'_>, least: usize, most: usize, count: usize) -> Result<Vec<Document>, Error> {
-    let want = Want {
+    let selection = Selection {
         bytes_min: least,
         bytes_max: most,
         documents_max: setting.either(count, 4 * count),
         total_bytes_max: usize::MAX,
         text: false,
     };
-    let mut documents = load(setting, &want, 6000, if least < 1000 { 900 } else { 2600 })?;
+    let mut documents = load(setting, &selection, 6000, if least < 1000 { 900 } else { 2600 })?;
     documents.retain(|document| (least..=most).contains(&document.bytes.len()) && !document.bytes.contains(&0));
     let mut seen = std::collections::HashSet::new();
     documents.retain(|document| seen.insert(document.bytes.clone()));
@@ -77,7 +77,7 @@ fn documents(setting: &Setting<'_>, least: usize, most: usize, count: usize) -> 
     Ok(documents)
 }
 
-/// Every pair that some algorithm finds at least 40 % alike.
+/// Every pair that some algorithm reports as at least 40 % alike.
 fn pairs(setting: &Setting<'_>, name: &str, documents: &[Document]) -> Result<Vec<Pair>, Error> {
     let mut found: BTreeMap<(usize, usize), [f64; 4]> = BTreeMap::new();
     let mut algorithms = Vec::new();
@@ -152,7 +152,7 @@ fn in_order(a: &[u8], b: &[u8]) -> f64 {
     }
 }
 
-/// What an algorithm reports at a threshold: how many pairs, and how many of them are correct.
+/// The number of pairs that an algorithm reports above a threshold, and the number of them that are correct.
 fn count(pairs: &[Pair], algorithm: usize, threshold: f64) -> (usize, usize) {
     let reported = pairs.iter().filter(|pair| pair.reported[algorithm] > threshold);
     (reported.clone().count(), reported.filter(|pair| pair.truth >= THRESHOLD).count())
@@ -217,7 +217,7 @@ fn compare(all: &[Collection], findings: &mut Findings) {
     let by_all_paper = ["12 of 65", "45 of 81"];
     for (place, (name, _, pairs)) in all.iter().enumerate() {
         let counts: Vec<(usize, usize)> = (0..4).map(|number| count(pairs, number, THRESHOLD)).collect();
-        let told = |of: fn(&(usize, usize)) -> usize| {
+        let describe = |of: fn(&(usize, usize)) -> usize| {
             counts.iter().map(|found| of(found).to_string()).collect::<Vec<_>>().join("/")
         };
         let above = |pair: &&Pair| pair.reported.iter().any(|similarity| *similarity > THRESHOLD);
@@ -226,7 +226,7 @@ fn compare(all: &[Collection], findings: &mut Findings) {
         findings.compare(
             &format!("Table 2, {name}, above 70 %"),
             paper[place],
-            format!("reported {} of {}; correct {} of {correct}", told(|found| found.0), union.len(), told(|found| found.1)),
+            format!("reported {} of {}; correct {} of {correct}", describe(|found| found.0), union.len(), describe(|found| found.1)),
             match counts.iter().map(|found| found.1).collect::<Vec<_>>()[..] {
                 [mods, mins, sketches, chunks] if mods >= mins && mins >= sketches.max(chunks) => Agreement::Yes,
                 [mods, mins, sketches, chunks] if mods.max(mins) >= sketches.max(chunks) => Agreement::Partly,

@@ -1,26 +1,26 @@
-//! Edits in a controlled number: "a " put in before a word, or a word taken out; at random or evenly spread.
+//! Makes a given number of edits: "a " is inserted before a word, or a word is removed, at random or evenly spread.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
-/// What is done to a document.
+/// A kind of edit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Edit {
-    /// "a " is put in before a word: the paper's `RC_a`.
+    /// "a " is inserted before a word: the paper's `RC_a`.
     InsertA,
-    /// A word is taken out, with the white space after it: the paper's `RC_w`.
+    /// A word is removed with the white space after it: the paper's `RC_w`.
     RemoveWord,
 }
 
-/// Where it is done.
+/// The distribution of edits over a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Spread {
-    /// At words that dice choose.
+    /// At random words.
     Random,
-    /// At words that are equally far from each other.
+    /// At words with equal distances.
     Uniform,
 }
 
-/// Where the words of a document begin and end; a word is a run of bytes without white space.
+/// The start and end of each word of a document; a word is a run of bytes without white space.
 pub(crate) fn words(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
     let mut start = None;
@@ -39,17 +39,17 @@ pub(crate) fn words(bytes: &[u8]) -> Vec<(usize, usize)> {
     words
 }
 
-/// The document with so many edits, or one for each word where it has fewer.
+/// The document with `count` edits, or one for each word if it has fewer words.
 pub(crate) fn edited(
     bytes: &[u8],
     words: &[(usize, usize)],
     edit: Edit,
     spread: Spread,
     count: usize,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> Vec<u8> {
     let chosen = match spread {
-        Spread::Random => dice.choose(count, words.len()),
+        Spread::Random => rng.choose(count, words.len()),
         Spread::Uniform => {
             let count = count.min(words.len());
             (0..count).map(|number| (2 * number + 1) * words.len() / (2 * count)).collect()
@@ -85,7 +85,7 @@ mod tests {
         for spread in [Spread::Random, Spread::Uniform] {
             for count in [0, 1, 7, 50] {
                 let after = |edit| {
-                    let bytes = edited(text.as_bytes(), &spans, edit, spread, count, &mut Dice::new(1));
+                    let bytes = edited(text.as_bytes(), &spans, edit, spread, count, &mut Rng::new(1));
                     words(&bytes).len()
                 };
                 assert_eq!(after(Edit::InsertA), spans.len() + count);
@@ -98,9 +98,34 @@ mod tests {
     fn uniform_edits_are_equally_far_from_each_other() {
         let text = "w ".repeat(100);
         let bytes =
-            edited(text.as_bytes(), &words(text.as_bytes()), Edit::InsertA, Spread::Uniform, 4, &mut Dice::new(1));
+            edited(text.as_bytes(), &words(text.as_bytes()), Edit::InsertA, Spread::Uniform, 4, &mut Rng::new(1));
         let places: Vec<usize> =
             bytes.iter().enumerate().filter(|(_, byte)| **byte == b'a').map(|(at, _)| at).collect();
         assert_eq!(places, [24, 76, 128, 180], "before words 12, 37, 62 and 87, each moved on by what came before it");
+    }
+
+    #[test]
+    fn words_are_runs_without_white_space() {
+        for (text, expected) in [
+            ("", vec![]),
+            (" \n\t", vec![]),
+            ("one", vec![(0, 3)]),
+            (" one two ", vec![(1, 4), (5, 8)]),
+            ("a\r\nb\u{b}c\u{c}d", vec![(0, 1), (3, 4), (5, 6), (7, 8)]),
+        ] {
+            assert_eq!(words(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn edits_are_at_most_one_for_each_word() {
+        let text = b"one two three";
+        let spans = words(text);
+        for spread in [Spread::Random, Spread::Uniform] {
+            let all = |edit| edited(text, &spans, edit, spread, 99, &mut Rng::new(1));
+            assert_eq!(all(Edit::InsertA), b"a one a two a three");
+            assert!(words(&all(Edit::RemoveWord)).is_empty());
+            assert_eq!(edited(b"", &[], Edit::InsertA, spread, 5, &mut Rng::new(1)), b"");
+        }
     }
 }

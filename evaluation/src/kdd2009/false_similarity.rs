@@ -1,13 +1,13 @@
-//! `false-similarity`: how similar different documents are found to be (the paper's Fig. 3 and 4).
+//! `false-similarity`: the similarity that is reported for different documents (the paper's Fig. 3 and 4).
 
-use crate::corpus::Document;
+use crate::document::Document;
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::research::{Algorithm, documents};
 use crate::methods::resemblance;
+use crate::setting::Setting;
 use crate::statistics::{cumulative, mean, per_cent, share};
 use crate::threads::each;
 
@@ -132,12 +132,12 @@ fn compare(by_mod: &[Pairs], by_bsw: &[Pairs], four: &[Pairs], findings: &mut Fi
         "from w = 20 on a window is several words",
     );
     let falls = by_mod.windows(2).all(|pair| mean(&pair[1].all) <= mean(&pair[0].all) + 1e-9);
-    let told: Vec<String> =
+    let described: Vec<String> =
         by_mod.iter().map(|pairs| format!("{}: {}", pairs.width, per_cent(mean(&pairs.all)))).collect();
     findings.compare(
         "a wider window leaves less overlap; 20 is a good trade",
         "Fig. 3",
-        format!("mean similarity by w: {}", told.join(", ")),
+        format!("mean similarity by w: {}", described.join(", ")),
         Agreement::of(falls),
         "most of the fall is done at w = 20; Fig. 2 is why not to go further",
     );

@@ -1,12 +1,12 @@
 //! `four-algorithms`: Mod, Min, Sketch and BSW side by side (the paper's Fig. 7 and 8).
 
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::edits::{Edit, Spread};
 use crate::kdd2009::research::{Algorithm, Edited, documents, edit};
+use crate::setting::Setting;
 use crate::statistics::{deviation, mean, per_cent};
 
 const RUNS: [(&str, Edit, Spread); 4] = [
@@ -107,30 +107,65 @@ fn draw(algorithms: &[Algorithm], runs: &[(&str, Edited)], findings: &mut Findin
 
 fn compare(algorithms: &[Algorithm], runs: &[(&str, Edited)], findings: &mut Findings) {
     let [insert, remove, insert_uniform, remove_uniform] = runs else { return };
-    let at = |edited: &Edited, edits: usize| -> Vec<f64> {
-        (0..algorithms.len()).map(|number| mean(edited.at(edits, number))).collect()
+    let runs = Runs {
+        algorithms,
+        insert: &insert.1,
+        remove: &remove.1,
+        insert_uniform: &insert_uniform.1,
+        remove_uniform: &remove_uniform.1,
     };
-    let told = |values: &[f64]| {
-        let all =
-            algorithms.iter().zip(values).map(|(algorithm, value)| format!("{} {}", algorithm.name, per_cent(*value)));
-        all.collect::<Vec<_>>().join(", ")
-    };
-    let spread =
-        |values: &[f64]| values.iter().copied().fold(0.0, f64::max) - values.iter().copied().fold(1.0, f64::min);
-    let (five, fifty) = (at(&insert.1, 5), at(&insert.1, 50));
-    findings.compare(
-        "Fig. 7(a): below 10 edits all four agree",
-        "nearly the same",
-        format!("at 5: {}", told(&five)),
-        Agreement::of(spread(&five) < 0.02),
-        "little has changed that could be missed",
-    );
-    let exact = mean(insert.1.truth_at(50, 0));
-    let high = fifty[0].min(fifty[1]);
-    findings.compare(
+    runs.compare_few_edits(findings);
+    runs.compare_many_edits(findings);
+    runs.compare_errors(findings);
+    runs.compare_removals(findings);
+    runs.compare_uniform(findings);
+    runs.compare_documents(findings);
+}
+
+/// The runs by kind and distribution of edits.
+struct Runs<'a> {
+    algorithms: &'a [Algorithm],
+    insert: &'a Edited,
+    remove: &'a Edited,
+    insert_uniform: &'a Edited,
+    remove_uniform: &'a Edited,
+}
+
+/// The difference between the greatest and the least similarity.
+fn spread(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max) - values.iter().copied().fold(1.0, f64::min)
+}
+
+impl Runs<'_> {
+    /// The mean similarity that each algorithm reports after `edits` edits.
+    fn at(&self, edited: &Edited, edits: usize) -> Vec<f64> {
+        (0..self.algorithms.len()).map(|number| mean(edited.at(edits, number))).collect()
+    }
+
+    fn describe(&self, values: &[f64]) -> String {
+        let all = self.algorithms.iter().zip(values);
+        all.map(|(algorithm, value)| format!("{} {}", algorithm.name, per_cent(*value))).collect::<Vec<_>>().join(", ")
+    }
+
+    fn compare_few_edits(&self, findings: &mut Findings) {
+        let five = self.at(self.insert, 5);
+        findings.compare(
+            "Fig. 7(a): below 10 edits all four agree",
+            "nearly the same",
+            format!("at 5: {}", self.describe(&five)),
+            Agreement::of(spread(&five) < 0.02),
+            "little has changed that could be missed",
+        );
+    }
+
+    fn compare_many_edits(&self, findings: &mut Findings) {
+        let fifty = self.at(self.insert, 50);
+        let exact = mean(self.insert.truth_at(50, 0));
+        let high = fifty[0].min(fifty[1]);
+        findings.compare(
         "Fig. 7(a): with more edits, Mod and Min report higher similarity than Sketch and BSW",
         "Mod, Min above Sketch, BSW",
-        format!("at 50: {}; exact {}", told(&fifty), per_cent(exact)),
+        format!("at 50: {}; exact {}", self.describe(&fifty), per_cent(exact)),
         if high > fifty[2] && high > fifty[3] {
             Agreement::Yes
         } else if high > fifty[3] {
@@ -142,44 +177,56 @@ fn compare(algorithms: &[Algorithm], runs: &[(&str, Edited)], findings: &mut Fin
          that the paper's Sketch was lower must be due to its hash functions. BSW is lower by its nature: an edit that \
          makes or ends a boundary changes two chunks",
     );
-    let bias: Vec<f64> = (0..algorithms.len()).map(|number| mean(&errors_at(&insert.1, 50, number))).collect();
-    findings.compare(
-        "\"higher (more accurate)\"",
-        "Mod and Min are more accurate",
-        format!(
-            "mean error at 50: {}",
-            algorithms
-                .iter()
-                .zip(&bias)
-                .map(|(algorithm, bias)| format!("{} {:+.1} %", algorithm.name, 100.0 * bias))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-        Agreement::of(bias[0].abs().max(bias[1].abs()) < bias[3].abs()),
-        "against the similarity of all windows, which the paper did not have",
-    );
-    let removed = at(&remove.1, 50);
-    findings.compare(
-        "Fig. 7(b): removed words lower similarity a little more, trends the same",
-        "slightly lower",
-        format!("at 50: {}; exact {}", told(&removed), per_cent(mean(remove.1.truth_at(50, 0)))),
-        Agreement::of(mean(remove.1.truth_at(50, 0)) <= exact + 0.002),
-        "an insertion adds windows and a removal only takes some away: the two differ less than in the paper",
-    );
-    let uniform = [mean(insert_uniform.1.truth_at(50, 0)), mean(remove_uniform.1.truth_at(50, 0))];
-    findings.compare(
+    }
+
+    fn compare_errors(&self, findings: &mut Findings) {
+        let bias: Vec<f64> =
+            (0..self.algorithms.len()).map(|number| mean(&errors_at(self.insert, 50, number))).collect();
+        findings.compare(
+            "\"higher (more accurate)\"",
+            "Mod and Min are more accurate",
+            format!(
+                "mean error at 50: {}",
+                self.algorithms
+                    .iter()
+                    .zip(&bias)
+                    .map(|(algorithm, bias)| format!("{} {:+.1} %", algorithm.name, 100.0 * bias))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            Agreement::of(bias[0].abs().max(bias[1].abs()) < bias[3].abs()),
+            "against the similarity of all windows, which the paper did not have",
+        );
+    }
+
+    fn compare_removals(&self, findings: &mut Findings) {
+        let exact = mean(self.insert.truth_at(50, 0));
+        let removed = self.at(self.remove, 50);
+        findings.compare(
+            "Fig. 7(b): removed words lower similarity a little more, trends the same",
+            "slightly lower",
+            format!("at 50: {}; exact {}", self.describe(&removed), per_cent(mean(self.remove.truth_at(50, 0)))),
+            Agreement::of(mean(self.remove.truth_at(50, 0)) <= exact + 0.002),
+            "an insertion adds windows and a removal only takes some away: the two differ less than in the paper",
+        );
+    }
+
+    fn compare_uniform(&self, findings: &mut Findings) {
+        let (exact, fifty) = (mean(self.insert.truth_at(50, 0)), self.at(self.insert, 50));
+        let uniform = [mean(self.insert_uniform.truth_at(50, 0)), mean(self.remove_uniform.truth_at(50, 0))];
+        findings.compare(
         "uniformly spread edits lower similarity more than random ones (not shown)",
         "stronger impact, similar trends",
         format!(
             "exact at 50: random {:.2} % and {:.2} %, uniform {:.2} % and {:.2} %; BSW {} against {}",
             100.0 * exact,
-            100.0 * mean(remove.1.truth_at(50, 0)),
+            100.0 * mean(self.remove.truth_at(50, 0)),
             100.0 * uniform[0],
             100.0 * uniform[1],
             per_cent(fifty[3]),
-            per_cent(mean(insert_uniform.1.at(50, 3)))
+            per_cent(mean(self.insert_uniform.at(50, 3)))
         ),
-        match (exact - uniform[0], mean(remove.1.truth_at(50, 0)) - uniform[1]) {
+        match (exact - uniform[0], mean(self.remove.truth_at(50, 0)) - uniform[1]) {
             (inserted, removed) if inserted <= 0.0 || removed <= 0.0 => Agreement::No,
             (inserted, removed) if inserted.min(removed) < 0.005 => Agreement::Partly,
             _ => Agreement::Yes,
@@ -187,20 +234,24 @@ fn compare(algorithms: &[Algorithm], runs: &[(&str, Edited)], findings: &mut Fin
         "edits that are evenly apart never hit the same window twice; at w = 20 random ones hardly do either, in documents \
          of this length: in the same direction as the paper's, and less",
     );
-    let ten = at(&remove.1, 10);
-    let half = |edits: usize, number: usize| {
-        let found = remove.1.at(edits, number);
-        mean(&found[..found.len() / 2])
-    };
-    findings.compare(
-        "Fig. 8: alike at 10 removals; at 50 Sketch and BSW fall, most of all in short documents",
-        "(a) alike, (b) apart for short documents",
-        format!(
-            "at 10: {}; at 50, shorter half: {}",
-            told(&ten),
-            told(&(0..algorithms.len()).map(|number| half(50, number)).collect::<Vec<_>>())
-        ),
-        if spread(&ten) < 0.03 && half(50, 3) < half(50, 0) { Agreement::Partly } else { Agreement::No },
-        "so it is for BSW; Sketch is only noisier here",
-    );
+    }
+
+    fn compare_documents(&self, findings: &mut Findings) {
+        let ten = self.at(self.remove, 10);
+        let half = |edits: usize, number: usize| {
+            let found = self.remove.at(edits, number);
+            mean(&found[..found.len() / 2])
+        };
+        findings.compare(
+            "Fig. 8: alike at 10 removals; at 50 Sketch and BSW fall, most of all in short documents",
+            "(a) alike, (b) apart for short documents",
+            format!(
+                "at 10: {}; at 50, shorter half: {}",
+                self.describe(&ten),
+                self.describe(&(0..self.algorithms.len()).map(|number| half(50, number)).collect::<Vec<_>>())
+            ),
+            if spread(&ten) < 0.03 && half(50, 3) < half(50, 0) { Agreement::Partly } else { Agreement::No },
+            "so it is for BSW; Sketch is only noisier here",
+        );
+    }
 }

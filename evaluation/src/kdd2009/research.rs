@@ -1,14 +1,15 @@
-//! The research corpus: a hundred documents of 9 to 540 KB in order of their length, and what edits do to them.
+//! The research corpus: a hundred documents of 9 to 540 KB in order of their length, and their versions with edits.
 
 use cognate_fingerprint::{Method, Signature};
 
-use crate::corpus::{Document, Want, load};
-use crate::dice::Dice;
+use crate::corpus::{Selection, load};
+use crate::document::Document;
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::findings::Findings;
 use crate::kdd2009::edits::{Edit, Spread, edited, words};
 use crate::methods::{resemblance, sign, signer};
+use crate::rng::Rng;
+use crate::setting::Setting;
 use crate::statistics::mean;
 use crate::threads::each;
 use crate::truth::jaccard;
@@ -17,7 +18,7 @@ const DOCUMENTS: usize = 100;
 const BYTES_MIN: usize = 9 << 10;
 const BYTES_MAX: usize = 540 << 10;
 
-/// An algorithm with its parameters, and what it is called in the paper.
+/// An algorithm with its parameters, and its name in the paper.
 pub(crate) struct Algorithm {
     pub(crate) name: String,
     pub(crate) method: Method,
@@ -26,10 +27,10 @@ pub(crate) struct Algorithm {
 impl Algorithm {
     pub(crate) fn new(kind: &str, w: usize, n: usize) -> Result<Algorithm, Error> {
         let method = crate::methods::method(kind, &format!("w={w},n={n}"))?;
-        let kind = match kind {
-            "mod" => "Mod",
-            "min" => "Min",
-            "sketch" => "Sketch",
+        let kind = match method.algorithm() {
+            cognate_fingerprint::Algorithm::Mod(_) => "Mod",
+            cognate_fingerprint::Algorithm::Min(_) => "Min",
+            cognate_fingerprint::Algorithm::Sketch(_) => "Sketch",
             _ => "BSW",
         };
         Ok(Algorithm { name: format!("{kind}_{n}"), method })
@@ -41,37 +42,33 @@ impl Algorithm {
     }
 }
 
-/// Reads the corpus: its folder `RC_orig`, where it has one, else every document of a fitting length, thinned to a hundred
-/// that are spread over the lengths.
+/// Reads the corpus: its folder `RC_orig` if it has one, else every document of a suitable length, thinned to a hundred that
+/// are spread over the lengths.
 pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Result<Vec<Document>, Error> {
     let inner = setting.corpus.map(|corpus| corpus.join("RC_orig")).filter(|folder| folder.is_dir());
     let setting = Setting { corpus: inner.as_deref().or(setting.corpus), ..*setting };
-    let want = Want {
+    let selection = Selection {
         bytes_min: BYTES_MIN,
         bytes_max: BYTES_MAX,
         documents_max: usize::MAX,
         total_bytes_max: 512 << 20,
         text: false,
     };
-    let mut found = load(&setting, &want, 160, 50_000)?;
+    let mut found = load(&setting, &selection, 160, 50_000)?;
     found.retain(|document| (BYTES_MIN..=BYTES_MAX).contains(&document.bytes.len()) && !document.bytes.contains(&0));
     found.sort_by(|a, b| (a.bytes.len(), &a.path).cmp(&(b.bytes.len(), &b.path)));
     found.dedup_by(|a, b| a.bytes == b.bytes);
     let count = found.len();
     if count < 10 {
-        return Err(Error::Corpus {
-            corpus: setting.corpus.unwrap_or(std::path::Path::new("")).to_owned(),
-            found: format!("{count} texts of 9 to 540 KB"),
-            needed: "at least 10, better 100",
-        });
+        return Err(setting.corpus_lacks(format!("{count} texts of 9 to 540 KB"), "at least 10, better 100"));
     }
     let documents: Vec<Document> = if count <= DOCUMENTS {
         found
     } else {
         let keep: std::collections::BTreeSet<usize> =
             (0..DOCUMENTS).map(|number| number * (count - 1) / (DOCUMENTS - 1)).collect();
-        let kept = found.into_iter().enumerate().filter(|(number, _)| keep.contains(number));
-        kept.map(|(_, document)| document).collect()
+        let thinned = found.into_iter().enumerate().filter(|(number, _)| keep.contains(number));
+        thinned.map(|(_, document)| document).collect()
     };
     let lengths: Vec<f64> = documents.iter().map(|document| document.bytes.len() as f64 / 1024.0).collect();
     findings.fact("corpus", setting.corpus_name());
@@ -89,7 +86,7 @@ pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Resul
     Ok(documents)
 }
 
-/// The numbers of edits that are made: all of the paper's 1 to 50, or some of them.
+/// The numbers of edits: all of the paper's 1 to 50, or some of them.
 pub(crate) fn steps(setting: &Setting<'_>) -> Vec<usize> {
     match setting.full {
         true => (1..=50).collect(),
@@ -97,12 +94,12 @@ pub(crate) fn steps(setting: &Setting<'_>) -> Vec<usize> {
     }
 }
 
-/// What edits did to similarity: for every step, every algorithm and every document.
+/// The similarity after edits, for every step, every algorithm and every document.
 pub(crate) struct Edited {
     pub(crate) steps: Vec<usize>,
-    /// By step, by algorithm, by document.
+    /// The similarity that an algorithm reports; by step, by algorithm, by document.
     pub(crate) found: Vec<Vec<Vec<f64>>>,
-    /// The true similarity, window by window, at the last step; by window of those that were asked for, by document.
+    /// The true similarity; by step, by window width, by document.
     pub(crate) truth: Vec<Vec<Vec<f64>>>,
 }
 
@@ -119,12 +116,12 @@ impl Edited {
         self.steps.iter().map(|step| *step as f64).zip(means).collect()
     }
 
-    /// What an algorithm reports of each document at so many edits.
+    /// The similarity that an algorithm reports of each document after `edits` edits.
     pub(crate) fn at(&self, edits: usize, algorithm: usize) -> &[f64] {
         &self.found[self.place(edits)][algorithm]
     }
 
-    /// The truth of each document at so many edits.
+    /// The true similarity of each document after `edits` edits.
     pub(crate) fn truth_at(&self, edits: usize, window: usize) -> &[f64] {
         &self.truth[self.place(edits)][window]
     }
@@ -152,9 +149,9 @@ pub(crate) fn edit(
     for (number, &step) in steps.iter().enumerate() {
         setting.step("editing and comparing", number, steps.len())?;
         let by_document = each(documents.len(), |document| {
-            let mut dice = Dice::of(setting.seed, (document * 1000 + step) as u64);
+            let mut rng = Rng::of(setting.seed, (document * 1000 + step) as u64);
             let original = &documents[document].bytes;
-            let version = edited(original, &spans[document], edit, spread, step, &mut dice);
+            let version = edited(original, &spans[document], edit, spread, step, &mut rng);
             let mut reported = Vec::with_capacity(algorithms.len());
             for (algorithm, originals) in algorithms.iter().zip(&originals) {
                 let signature = sign(&mut signer(&algorithm.method), &version)?;
@@ -164,13 +161,74 @@ pub(crate) fn edit(
             Ok((reported, true_ones))
         })?;
         let (reported, true_ones): (Vec<_>, Vec<_>) = by_document.into_iter().unzip();
-        found.push(turned(&reported, algorithms.len()));
-        truth.push(turned(&true_ones, windows.len()));
+        found.push(transposed(&reported, algorithms.len()));
+        truth.push(transposed(&true_ones, windows.len()));
     }
     Ok(Edited { steps, found, truth })
 }
 
-/// Columns for rows.
-fn turned(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
+/// Exchanges rows and columns.
+fn transposed(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
     (0..columns).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_are_means_over_documents_at_each_number_of_edits() {
+        // Two steps, two algorithms, two documents; one window width.
+        let edited = Edited {
+            steps: vec![10, 50],
+            found: vec![vec![vec![1.0, 0.8], vec![0.5, 0.7]], vec![vec![0.4, 0.2], vec![0.1, 0.1]]],
+            truth: vec![vec![vec![0.9, 0.7]], vec![vec![0.2, 0.4]]],
+        };
+        let rounded =
+            |curve: Vec<(f64, f64)>| curve.into_iter().map(|(x, y)| (x, (y * 1e9).round() / 1e9)).collect::<Vec<_>>();
+        assert_eq!(rounded(edited.curve(0)), [(10.0, 0.9), (50.0, 0.3)]);
+        assert_eq!(rounded(edited.curve(1)), [(10.0, 0.6), (50.0, 0.1)]);
+        assert_eq!(rounded(edited.true_curve(0)), [(10.0, 0.8), (50.0, 0.3)]);
+        assert_eq!(edited.at(10, 1), [0.5, 0.7]);
+        assert_eq!(edited.truth_at(50, 0), [0.2, 0.4]);
+        // A number of edits that was not made is answered by the last step.
+        assert_eq!(edited.at(33, 0), [0.4, 0.2]);
+    }
+
+    #[test]
+    fn rows_become_columns() {
+        assert_eq!(
+            transposed(&[vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0, 6.0]], 2),
+            [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]
+        );
+        assert!(transposed(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn algorithms_have_the_names_of_the_paper() {
+        for (kind, name) in [("mod", "Mod_100"), ("min", "Min_100"), ("sketch", "Sketch_100"), ("bsw", "BSW_100")] {
+            assert_eq!(Algorithm::new(kind, 20, 100).unwrap().name, name);
+        }
+        assert!(Algorithm::new("mod", 1, 100).is_err());
+    }
+
+    #[test]
+    fn a_corpus_of_few_texts_is_refused_and_one_of_many_is_thinned_to_a_hundred() {
+        let folder = tempfile::tempdir().unwrap();
+        let progress = |_: &str, _, _| true;
+        let setting = Setting { corpus: Some(folder.path()), full: false, seed: 1, progress: &progress };
+        let write = |number: usize| {
+            let text = format!("{number} ").repeat((BYTES_MIN + 20 * number).div_ceil(number.to_string().len() + 1));
+            std::fs::write(folder.path().join(format!("{number}.txt")), text).unwrap();
+        };
+        (0..9).for_each(write);
+        let error = documents(&setting, &mut Findings::new("", "")).unwrap_err();
+        assert!(error.to_string().contains("9 texts of 9 to 540 KB"), "{error}");
+        (9..130).for_each(write);
+        let mut findings = Findings::new("", "");
+        let found = documents(&setting, &mut findings).unwrap();
+        assert_eq!(found.len(), DOCUMENTS);
+        assert!(found.is_sorted_by_key(|document| document.bytes.len()));
+        assert!(findings.facts.iter().any(|(name, value)| name == "documents" && value == "100"));
+    }
 }

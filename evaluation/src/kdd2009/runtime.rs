@@ -1,14 +1,14 @@
-//! `runtime`: how long a document of 500 KB takes (the paper's Fig. 11).
+//! `runtime`: the time for a document of 500 KB (the paper's Fig. 11).
 
-use crate::corpus::{Want, load};
+use crate::corpus::{Selection, load};
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::research::Algorithm;
 use crate::machine::ProcessorWatch;
 use crate::methods::{sign, signer};
+use crate::setting::Setting;
 
 const BYTES: usize = 500_000;
 const WIDTHS: [usize; 5] = [20, 40, 60, 80, 100];
@@ -19,9 +19,9 @@ const KINDS: [(&str, [usize; 3]); 4] =
 type Curves = Vec<(String, Vec<(f64, f64)>)>;
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
-    let want =
-        Want { bytes_min: 1000, bytes_max: 64 << 20, documents_max: 4000, total_bytes_max: 32 << 20, text: false };
-    let documents = load(setting, &want, 400, 4000)?;
+    let selection =
+        Selection { bytes_min: 1000, bytes_max: 64 << 20, documents_max: 4000, total_bytes_max: 32 << 20, text: false };
+    let documents = load(setting, &selection, 400, 4000)?;
     let texts = documents.iter().filter(|document| !document.bytes.contains(&0));
     let mut text: Vec<u8> = texts.flat_map(|document| document.bytes.iter().copied()).take(BYTES).collect();
     if text.is_empty() {
@@ -101,12 +101,12 @@ fn curves(setting: &Setting<'_>, text: &[u8], repeats: usize, findings: &mut Fin
 fn compare(curves: &Curves, findings: &mut Findings) {
     let curve = |name: &str| curves.iter().find(|(known, _)| known == name).map_or(&[][..], |(_, curve)| curve);
     let ends = |name: &str| (curve(name)[0].1, curve(name)[WIDTHS.len() - 1].1);
-    let told = |name: &str| format!("{name} {:.2} and {:.2} ms", ends(name).0, ends(name).1);
+    let describe = |name: &str| format!("{name} {:.2} and {:.2} ms", ends(name).0, ends(name).1);
     let growth = ["Mod_500", "Min_100", "BSW_500"].map(|name| ends(name).1 / ends(name).0);
     findings.compare(
         "Mod, Min and BSW do not depend on the window",
         "independent of w",
-        format!("w = 20 and 100: {}, {}, {}", told("Mod_500"), told("Min_100"), told("BSW_500")),
+        format!("w = 20 and 100: {}, {}, {}", describe("Mod_500"), describe("Min_100"), describe("BSW_500")),
         if growth.iter().all(|growth| *growth < 1.5) { Agreement::Yes } else { Agreement::Partly },
         "the fingerprint is rolled: a byte goes in and one goes out",
     );
@@ -123,7 +123,7 @@ fn compare(curves: &Curves, findings: &mut Findings) {
     findings.compare(
         "Sketch grows with w",
         "a larger window has a significant overhead",
-        told("Sketch_100"),
+        describe("Sketch_100"),
         Agreement::of(wide > 1.3 * narrow),
         "here the functions mix one rolling fingerprint of the window, where the paper hashes the window n times",
     );

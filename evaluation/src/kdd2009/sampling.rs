@@ -1,16 +1,16 @@
-//! `sampling`: what the size of a sample does (the paper's Fig. 5 and 6).
+//! `sampling`: the influence of the size of a sample (the paper's Fig. 5 and 6).
 
-use crate::corpus::Document;
+use crate::document::Document;
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::edits::{Edit, Spread};
 use crate::kdd2009::research::{Algorithm, Edited, documents, edit};
+use crate::setting::Setting;
 use crate::statistics::{deviation, mean, per_cent, share};
 
-/// Few samples, many samples.
+/// The algorithms, each with the parameters of a small and of a large sample.
 const KINDS: [(&str, usize, usize); 4] =
     [("sketch", 10, 100), ("bsw", 1000, 100), ("min", 10, 100), ("mod", 1000, 100)];
 

@@ -1,16 +1,16 @@
-//! `window`: what the width of the window does to similarity (the paper's Fig. 2).
+//! `window`: the influence of the window's width on similarity (the paper's Fig. 2).
 
 use crate::error::Error;
-use crate::experiment::Setting;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::kdd2009::PAPER;
 use crate::kdd2009::edits::{Edit, Spread};
 use crate::kdd2009::research::{Algorithm, Edited, documents, edit};
+use crate::setting::Setting;
 use crate::statistics::{mean, per_cent};
 
 const WIDTHS: [usize; 7] = [5, 10, 20, 40, 60, 80, 100];
-/// For these the similarity of all windows is found too.
+/// The widths for which the true similarity is computed too.
 const EXACT: [usize; 3] = [5, 20, 100];
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
@@ -71,7 +71,7 @@ fn draw(edited: &Edited, findings: &mut Findings) {
     findings.figures.push(Figure::new("window", "Impact of the window (Fig. 2): mean similarity in RC_a", panels));
 }
 
-/// Which of the exact ones is that of a width.
+/// The position of a width among those with a true similarity.
 fn exact_at(width: usize) -> Option<usize> {
     EXACT.iter().position(|known| *known == width)
 }
@@ -120,7 +120,7 @@ fn compare(edited: &Edited, findings: &mut Findings) {
         "each edit ends windows; every step is made of edits of its own, and BSW_400 has few samples",
     );
     let ordered = |first: usize| (1..WIDTHS.len()).all(|number| last(first + number) <= last(first + number - 1));
-    let told = |first: usize| {
+    let describe = |first: usize| {
         let all =
             WIDTHS.iter().enumerate().map(|(number, width)| format!("w = {width}: {}", per_cent(last(first + number))));
         all.collect::<Vec<_>>().join(", ")
@@ -128,7 +128,7 @@ fn compare(edited: &Edited, findings: &mut Findings) {
     findings.compare(
         "the wider the window, the lower the similarity",
         "Mod_100 and BSW_400 alike",
-        format!("Mod_100: {}; BSW_400: {}", told(0), told(WIDTHS.len())),
+        format!("Mod_100: {}; BSW_400: {}", describe(0), describe(WIDTHS.len())),
         Agreement::of(ordered(0) && ordered(WIDTHS.len())),
         "an edit ends as many windows as the window has bytes",
     );

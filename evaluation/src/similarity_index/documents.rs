@@ -1,14 +1,14 @@
-//! The fifteen documents of the paper, or stand-ins of their shape; and a large collection.
+//! The fifteen documents of the paper, or substitutes of their shape; and a large collection.
 
 use std::collections::HashMap;
 use std::fs;
 use std::ops::{Range, RangeInclusive};
 
-pub(crate) use crate::corpus::Document;
 use crate::corpus::{entries, name_number};
+use crate::document::Document;
 use crate::error::Error;
-use crate::experiment::Setting;
-use crate::synthetic::Synthetic;
+use crate::setting::Setting;
+use crate::synthetic::Generator;
 
 /// The documents in the order of the zones.
 pub(crate) const NAMES: [&str; 15] = [
@@ -28,15 +28,15 @@ pub(crate) const NAMES: [&str; 15] = [
     "Gettysburg.txt",
     "TargetSetup.Result.txt",
 ];
-/// Which of them are relatives.
+/// The groups of relatives among them.
 pub(crate) const ZONES: [Range<usize>; 3] = [0..4, 4..8, 8..11];
 
-/// How long a text of the large collection may be.
+/// The size of a text in the large collection, in bytes.
 const TEXT_BYTES: RangeInclusive<usize> = 500..=1 << 20;
 
-/// The fifteen: files of these names anywhere in the corpus, or stand-ins without a corpus.
+/// The fifteen documents: files of these names anywhere in the corpus, or substitutes if there is no corpus.
 pub(crate) fn fifteen(setting: &Setting<'_>) -> Result<Vec<Document>, Error> {
-    let Some(corpus) = setting.corpus else { return Ok(made(setting.seed)) };
+    let Some(corpus) = setting.corpus else { return Ok(substitutes(setting.seed)) };
     let mut found = HashMap::new();
     for entry in entries(corpus)? {
         if let Some(name) = entry.path.file_name().and_then(|name| name.to_str())
@@ -60,11 +60,11 @@ pub(crate) fn fifteen(setting: &Setting<'_>) -> Result<Vec<Document>, Error> {
     Ok(documents)
 }
 
-/// Texts of the paper's lengths, which contain each other as its documents do.
-fn made(seed: u64) -> Vec<Document> {
-    let mut made = Synthetic::new(seed);
+/// Texts of the paper's lengths that contain each other as its documents do.
+fn substitutes(seed: u64) -> Vec<Document> {
+    let mut generator = Generator::new(seed);
     let mut text = |bytes: usize| {
-        let mut text = made.paragraph(bytes / 4);
+        let mut text = generator.paragraph(bytes / 4);
         text.truncate(bytes);
         text
     };
@@ -92,8 +92,8 @@ fn made(seed: u64) -> Vec<Document> {
     NAMES.iter().zip(texts).map(document).collect()
 }
 
-/// So many texts of what else the corpus holds, chosen by their names, so that versions of a document are taken together;
-/// fewer where it holds fewer; and documents made from the seed where it holds hardly any.
+/// At most `count` other texts of the corpus, chosen by their names, so that versions of a document are taken together. If
+/// there are fewer than a hundred, documents are generated from the seed.
 pub(crate) fn collection(setting: &Setting<'_>, count: usize) -> Result<Vec<Document>, Error> {
     let mut documents = Vec::new();
     if let Some(corpus) = setting.corpus {
@@ -117,7 +117,7 @@ pub(crate) fn collection(setting: &Setting<'_>, count: usize) -> Result<Vec<Docu
         documents.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     }
     if documents.len() < 100 {
-        documents = Synthetic::new(setting.seed).collection(count, 5000);
+        documents = Generator::new(setting.seed).collection(count, 5000);
     }
     Ok(documents)
 }
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_ins_contain_each_other_as_the_papers_documents_do() {
-        let documents = made(1);
+    fn substitutes_contain_each_other_as_the_papers_documents_do() {
+        let documents = substitutes(1);
         let text = |name: &str| {
             let place = NAMES.iter().position(|known| *known == name).unwrap();
             String::from_utf8(documents[place].bytes.clone()).unwrap()

@@ -1,198 +1,127 @@
-use std::io::Read;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::tttd::Parameters;
+use crate::test_support::{ShortReads, documents, noise, texts};
 use crate::{Method, View};
 
-/// Gives at most `step` bytes at a time.
-struct Trickle<'a> {
-    rest: &'a [u8],
-    step: usize,
+const METHODS: [(&str, &str); 10] = [
+    ("tttd", ""),
+    ("mod", "n=5"),
+    ("min", "n=9"),
+    ("sketch", "n=9"),
+    ("bsw", "n=5"),
+    ("bsw-chunk", "n=16"),
+    ("shingle", "w=2,m=2"),
+    ("fuzzy", "words=50"),
+    ("similarity-index", "k=2,way=23A"),
+    ("terms", ""),
+];
+
+fn fingerprinter(name: &str, param: &str) -> Fingerprinter {
+    Method::parse(name, View::Raw, None, param).unwrap().fingerprinter(&Key::none())
 }
 
-impl Read for Trickle<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.step.min(buffer.len());
-        self.rest.read(&mut buffer[..count])
-    }
+fn read(fingerprinter: &mut Fingerprinter, document: &[u8], step: usize) -> io::Result<(Vec<Chunk>, Content)> {
+    let mut chunks = vec![];
+    let content = fingerprinter.read(&mut ShortReads { rest: document, step }, |chunk| {
+        chunks.push(chunk);
+        Ok(())
+    })?;
+    Ok((chunks, content))
 }
 
-fn chunks_of(document: &[u8], chunk_bytes: u64, step: usize) -> (Vec<Chunk>, Content) {
-    let mut fingerprinter = Method::tttd(View::Raw, chunk_bytes).unwrap().fingerprinter(&Key::none());
-    let mut chunks = Vec::new();
-    let content = fingerprinter
-        .read(&mut Trickle { rest: document, step }, |chunk| {
-            chunks.push(chunk);
-            Ok(())
-        })
-        .unwrap();
+fn slice(fingerprinter: &Fingerprinter, document: &[u8]) -> (Vec<Chunk>, Content) {
+    let mut chunks = vec![];
+    let content = fingerprinter.slice(document, |chunk| chunks.push(chunk));
     (chunks, content)
 }
 
-/// The definition, position by position, with nothing skipped and nothing kept from one position to the next.
-fn ends_by_definition(document: &[u8], chunk_bytes: u32) -> Vec<usize> {
-    let mut ends = vec![0];
-    while ends[ends.len() - 1] < document.len() {
-        ends.push(next_end_by_definition(document, ends[ends.len() - 1], chunk_bytes));
-    }
-    ends.split_off(1)
-}
-
-fn next_end_by_definition(document: &[u8], start: usize, chunk_bytes: u32) -> usize {
-    let parameters = Parameters::for_mean(chunk_bytes);
-    let mut words = [0; 2048];
-    blake3::Hasher::new_derive_key("cognate chunker v1").finalize_xof().fill(&mut words);
-    let table: Vec<u64> = words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-    let mut backup = None;
-    for length in parameters.chunk_bytes_min as usize..=parameters.chunk_bytes_max as usize {
-        let end = start + length;
-        if end > document.len() {
-            return document.len();
-        }
-        let window = &document[end.saturating_sub(64)..end];
-        let value =
-            window.iter().fold(0_u64, |value, byte| value.wrapping_mul(2).wrapping_add(table[usize::from(*byte)]));
-        let below = |divisor: u32| u128::from(value) < (1_u128 << 64) / u128::from(divisor);
-        if below(parameters.divisor_main) {
-            return end;
-        }
-        if below(parameters.divisor_backup) {
-            backup = Some(end);
-        }
-    }
-    backup.unwrap_or(start + parameters.chunk_bytes_max as usize)
-}
-
-/// Text with few values, long runs and repeats, next to noise: what real documents are made of.
-fn documents() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
-        proptest::collection::vec(any::<u8>(), 0..600),
-        proptest::collection::vec(b'a'..=b'c', 0..600),
-        (any::<u8>(), 0..900_usize).prop_map(|(byte, length)| vec![byte; length]),
-    ];
-    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
-}
-
 proptest! {
+    // Each case sets up ten methods.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
-    fn chunks_tile_the_document_and_end_where_the_definition_says(document in documents()) {
-        let (chunks, content) = chunks_of(&document, 80, usize::MAX);
-        let ends: Vec<usize> =
-            chunks.iter().map(|chunk| chunk.offset as usize + chunk.length_bytes as usize).collect();
-        prop_assert_eq!(&ends, &ends_by_definition(&document, 80));
-        let starts: Vec<usize> = chunks.iter().map(|chunk| chunk.offset as usize).collect();
-        prop_assert!(ends.iter().zip(starts.iter().skip(1)).all(|(end, start)| end == start));
-        prop_assert_eq!(content.size_bytes, document.len() as u64);
-        prop_assert_eq!(content.chunk_count, chunks.len() as u64);
+    fn a_document_in_memory_and_one_in_short_reads_give_the_same(text in texts(), bytes in documents(), step in 1..60_usize) {
+        for (name, param) in METHODS {
+            let mut fingerprinter = fingerprinter(name, param);
+            for document in [text.as_bytes(), &bytes] {
+                let in_memory = slice(&fingerprinter, document);
+                match read(&mut fingerprinter, document, step) {
+                    Ok(found) => prop_assert_eq!(found, in_memory, "{}", name),
+                    // A document that is not supported has its digest and no features.
+                    Err(_) => {
+                        prop_assert!(in_memory.0.is_empty(), "{}", name);
+                        prop_assert_eq!(in_memory.1.size_bytes, document.len() as u64);
+                    }
+                }
+            }
+        }
     }
 
     #[test]
-    fn the_sizes_of_the_reads_change_nothing(document in documents(), step in 1..300_usize) {
-        prop_assert_eq!(chunks_of(&document, 100, step), chunks_of(&document, 100, usize::MAX));
-    }
-
-    #[test]
-    fn a_document_in_memory_comes_to_the_same(document in documents()) {
-        let mut chunks = vec![];
-        let fingerprinter = Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none());
-        let content = fingerprinter.slice(&document, |chunk| chunks.push(chunk));
-        prop_assert_eq!((chunks, content), chunks_of(&document, 80, 64));
-    }
-
-    #[test]
-    fn a_chunk_is_a_repeated_byte_when_all_its_bytes_are_equal(document in documents()) {
-        for chunk in chunks_of(&document, 80, usize::MAX).0 {
-            let start = chunk.offset as usize;
-            let bytes = &document[start..start + chunk.length_bytes as usize];
-            prop_assert_eq!(chunk.repeated_byte, bytes.windows(2).all(|pair| pair[0] == pair[1]));
+    fn chunks_carry_the_features_of_the_signature(text in texts()) {
+        for (name, param) in METHODS {
+            let signature =
+                Method::parse(name, View::Raw, None, param).unwrap().signer(&Key::none()).read(&mut text.as_bytes()).unwrap();
+            let (chunks, content) = slice(&fingerprinter(name, param), text.as_bytes());
+            let mut expected: Vec<(Tag, u32)> =
+                signature.features.iter().map(|feature| (feature.tag, feature.weight)).collect();
+            expected.extend(signature.index.map(|index| (Tag(index.to_be_bytes()), 1)));
+            prop_assert_eq!(chunks.iter().map(|chunk| (chunk.tag, chunk.length_bytes)).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(content.chunk_count, chunks.len() as u64);
+            prop_assert_eq!((content.digest, content.size_bytes), (signature.digest, signature.size_bytes));
         }
     }
 }
 
-/// Pseudo-random bytes that anybody can make again.
-fn noise(label: &str, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    blake3::Hasher::new().update(label.as_bytes()).finalize_xof().fill(&mut bytes);
-    bytes
-}
-
 #[test]
-fn documents_longer_than_the_buffer_are_cut_by_the_same_definition() {
-    let document = noise("long", 3 * READ_BYTES + 17);
-    let (chunks, _) = chunks_of(&document, 1000, 100_000);
-    let ends: Vec<usize> = chunks.iter().map(|chunk| chunk.offset as usize + chunk.length_bytes as usize).collect();
-    assert_eq!(ends, ends_by_definition(&document, 1000));
-}
-
-#[test]
-fn the_mean_chunk_is_about_the_mean_that_was_asked_for() {
-    for chunk_bytes in [80, 1000, 20_000] {
-        let length = 2000 * chunk_bytes;
-        let (chunks, _) = chunks_of(&noise("mean", length), chunk_bytes as u64, usize::MAX);
-        let mean = length / chunks.len();
-        assert!((chunk_bytes * 95 / 100..chunk_bytes * 107 / 100).contains(&mean), "{chunk_bytes}: {mean}");
+fn a_consumer_that_fails_ends_the_document_and_not_the_fingerprinter() {
+    for (name, param) in METHODS {
+        let mut fingerprinter = fingerprinter(name, param);
+        let document = "one oak and two elms stood by the harbour wall in the storm. ".repeat(200);
+        let error = fingerprinter.read(&mut document.as_bytes(), |_| Err(io::Error::other("full"))).unwrap_err();
+        assert_eq!(error.to_string(), "full", "{name}");
+        assert_eq!(
+            read(&mut fingerprinter, document.as_bytes(), 7).unwrap(),
+            slice(&fingerprinter, document.as_bytes()),
+            "{name}"
+        );
     }
 }
 
 #[test]
-fn an_insertion_changes_only_the_chunks_around_it() {
-    let before = noise("edit", 200_000);
-    let after = [&before[..100_000], b"inserted", &before[100_000..]].concat();
-    let tags = |document: &[u8]| -> Vec<Tag> {
-        chunks_of(document, 1000, usize::MAX).0.iter().map(|chunk| chunk.tag).collect()
-    };
-    let (before, after) = (tags(&before), tags(&after));
-    let lost = before.iter().filter(|tag| !after.contains(tag)).count();
-    assert!(lost <= 4, "{lost} of {} chunks changed", before.len());
-}
-
-#[test]
-fn documents_around_the_thresholds_have_no_empty_chunk() {
-    let Parameters { chunk_bytes_min, chunk_bytes_max, .. } = Parameters::for_mean(1000);
-    for length in [0, 1, chunk_bytes_min - 1, chunk_bytes_min, chunk_bytes_min + 1, 1000, chunk_bytes_max - 1]
-        .into_iter()
-        .chain([chunk_bytes_max, chunk_bytes_max + 1])
-    {
-        let (chunks, content) = chunks_of(&vec![b'z'; length as usize], 1000, 7);
-        assert!(chunks.iter().all(|chunk| chunk.length_bytes > 0));
-        assert_eq!(chunks.is_empty(), length == 0);
-        assert_eq!(content.size_bytes, u64::from(length));
+fn an_interrupted_read_is_tried_again() {
+    struct Interrupted<'a>(ShortReads<'a>, bool);
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(buffer) }
+        }
     }
-}
-
-#[test]
-fn keys_change_cuts_tags_and_digests() {
-    let document = noise("keyed", 50_000);
-    let with = |key: &Key| {
-        let mut tags = vec![];
-        let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(key);
+    let document = noise("interrupted", 20_000);
+    for (name, param) in [("tttd", ""), ("mod", "n=20")] {
+        let mut fingerprinter = fingerprinter(name, param);
+        let mut reader = Interrupted(ShortReads { rest: &document, step: 999 }, false);
+        let mut chunks = vec![];
         let content = fingerprinter
-            .read(&mut document.as_slice(), |chunk| {
-                tags.push(chunk);
+            .read(&mut reader, |chunk| {
+                chunks.push(chunk);
                 Ok(())
             })
             .unwrap();
-        (tags, content.digest)
-    };
-    let (plain, plain_digest) = with(&Key::none());
-    let (keyed, keyed_digest) = with(&Key::parse(&[9; 32]).unwrap());
-    assert_ne!(plain_digest, keyed_digest);
-    assert!(keyed.iter().all(|chunk| plain.iter().all(|other| chunk.tag != other.tag)));
-    let ends = |chunks: &[Chunk]| -> Vec<u64> { chunks.iter().map(|chunk| chunk.offset).collect() };
-    assert_ne!(ends(&plain), ends(&keyed));
+        assert_eq!((chunks, content), slice(&fingerprinter, &document), "{name}");
+    }
 }
 
 #[test]
-fn a_reader_that_fails_ends_the_document_with_its_error() {
-    struct Fails;
-    impl Read for Fails {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::other("unplugged"))
-        }
+fn two_threads_may_use_one_fingerprinter_for_documents_in_memory() {
+    let text = "a rose is a rose is a rose ".repeat(50);
+    for (name, param) in METHODS {
+        let fingerprinter = fingerprinter(name, param);
+        let expected = slice(&fingerprinter, text.as_bytes());
+        std::thread::scope(|scope| {
+            let both = [0; 2].map(|_| scope.spawn(|| slice(&fingerprinter, text.as_bytes())));
+            both.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), expected, "{name}"));
+        });
     }
-    let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none());
-    let error = fingerprinter.read(&mut Fails, |_| Ok(())).unwrap_err();
-    assert_eq!(error.to_string(), "unplugged");
 }

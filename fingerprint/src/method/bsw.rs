@@ -1,9 +1,9 @@
 //! `bsw`: in each run between two content-defined boundaries, the window with the smallest fingerprint.
 //!
-//! Source: Cherkasova et al. 2009, `BSW_n`: a place is a boundary when its fingerprint is 0 modulo n, and the run that it
-//! ends is represented by one window, so that an edit elsewhere in the run does no harm. The low half of the keyed value
-//! says where boundaries are, the whole of it which window is the smallest: with one and the same comparison for both,
-//! every boundary would be its own run's smallest window.
+//! Source: Cherkasova et al. 2009, `BSW_n`: a position is a boundary if its fingerprint is 0 modulo n, and one window
+//! represents the run that it ends, so that an edit elsewhere in the run does no harm. The low half of the keyed value
+//! decides about boundaries, all of it about the smallest window: if both used the same comparison, every boundary would be
+//! its own run's smallest window.
 
 use crate::rolling::STRETCHES;
 use crate::sampler::{Distinct, Sampler};
@@ -12,15 +12,16 @@ use crate::signature::{Feature, Tagger};
 /// Keeps the smallest value of each run.
 pub(crate) struct Bsw {
     boundary: Boundary,
-    /// The smallest value of the run so far, and whether there is one.
+    /// The smallest value of the run so far.
     smallest: u64,
+    /// True if the last value was no boundary.
     is_open: bool,
     kept: Distinct,
     /// The smallest values of the runs that ended in each stretch of a block.
     ended: [Vec<u64>; STRETCHES],
 }
 
-/// Which values are boundaries: one in n, by their low halves.
+/// The values that are boundaries: one in n, by their low halves.
 #[derive(Clone, Copy)]
 pub(crate) struct Boundary {
     last: u32,
@@ -33,7 +34,7 @@ impl Boundary {
     }
 
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low half decides")]
     pub(crate) fn is_at(self, value: u64) -> bool {
         value as u32 <= self.last
     }
@@ -51,7 +52,7 @@ impl Bsw {
     }
 }
 
-/// Runs are followed in all stretches of a block at once; one that is open where a stretch ends goes on in the next.
+/// Runs are followed in all stretches of a block at once. A run that is open at the end of a stretch goes on in the next.
 impl Sampler for Bsw {
     /// The smallest value of each stretch's open run.
     type Seen = [u64; STRETCHES];

@@ -1,4 +1,4 @@
-//! Every method beside its definition, carried out word for word with nothing rolled, skipped or kept.
+//! Every method against its definition, which is carried out literally: nothing is rolled, skipped or cached.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use crate::mix::Mix;
 use crate::rabin::{Polynomial, Rabin};
 use crate::signature::{Feature, Signature, Tagger, rank};
+use crate::test_support::{ShortReads, documents, texts};
 use crate::{Chunk, Key, Method, View};
 
 fn key() -> Key {
@@ -28,32 +29,6 @@ fn features(values: impl IntoIterator<Item = u64>) -> Vec<Feature> {
     let tagger = Tagger::new(&key());
     let features: BTreeSet<Feature> = values.into_iter().map(|value| tagger.sampled(value)).collect();
     features.into_iter().collect()
-}
-
-/// Documents with few values, long runs and repeats, next to noise.
-fn documents() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
-        proptest::collection::vec(any::<u8>(), 0..300),
-        proptest::collection::vec(b'a'..=b'c', 0..300),
-        (any::<u8>(), 0..300_usize).prop_map(|(byte, length)| vec![byte; length]),
-    ];
-    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
-}
-
-/// Texts of a small vocabulary, so that words and shingles repeat.
-fn texts() -> impl Strategy<Value = String> {
-    let word = prop_oneof![
-        "[a-e]{1,2}",
-        "[A-Z][a-z]{2,7}",
-        Just("the".to_owned()),
-        Just("of".to_owned()),
-        Just("Füße".to_owned()),
-        Just("1787".to_owned()),
-        Just("𝒳".to_owned()),
-    ];
-    let gap = prop_oneof![Just(" "), Just(", "), Just(".\n"), Just("\n\n")];
-    proptest::collection::vec((word, gap), 0..120)
-        .prop_map(|words| words.into_iter().map(|(word, gap)| word + gap).collect())
 }
 
 proptest! {
@@ -201,7 +176,7 @@ proptest! {
         smallest_of_mod.truncate(5);
         smallest_of_mod.sort();
         prop_assert_eq!(of("sample=min-of-mod,m=4,s=5"), smallest_of_mod);
-        // Level i holds what is 0 modulo 2^i, for documents of s 2^i to s 2^(i+1) shingles.
+        // Level i holds the values that are 0 modulo 2^i, for documents of s 2^i to s 2^(i+1) shingles.
         let s = 5;
         let level = (0..64_u8).rfind(|level| found.windows >= s << level).unwrap_or(0);
         let at_level: Vec<Feature> = found.features.iter().filter(|feature| feature.rank() >= level).copied().collect();
@@ -210,12 +185,12 @@ proptest! {
 
     #[test]
     fn a_higher_level_is_made_from_a_lower_one(text in texts(), level in 0..6_u8) {
-        // What a document ten times as long would keep of these shingles, afresh from all of them and from the level below.
+        // The shingles that a longer document would keep, from all of them and from the level below.
         let all = signature("shingle", "w=2,sample=all", text.as_bytes()).features;
-        let afresh = super::levels::at_level(&all, level + 1);
-        prop_assert_eq!(&super::levels::at_level(&super::levels::at_level(&all, level), level + 1), &afresh);
+        let directly = super::levels::at_level(&all, level + 1);
+        prop_assert_eq!(&super::levels::at_level(&super::levels::at_level(&all, level), level + 1), &directly);
         let by_mod = signature("shingle", &format!("w=2,sample=mod,m={}", 1_u32 << (level + 1)), text.as_bytes());
-        prop_assert_eq!(by_mod.features, afresh);
+        prop_assert_eq!(by_mod.features, directly);
     }
 
 }
@@ -235,7 +210,7 @@ proptest! {
             let mut signer = method.signer(&key());
             for document in [document.as_slice(), text.as_bytes()] {
                 let whole = method.signer(&key()).read(&mut &document[..]);
-                let pieces = signer.read(&mut Trickle { rest: document, step });
+                let pieces = signer.read(&mut ShortReads { rest: document, step });
                 match (whole, pieces) {
                     (Ok(whole), Ok(pieces)) => prop_assert_eq!(whole, pieces, "{}", name),
                     (Err(whole), Err(pieces)) => prop_assert_eq!(whole.to_string(), pieces.to_string()),
@@ -259,19 +234,6 @@ const METHODS: [(&str, &str); 11] = [
     ("similarity-index", "k=4,way=43B"),
     ("similarity-index", "k=4,way=5D"),
 ];
-
-/// Gives at most `step` bytes at a time.
-struct Trickle<'a> {
-    rest: &'a [u8],
-    step: usize,
-}
-
-impl std::io::Read for Trickle<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.step.min(buffer.len());
-        self.rest.read(&mut buffer[..count])
-    }
-}
 
 #[test]
 fn ranks_are_the_zeros_that_values_begin_with() {

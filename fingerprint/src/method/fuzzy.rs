@@ -1,18 +1,18 @@
-//! `fuzzy`: how far a text's words depart from the usual shares of first letters, coarsely.
+//! `fuzzy`: the coarse deviations of a text's words from the usual shares of first letters.
 //!
 //! Source: B. Stein, S. Meyer zu Eissen, "Fingerprint-based similarity search and its applications"; B. Stein,
 //! "Fuzzy-fingerprints for text-based information retrieval" (2005). The words of a document or passage, less stop words,
 //! fall into 18 classes by their first letter. The share of each class is compared with the expected one (`frequencies/`),
 //! the relative deviation falls into one of r intervals, and the 18 intervals are one number: a feature. Several schemes of
-//! intervals give as many features. Two texts with a feature in common are candidates; whether they are alike is for
-//! [`cosine`](crate::cosine) to say. The order of words plays no part.
+//! intervals give as many features. Two texts with a feature in common are candidates; [`cosine`](crate::cosine) decides
+//! if they are alike. The order of the words does not matter.
 //!
 //! The papers give neither bounds nor formula. Here scheme j (from 1) has its bounds at ± j times `step` per cent of the
 //! expected share (r = 3: less, about as expected, more), or at (j - 1) times `step` per cent above it (r = 2), and the
 //! number is the sum of interval · r^class. All of it is exact arithmetic.
 
-use crate::signature::{Shortage, Tagger, Unfit};
-use crate::signer::{Made, Maker};
+use crate::extractor::{Extracted, Extractor};
+use crate::signature::{Shortage, Tagger, UnsupportedDocument};
 use crate::stop_words::is_stop_word;
 use crate::text::{Token, Words};
 
@@ -22,33 +22,30 @@ const EXPECTED: [u32; 26] = [
     78_999, 0, 54_367, 119_145, 65_620, 0, 0, 43_818, 0, 0, 0,
 ];
 
-/// Fewer words than this tell nothing: the papers leave such documents out.
+/// Documents with fewer words have no features: the papers leave them out.
 pub(crate) const WORDS_LEAST: u32 = 50;
 
-/// The parameters of the method.
+/// The parameters of `fuzzy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fuzzy {
-    /// Into how many intervals a deviation falls: 2 or 3.
+    /// The number of intervals of deviations, 2 or 3.
     pub r: u32,
-    /// By how many schemes.
+    /// The number of schemes of intervals, 1 to 16; each gives a feature.
     pub rho: u32,
-    /// How far the bounds of one scheme lie from those of the next, in per cent of the expected share.
+    /// The distance between the bounds of one scheme and the next, 1 to 100 per cent of the expected share.
     pub step: u32,
-    /// Fingerprint passages of so many words, each by itself; 0 takes the whole document.
+    /// The length of the passages that are fingerprinted each by itself, 50 to 1,000,000 words; 0 takes the document as
+    /// one.
     pub words: u32,
 }
 
 impl Fuzzy {
-    pub(crate) fn maker(self, tagger: Tagger) -> FuzzyMaker {
-        FuzzyMaker { fuzzy: self, words: Words::default(), passages: Passages::new(self), tagger }
-    }
-
-    /// The number that the intervals of the classes make under scheme `scheme`, from 1 on.
+    /// The number of a passage under scheme `scheme`, 1 to `rho`: the sum of interval · r^class over the classes.
     fn number(self, scheme: u32, counts: &[u32; 26]) -> u64 {
         let total: i128 = classes(counts).map(|(count, _)| i128::from(count)).sum();
         classes(counts)
             .fold((0, 1), |(sum, power), (count, expected)| {
-                // The deviation of count / total from expected / 10^6, in per cent of the latter, both sides times their product.
+                // The deviation of count / total from expected / 10^6 in per cent of the latter, times both denominators.
                 let usual = i128::from(expected) * total;
                 let deviation = (i128::from(count) * 1_000_000 - usual) * 100;
                 let interval = self.interval(scheme, deviation, usual);
@@ -72,31 +69,38 @@ fn classes(counts: &[u32; 26]) -> impl Iterator<Item = (u32, u32)> {
 }
 
 /// Counts the first letters of a text's words.
-pub(crate) struct FuzzyMaker {
+pub(crate) struct FuzzyExtractor {
     fuzzy: Fuzzy,
     words: Words,
     passages: Passages,
     tagger: Tagger,
 }
 
+impl FuzzyExtractor {
+    pub(crate) fn new(fuzzy: Fuzzy, tagger: Tagger) -> FuzzyExtractor {
+        FuzzyExtractor { fuzzy, words: Words::default(), passages: Passages::new(fuzzy), tagger }
+    }
+}
+
+/// The passage so far, and the numbers of the earlier ones.
 struct Passages {
     fuzzy: Fuzzy,
     counts: [u32; 26],
     /// Words of the passage so far, stop words too.
     words: u32,
-    words_of_all: u64,
+    words_in_all: u64,
     /// The numbers of the passages that have ended, with their schemes.
     numbers: Vec<(u32, u64)>,
 }
 
 impl Passages {
     fn new(fuzzy: Fuzzy) -> Passages {
-        Passages { fuzzy, counts: [0; 26], words: 0, words_of_all: 0, numbers: Vec::new() }
+        Passages { fuzzy, counts: [0; 26], words: 0, words_in_all: 0, numbers: Vec::new() }
     }
 
     fn take(&mut self, token: Token<'_>) {
         let Token::Word(word) = token else { return };
-        self.words_of_all += 1;
+        self.words_in_all += 1;
         self.words = self.words.saturating_add(1);
         let letter = word[0].wrapping_sub(b'a');
         if letter < 26 && !is_stop_word(word) {
@@ -107,7 +111,7 @@ impl Passages {
         }
     }
 
-    /// The passage has ended. One that is too short, or has no word of any class, tells nothing.
+    /// Ends the passage. It has no number if it is too short, or if it has no word of any class.
     fn end(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         if std::mem::take(&mut self.words) >= WORDS_LEAST && classes(&counts).any(|(count, _)| count > 0) {
@@ -116,18 +120,18 @@ impl Passages {
     }
 }
 
-impl Maker for FuzzyMaker {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
+impl Extractor for FuzzyExtractor {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), UnsupportedDocument> {
         let passages = &mut self.passages;
         self.words.take(bytes, |token| passages.take(token))
     }
 
-    fn finish(&mut self) -> Made {
+    fn finish(&mut self) -> Extracted {
         let passages = &mut self.passages;
         self.words.finish(|token| passages.take(token));
         passages.end();
         let passages = std::mem::replace(&mut self.passages, Passages::new(self.fuzzy));
-        let (windows, mut numbers) = (passages.words_of_all, passages.numbers);
+        let (windows, mut numbers) = (passages.words_in_all, passages.numbers);
         let shortage =
             numbers.is_empty().then_some(Shortage { found: windows, needed: WORDS_LEAST.into(), unit: "words" });
         numbers.sort_unstable();
@@ -140,7 +144,7 @@ impl Maker for FuzzyMaker {
         };
         let mut features: Vec<_> = numbers.into_iter().map(feature).collect();
         features.sort_unstable();
-        Made { windows, features, index: None, shortage }
+        Extracted { windows, features, index: None, shortage }
     }
 }
 
@@ -189,5 +193,56 @@ mod tests {
         let mut only_a = [0; 26];
         only_a[0] = 50;
         assert_eq!(fuzzy.number(1, &only_a), 2, "more of a, less of all others");
+    }
+
+    fn features(param: &str, text: &str) -> (Vec<crate::Feature>, Option<Shortage>) {
+        let method = crate::Method::parse("fuzzy", crate::View::Text, None, param).unwrap();
+        let signature = method.signer(&crate::Key::none()).read(&mut text.as_bytes()).unwrap();
+        (signature.features, signature.shortage)
+    }
+
+    /// Words that begin with different letters, none of them a stop word.
+    fn text(words: usize) -> String {
+        (0..words).map(|place| ["apple ", "birch ", "cedar ", "storm ", "willow "][place % 5]).collect()
+    }
+
+    #[test]
+    fn a_passage_has_a_feature_for_each_scheme() {
+        for (param, words, expected) in [
+            ("rho=1", 60, 1),
+            ("rho=3", 50, 3),
+            ("rho=3", 49, 0),
+            ("rho=16,step=1", 200, 16),
+            ("rho=2,words=50", 49, 0),
+            // Passages of the same words have the same features, and the rest of 30 words is too short.
+            ("rho=2,words=50", 180, 2),
+        ] {
+            let (features, shortage) = features(param, &text(words));
+            assert_eq!(features.len(), expected, "{param} {words}");
+            let needed = Shortage { found: words as u64, needed: 50, unit: "words" };
+            assert_eq!(shortage, (expected == 0).then_some(needed), "{param} {words}");
+        }
+        // Fifty words without any class: the classes are the only evidence.
+        assert!(features("", &"1787 ".repeat(60)).0.is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_order_and_case_of_words_do_not_matter(turn in 0..60_usize) {
+            let words = text(60);
+            let mut turned: Vec<String> = words.split_whitespace().map(str::to_uppercase).collect();
+            turned.rotate_left(turn);
+            proptest::prop_assert_eq!(features("", &turned.join("\n")), features("", &words));
+        }
+
+        #[test]
+        fn a_number_has_a_digit_below_r_for_each_class(counts: [u8; 26], r in 2..4_u32, scheme in 1..4_u32) {
+            let fuzzy = Fuzzy { r, rho: 3, step: 30, words: 0 };
+            let counts = counts.map(u32::from);
+            let number = fuzzy.number(scheme, &counts);
+            proptest::prop_assert!(number < u64::from(r).pow(18));
+            // Twice the words in the same shares are the same number.
+            proptest::prop_assert_eq!(fuzzy.number(scheme, &counts.map(|count| 2 * count)), number);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! How often each value of a document has occurred: what option A of `shingle` labels repeats with.
+//! The count of each value of a document, with which option A of `shingle` labels repeats.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -15,9 +15,9 @@ impl Labels {
         Labels { counts: HashMap::with_hasher(Folding::new()) }
     }
 
-    /// Gives each value that has occurred before another one, independent of it; a first one stays what it is.
+    /// Replaces each repeated value by one that is independent of it. A first occurrence stays as it is.
     ///
-    /// (A loop of its own: in a large document each value costs a miss of the cache, and so several are under way at once.)
+    /// (The loop is separate because in a large document each value misses the cache, and several misses can overlap.)
     #[inline(never)]
     pub(crate) fn label(&mut self, values: &mut [u64], mix: Mix) {
         for value in values {
@@ -34,8 +34,8 @@ impl Labels {
     }
 }
 
-/// Hashes values that are as good as random already. The secret is there because without a federation key anybody could
-/// write a document whose values all meet in one place of the table.
+/// Hashes values that are as good as random already. The secret is needed because without a federation key anybody could
+/// write a document whose values all collide in the table.
 #[derive(Clone)]
 struct Folding {
     secret: [u64; 2],
@@ -75,5 +75,42 @@ impl Hasher for Folded {
 
     fn finish(&self) -> u64 {
         self.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::key::Key;
+    use crate::split_mix::SplitMix64;
+
+    proptest! {
+        #[test]
+        fn a_value_is_replaced_by_its_count_however_values_are_split(
+            numbers in proptest::collection::vec(0..30_u64, 0..120),
+            step in 1..20_usize,
+        ) {
+            let mix = Mix::of(&Key::none());
+            let values: Vec<u64> = numbers.into_iter().map(SplitMix64::mix).collect();
+            let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+            let expected: Vec<u64> = values.iter().map(|value| {
+                let count = counts.entry(*value).or_default();
+                *count += 1;
+                if *count == 1 { *value } else { mix.value(value.wrapping_add(*count)) }
+            }).collect();
+            let mut labels = Labels::new();
+            for _ in 0..2 {
+                let mut found = values.clone();
+                found.chunks_mut(step).for_each(|part| labels.label(part, mix));
+                prop_assert_eq!(&found, &expected);
+                // Repeats differ from each other: there are as many different values as values.
+                prop_assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), values.len());
+                labels.clear();
+            }
+        }
     }
 }

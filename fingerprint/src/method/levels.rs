@@ -2,8 +2,8 @@
 //!
 //! Source: Broder 1997, section 3: a document of 100 · 2^i to 100 · 2^(i+1) shingles keeps those that are 0 modulo 2^i.
 //! (The 50 to 100 entries that the text expects would need 2^(i+1).) Values of rank i or higher are the ones that are 0
-//! modulo 2^i here, and a feature tells its rank: the next level of a sketch is made by dropping features of too low a
-//! rank, and two sketches are compared at the level of the longer document.
+//! modulo 2^i here, and a feature holds its rank: the next level of a sketch drops the features of too low a rank, and two
+//! sketches are compared at the level of the longer document.
 
 use crate::sampler::{Distinct, Sampler};
 use crate::signature::{Feature, Tagger, rank};
@@ -17,7 +17,7 @@ pub(crate) struct Levels {
     kept: Distinct,
 }
 
-/// The level of a document of so many shingles.
+/// The level of a document with this number of shingles, at a least expected sample of `least`.
 pub(crate) fn level(shingles: u64, least: u64) -> u8 {
     let times = shingles / least.max(1);
     u8::try_from(times.max(1).ilog2()).expect("at most 63")
@@ -35,7 +35,7 @@ impl Levels {
 }
 
 impl Sampler for Levels {
-    /// How many values there were.
+    /// The number of values.
     type Seen = u64;
 
     fn begin(&self) -> u64 {
@@ -62,5 +62,48 @@ impl Sampler for Levels {
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
         (self.seen, self.level) = (0, 0);
         self.kept.features(tagger)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::sampler::AnySampler;
+    use crate::split_mix::SplitMix64;
+
+    #[test]
+    fn the_level_rises_when_the_document_doubles() {
+        for (shingles, least, expected) in [
+            (0, 100, 0),
+            (99, 100, 0),
+            (100, 100, 0),
+            (199, 100, 0),
+            (200, 100, 1),
+            (399, 100, 1),
+            (400, 100, 2),
+            (102_400, 100, 10),
+            (u64::MAX, 1, 63),
+            // A sample of nothing is treated as a sample of one.
+            (8, 0, 3),
+        ] {
+            assert_eq!(level(shingles, least), expected, "{shingles} {least}");
+        }
+    }
+
+    #[test]
+    fn a_document_of_any_length_keeps_about_s_to_2s() {
+        let tagger = Tagger::new(&Key::none());
+        for count in [1, 50, 199, 200, 201, 1000, 30_000] {
+            let mut levels = Levels::new(100);
+            let values: Vec<u64> = (0..count).map(SplitMix64::mix).collect();
+            levels.take(&values);
+            let features = AnySampler::finish(&mut levels, &tagger);
+            let rank_least = level(count, 100);
+            assert!(features.iter().all(|feature| feature.rank() >= rank_least), "{count}");
+            let expected = values.iter().filter(|value| rank(**value) >= rank_least).count();
+            assert_eq!(features.len(), expected, "{count}");
+            assert!(features.len() <= 260 && (count < 100 || features.len() >= 60), "{count} {}", features.len());
+        }
     }
 }

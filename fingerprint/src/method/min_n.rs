@@ -1,7 +1,7 @@
 //! `min`: the n smallest fingerprints under a random order.
 //!
 //! Source: Broder 1997, `MIN_s`; Cherkasova et al. 2009, `Min_n`. The order is that of [`Feature::order`]: rarest first, then
-//! by the keyed hash. A hash is taken only of what is rare enough to get in: of about `2 n ln(N/n)` among N windows.
+//! by the keyed hash. Only values that are rare enough to get in are hashed: about `2 n ln(N/n)` of N windows.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ use crate::signature::{Feature, Tagger};
 /// Keeps the n smallest.
 pub(crate) struct MinN {
     n: usize,
-    /// No greater value is rare enough.
+    /// The greatest value that is rare enough.
     last: u64,
-    /// One value in so many is looked at at all: MIN of MOD.
+    /// The greatest value that is ever taken: MIN of MOD.
     last_ever: u64,
     smallest: BTreeSet<(Reverse<u8>, Tag)>,
     recent: Recent,
@@ -39,7 +39,7 @@ impl MinN {
         if self.smallest.len() == self.n
             && let Some((Reverse(worst), _)) = self.smallest.last()
         {
-            // What ranks lower than the worst has no chance; what ranks the same may have.
+            // A value of a lower rank than the worst has no chance; one of the same rank may have.
             self.last = self.last_ever.min(u64::MAX.checked_shr(u32::from(*worst)).unwrap_or(0));
         }
     }

@@ -1,20 +1,21 @@
-//! `sketch`: for each of n hash functions the smallest value over all windows.
+//! `sketch`: the smallest value over all windows, for each of n hash functions.
 //!
 //! Source: Broder et al., "Min-wise independent permutations" (1998); Cherkasova et al. 2009, `Sketch_n`. The share of
 //! places at which two sketches agree is an unbiased estimate of the resemblance.
 //!
 //! The n functions are not computed one by one. The value m of a window gives a sequence of random words r(0) = m, r(1),
-//! r(2), …; each word names a place, `floor(r n / 2^64)`, and the i-th function of the window is the pair (k, r(k)) of the
-//! first word that names place i. For each place these pairs are independent random numbers, equal where the windows are,
-//! so that the smallest over two documents together belongs to either with the same chance: the estimate is unbiased. And
-//! once every place holds a pair with k = 0, which is so after some n ln n different windows, a window costs one
-//! multiplication and one comparison. (Ertl's `SuperMinHash`, 2017, rests on the same thought. Places are served
-//! without replacement within a k, so that the variance is at most that of n independent functions.)
+//! r(2), …. Each word names a place, `floor(r n / 2^64)`, and the i-th function of the window is the pair (k, r(k)) of the
+//! first word that names place i. For each place these pairs are independent random numbers, and equal for equal windows.
+//! So the smallest pair over two documents belongs to either with the same chance, and the estimate is unbiased. After some
+//! n ln n different windows every place holds a pair with k = 0; from then on a window costs one multiplication and one
+//! comparison. (Ertl's `SuperMinHash`, 2017, has the same idea. Places are served without replacement within a k, so the
+//! variance is at most that of n independent functions.)
 
 use crate::sampler::{Recent, Sampler};
 use crate::signature::{Feature, Tagger};
+use crate::split_mix::SplitMix64;
 
-/// The smallest pair of a place: k, then what of r(k) is left once its place is taken away, and the window's value.
+/// The smallest pair of a place: k, then the rest of r(k) without its place, and the value of the window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     round: u32,
@@ -38,7 +39,7 @@ impl Sketch {
         Sketch { places: vec![EMPTY; n as usize], round_max: u32::MAX, recent: Recent::new() }
     }
 
-    /// Offers the pairs of a window, as long as one of them could be smaller than what some place holds.
+    /// Offers the pairs of a window, as long as one of them could be smaller than the pair of some place.
     fn offer(&mut self, value: u64) {
         if self.recent.knows(value) {
             return;
@@ -49,7 +50,7 @@ impl Sketch {
             let (place, fraction) = split(word(value, round), self.places.len());
             let pair = Place { round, fraction, value };
             if pair < self.places[place] {
-                // Only where a place gives up a greater k can the greatest k have changed.
+                // The greatest k can have changed only if a place gave up a greater k.
                 is_changed |= self.places[place].round > round;
                 self.places[place] = pair;
                 if is_changed && self.places.iter().all(|place| place.round <= round) {
@@ -64,18 +65,12 @@ impl Sketch {
     }
 }
 
-/// The k-th random word of a value: the value itself, then words of the generator `SplitMix64` that begins there.
+/// The k-th random word of a value: the value itself, then the words of a generator that starts there.
 fn word(value: u64, round: u32) -> u64 {
-    if round == 0 {
-        return value;
-    }
-    let mut word = value.wrapping_add(u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
+    round.checked_sub(1).map_or(value, |skipped| SplitMix64::nth(value, skipped.into()))
 }
 
-/// The place that a word names, and what is left of it.
+/// The place that a word names, and the rest of the word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the place is below n, the fraction is the low half")]
 fn split(word: u64, n: usize) -> (usize, u64) {
@@ -105,12 +100,12 @@ impl Sampler for Sketch {
         self.round_max = u32::MAX;
         self.recent.clear();
         let mut features = Vec::new();
-        for (place, kept) in (0_u32..).zip(&mut self.places) {
-            let kept = std::mem::replace(kept, EMPTY);
-            if kept != EMPTY {
+        for (place, smallest) in (0_u32..).zip(&mut self.places) {
+            let smallest = std::mem::replace(smallest, EMPTY);
+            if smallest != EMPTY {
                 let mut bytes = [0; 12];
                 bytes[..4].copy_from_slice(&place.to_le_bytes());
-                bytes[4..].copy_from_slice(&kept.value.to_le_bytes());
+                bytes[4..].copy_from_slice(&smallest.value.to_le_bytes());
                 features.push(tagger.feature(&bytes));
             }
         }

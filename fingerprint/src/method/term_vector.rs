@@ -1,30 +1,31 @@
-//! `terms`: the words of a text under their keyed hashes, each with how often it occurs. What verifies the candidates of
-//! `fuzzy`; no scan is made with it alone.
+//! `terms`: the words of a text under their keyed hashes, each with its count. It verifies the candidates of `fuzzy`; no scan
+//! uses it alone.
 //!
-//! A feature's tag is twelve bytes of the word's keyed hash and its count in four, so that it goes the way of all features.
+//! Source: the vector space model, as in B. Stein, S. Meyer zu Eissen, "Near similarity search and plagiarism analysis" (2006).
+//! A feature's tag is twelve bytes of the word's keyed hash and four of its count, so that it travels as all features do.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::chunk::Tag;
-use crate::signature::{Feature, Shortage, Tagger, Unfit};
-use crate::signer::{Made, Maker};
+use crate::extractor::{Extracted, Extractor};
+use crate::signature::{Feature, Shortage, Tagger, UnsupportedDocument};
 use crate::stop_words::is_stop_word;
 use crate::text::{Token, Words};
 
-/// How much of a tag is the hash of the word.
+/// The bytes of a tag that are the hash of the word.
 const HASH_BYTES: usize = 12;
 
-/// Counts the words of a text, less stop words. Memory grows with the number of different ones.
-pub(crate) struct TermsMaker {
+/// Counts the words of a text except stop words. Memory grows with the number of different words.
+pub(crate) struct TermExtractor {
     tagger: Tagger,
     words: Words,
     counts: BTreeMap<Box<[u8]>, u32>,
 }
 
-impl TermsMaker {
-    pub(crate) fn new(tagger: Tagger) -> TermsMaker {
-        TermsMaker { tagger, words: Words::default(), counts: BTreeMap::new() }
+impl TermExtractor {
+    pub(crate) fn new(tagger: Tagger) -> TermExtractor {
+        TermExtractor { tagger, words: Words::default(), counts: BTreeMap::new() }
     }
 }
 
@@ -39,13 +40,13 @@ fn count(counts: &mut BTreeMap<Box<[u8]>, u32>, token: &Token<'_>) {
     }
 }
 
-impl Maker for TermsMaker {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
+impl Extractor for TermExtractor {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), UnsupportedDocument> {
         let counts = &mut self.counts;
         self.words.take(bytes, |token| count(counts, &token))
     }
 
-    fn finish(&mut self) -> Made {
+    fn finish(&mut self) -> Extracted {
         let counts = &mut self.counts;
         self.words.finish(|token| count(counts, &token));
         let counts = std::mem::take(counts);
@@ -58,7 +59,7 @@ impl Maker for TermsMaker {
         let mut features: Vec<Feature> = counts.iter().map(|(word, count)| feature((word, *count))).collect();
         features.sort_unstable();
         let shortage = features.is_empty().then_some(Shortage { found: 0, needed: 1, unit: "words" });
-        Made { windows, features, index: None, shortage }
+        Extracted { windows, features, index: None, shortage }
     }
 }
 
@@ -67,7 +68,8 @@ fn split(feature: &Feature) -> (&[u8], u32) {
     (hash, u32::from_be_bytes(count.try_into().expect("four bytes are left of sixteen")))
 }
 
-/// The cosine of the angle between two term vectors, each ascending, 0 to 1; `None` where one of them has no words.
+/// The cosine of the angle between two term vectors, 0 to 1, from the features of the two texts, each list ascending;
+/// `None` if one of them has no words.
 pub fn cosine_of_features(a: &[Feature], b: &[Feature]) -> Option<f64> {
     let square = |features: &[Feature]| features.iter().map(|one| f64::from(split(one).1).powi(2)).sum::<f64>();
     let (mut at, mut bt, mut product) = (0, 0, 0.0);
@@ -89,8 +91,9 @@ pub fn cosine_of_features(a: &[Feature], b: &[Feature]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use crate::key::Key;
-    use crate::method::{Method, View};
+    use crate::method::Method;
     use crate::terms::{Terms, cosine};
+    use crate::view::View;
 
     use super::*;
 
@@ -106,7 +109,7 @@ mod tests {
             "rose",
             "the of",
             "",
-            "many words stand here, and many of them stand here twice: rose",
+            "many words are here, and many of them are here twice: rose",
         ];
         let key = Key::none();
         let mut signer = method.signer(&key);
@@ -121,5 +124,24 @@ mod tests {
             }
         }
         assert!(signer.read(&mut &b"\0"[..]).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_cosine_is_symmetric_between_0_and_1_and_1_of_the_same_words(
+            a in crate::test_support::texts(),
+            b in crate::test_support::texts(),
+        ) {
+            let method = Method::parse("terms", View::Text, None, "").unwrap();
+            let mut signer = method.signer(&Key::none());
+            let (of_a, of_b) =
+                (signer.read(&mut a.as_bytes()).unwrap().features, signer.read(&mut b.as_bytes()).unwrap().features);
+            let found = cosine_of_features(&of_a, &of_b);
+            proptest::prop_assert_eq!(found, cosine_of_features(&of_b, &of_a));
+            proptest::prop_assert_eq!(found.is_some(), !of_a.is_empty() && !of_b.is_empty());
+            proptest::prop_assert!(found.is_none_or(|cosine| (0.0..=1.0).contains(&cosine)));
+            let itself = cosine_of_features(&of_a, &signer.read(&mut [a.as_str(), &a].join(" ").as_bytes()).unwrap().features);
+            proptest::prop_assert!(itself.is_none_or(|cosine| cosine > 1.0 - 1e-9), "twice the same words: {itself:?}");
+        }
     }
 }

@@ -275,7 +275,7 @@ fn is_exported(source: &str, metric: &str) -> bool {
 }
 
 fn metrics_source() -> String {
-    std::fs::read_to_string(workspace().join("coordinator/src/metrics.rs")).unwrap()
+    std::fs::read_to_string(workspace().join("coordinator/server/src/metrics.rs")).unwrap()
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
     assert_eq!([kinds("a"), kinds("b"), kinds("c")], [(true, true), (true, true), (false, false)]);
     federation.worker("a", &["ledger", "verify"]).expect(0);
     let log = federation.site_mut("a").worker().stderr();
-    assert!(log.contains("hashes of files were asked for") && log.contains("asked_by"), "{log}");
+    assert!(log.contains("a query by hashes of files was answered") && log.contains("asked_by"), "{log}");
     // A file that was changed since, and one that is gone, are told as what they were.
     let folder = federation.site("a").folder().to_owned();
     std::fs::write(folder.join("small.bin"), b"something else").unwrap();

@@ -382,7 +382,7 @@ fn a_state_whose_halves_are_of_different_ages_makes_no_result_wrong() {
         "sites/a",
         "sites/a/cache",
         "sites/a/lists",
-        "sites/b/outbox",
+        "sites/b/sent",
     ] {
         for replacement in [Some(&old), None] {
             copy(&new, Path::new(&kept.state));
@@ -552,8 +552,8 @@ fn lists_that_are_lost_are_made_again_from_the_documents() {
         for list in names(&folder.join("lists")) {
             std::fs::remove_file(list).unwrap();
         }
-        // Without its outbox the site begins its index anew, and needs the lists.
-        std::fs::remove_dir_all(folder.join("outbox")).unwrap();
+        // Without its sent state the site starts its index again, and needs the lists.
+        std::fs::remove_dir_all(folder.join("sent")).unwrap();
     }
     let again = kept.run(&[]).report();
     assert_eq!(comparable(&again), comparable(&first));

@@ -1,5 +1,7 @@
 //! The rules of the house that a machine can check: who may import whom, and how files look.
 
+mod modules;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -7,23 +9,34 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 9] = [
+const LADDER: [(&str, &[&str]); 14] = [
     ("cognate-fingerprint", &[]),
-    ("cognate-proto", &["cognate-fingerprint"]),
-    ("cognate-similarity", &["cognate-fingerprint"]),
+    ("cognate-proto", &["fingerprint"]),
+    ("cognate-similarity", &["fingerprint"]),
     ("cognate-view", &[]),
-    ("cognate-worker", &["cognate-fingerprint", "cognate-proto", "cognate-view"]),
-    ("cognate-coordinator", &["cognate-fingerprint", "cognate-proto", "cognate-similarity"]),
-    ("cognate-evaluation", &["cognate-fingerprint", "cognate-similarity", "cognate-view"]),
+    ("cognate-worker", &["fingerprint", "proto", "view"]),
+    ("cognate-storage", &["fingerprint", "proto", "similarity"]),
+    ("cognate-analysis", &["fingerprint", "proto", "similarity", "storage"]),
+    ("cognate-result", &["analysis", "fingerprint", "proto", "similarity", "storage"]),
+    ("cognate-export", &["proto", "result"]),
+    ("cognate-server", &["analysis", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
+    ("cognate-web", &["analysis", "export", "fingerprint", "proto", "result", "server", "storage"]),
+    ("cognate-evaluation", &["fingerprint", "similarity", "view"]),
     (
         "cognate-cli",
         &[
-            "cognate-coordinator",
-            "cognate-evaluation",
-            "cognate-fingerprint",
-            "cognate-proto",
-            "cognate-view",
-            "cognate-worker",
+            "analysis",
+            "evaluation",
+            "export",
+            "fingerprint",
+            "proto",
+            "result",
+            "server",
+            "similarity",
+            "storage",
+            "view",
+            "web",
+            "worker",
         ],
     ),
     ("cognate-integration-tests", &[]),
@@ -31,6 +44,8 @@ const LADDER: [(&str, &[&str]); 9] = [
 
 /// No file is longer.
 const LINES_MAX: usize = 800;
+/// No cell of a table in a guide is longer.
+const CELL_CHARS_MAX: usize = 200;
 
 fn packages() -> Vec<Value> {
     let output = cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output().unwrap();
@@ -68,9 +83,42 @@ fn crates_import_what_the_ladder_allows_and_no_more() {
         let name = package["name"].as_str().unwrap();
         let dependencies = package["dependencies"].as_array().unwrap();
         let ours = dependencies.iter().filter(|dependency| !dependency["path"].is_null());
-        let imports: BTreeSet<&str> = ours.map(|dependency| dependency["name"].as_str().unwrap()).collect();
+        let imports: BTreeSet<&str> =
+            ours.map(|dependency| dependency["name"].as_str().unwrap().trim_start_matches("cognate-")).collect();
         let allowed = ladder.get(name).unwrap_or_else(|| panic!("`{name}` has no line in the ladder"));
         assert_eq!(&imports, allowed, "what `{name}` imports");
+    }
+}
+
+#[test]
+fn no_module_imports_another_in_a_circle() {
+    let sources = sources();
+    for package in packages() {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let folder = manifest.parent().unwrap().join("src");
+        let own = sources.iter().filter_map(|(path, text)| Some((path.strip_prefix(&folder).ok()?, text.as_str())));
+        let circle = modules::Modules::of(own).circle();
+        assert_eq!(circle, None, "{}: these modules import each other", folder.display());
+    }
+}
+
+#[test]
+fn no_cell_of_a_table_is_too_long_to_be_read_at_once() {
+    let mut pages = cognate_integration_tests::sandbox::names(&workspace().join("docs"));
+    pages.extend(cognate_integration_tests::sandbox::names(workspace()));
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        let text = std::fs::read_to_string(page).unwrap();
+        let mut is_code = false;
+        for line in text.lines() {
+            is_code ^= line.starts_with("```");
+            if is_code || !line.starts_with('|') {
+                continue;
+            }
+            for cell in line.replace("\\|", " ").split('|') {
+                let chars = cell.trim().chars().count();
+                assert!(chars <= CELL_CHARS_MAX, "{}: {chars} characters in `{cell}`", page.display());
+            }
+        }
     }
 }
 

@@ -165,3 +165,108 @@ fn message_ids_stay_with_their_documents_and_rows_that_are_not_there_are_refused
     assert!(damaged(|table| table.message_id_rows[1] = 0).contains("ascending"));
     assert!(damaged(|table| table.message_id_hashes.truncate(31)).contains("message_id_hashes"));
 }
+
+fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
+    let state = prop_oneof![
+        Just(DocumentState::Read),
+        Just(DocumentState::Changing),
+        Just(DocumentState::Removed),
+        Just(DocumentState::Damaged),
+    ];
+    let row = (state, 0u8..6, any::<i64>(), proptest::option::of(any::<[u8; 16]>()));
+    proptest::collection::btree_map("[a-c/é]{1,9}", row, 0..30).prop_map(|rows| {
+        let row = |(path, (state, content, modified, message_id_hash)): (String, (DocumentState, u8, i64, _))| {
+            let path = DocumentPath::new(path.as_bytes()).ok()?;
+            let is_read = matches!(state, DocumentState::Read | DocumentState::Changing);
+            let content = is_read.then_some(ContentDigest([content; 16]));
+            Some(DocumentRow { path, state, content, modified: if is_read { modified } else { 0 }, message_id_hash })
+        };
+        rows.into_iter().filter_map(row).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_packed_is_unpacked(
+        documents in rows(),
+        contents in proptest::collection::btree_map(
+            0u8..4,
+            proptest::collection::vec((any::<u8>(), 1..CHUNK_BYTES_MAX, any::<bool>()), 0..9),
+            0..4,
+        ),
+    ) {
+        let mut builder = BatchBuilder::default();
+        prop_assert!(builder.is_empty());
+        let mut sent = Vec::new();
+        for (number, chunks) in &contents {
+            let chunk = |&(tag, length, repeated): &(u8, u32, bool)| chunk(tag, length, repeated);
+            let chunks: Vec<Chunk> = chunks.iter().map(chunk).collect();
+            let (one, table) = content(*number, &chunks);
+            builder.content(&one, &table);
+            sent.push(one);
+        }
+        documents.iter().rev().for_each(|row| builder.document(row.clone()));
+        let (body, ordered) = builder.finish();
+        prop_assert!(builder.is_empty());
+        let batch = Batch::decode(&body, CHUNK_BYTES_MAX).unwrap();
+        prop_assert_eq!(&batch.documents, &documents);
+        prop_assert_eq!(ordered, documents);
+        prop_assert_eq!(batch.contents, sent);
+        let lengths: Vec<_> = contents.values().flatten().copied().collect();
+        let found: Vec<_> = batch.chunks.iter().map(|(tag, length, repeated)| (tag.0[0], length, repeated)).collect();
+        prop_assert_eq!(found, lengths);
+    }
+}
+
+#[test]
+fn a_builder_is_full_at_its_target() {
+    let mut builder = BatchBuilder::default();
+    let mut rows = 0;
+    while !builder.is_full() {
+        builder.document(gone(format!("{rows:0100}").as_bytes(), DocumentState::Removed));
+        rows += 1;
+    }
+    assert!((1000..3000).contains(&rows), "{rows}");
+    assert!(builder.finish().0.len() < BATCH_BODY_BYTES_MAX);
+    assert!(!builder.is_full());
+}
+
+#[test]
+fn features_weigh_at_most_one_and_need_not_add_up() {
+    let (mut one, table) = content(1, &[chunk(11, 1, false), chunk(12, 1, false)]);
+    one.size_bytes = 5000;
+    let mut builder = BatchBuilder::default();
+    builder.content(&one, &table);
+    let body = builder.finish().0;
+    assert_eq!(Batch::decode(&body, FEATURE_WEIGHT_MAX).unwrap().contents[0].size_bytes, 5000);
+    assert!(Batch::decode(&body, FEATURE_WEIGHT_MAX + 1).unwrap_err().to_string().contains("`size_bytes`"));
+}
+
+#[test]
+fn unpacked_paths_may_not_be_many_times_the_batch() {
+    // Each path repeats all of the path before it.
+    let long = "a/".repeat(2000);
+    let mut builder = BatchBuilder::default();
+    (0..300).for_each(|n| builder.document(gone(format!("{long}{n:04}").as_bytes(), DocumentState::Removed)));
+    let body = builder.finish().0;
+    assert!(body.len() < 20_000);
+    assert!(Batch::decode(&body, 1000).unwrap_err().to_string().contains("makes more than"));
+}
+
+#[test]
+fn a_table_appends_another_with_its_marks() {
+    let (_, mut one) = content(1, &[chunk(1, 5, true), chunk(2, 6, false)]);
+    let (_, two) = content(2, &[chunk(3, 7, false), chunk(4, 8, true)]);
+    one.append(&two);
+    one.check(8).unwrap();
+    let rows: Vec<_> = one.iter().map(|(tag, length, repeated)| (tag.0[0], length, repeated)).collect();
+    assert_eq!(rows, [(1, 5, true), (2, 6, false), (3, 7, false), (4, 8, true)]);
+    assert!(one.check(7).is_err(), "a length beyond the largest");
+}
+
+#[test]
+fn the_digest_of_a_body_depends_on_every_byte() {
+    assert_eq!(body_digest(b"x"), body_digest(b"x"));
+    assert_ne!(body_digest(b"x"), body_digest(b"y"));
+    assert_ne!(body_digest(b""), body_digest(b"\0"));
+}

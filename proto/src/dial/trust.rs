@@ -1,4 +1,4 @@
-//! Whether who answers is the coordinator: decided within the handshake, before a byte of ours is sent.
+//! Checks that a server is the coordinator, within the handshake, before any byte of ours is sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,29 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 
-use super::{DialError, Trust};
+use super::error::DialError;
 use crate::identity::{KeyHash, certificate_key};
 
-/// Holds what a server shows against the one CA that is trusted.
+/// The servers that are accepted as the coordinator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trust {
+    /// A server with a certificate of the CA with this key: from an invitation, before the CA itself is known.
+    CaKey(KeyHash),
+    /// A server with a certificate of this CA, DER.
+    Ca(Vec<u8>),
+}
+
+/// Checks the certificate of a server against the one trusted CA.
 #[derive(Debug)]
 pub(super) struct Verifier {
     /// The key of the CA.
     key: KeyHash,
-    /// The CA, where it is known: else the server has to show it.
+    /// The CA, if it is known; otherwise the server must show it.
     ca: Option<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Who signed it instead.
+/// The error of a certificate that another CA issued.
 #[derive(Debug)]
 struct OtherCa {
     wanted: KeyHash,
@@ -110,15 +119,15 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What is wrong with a certificate, for people.
+/// The problem of a certificate, for people.
 pub(super) fn explain(problem: &CertificateError) -> String {
     match problem {
         CertificateError::Other(other) => other.to_string(),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired, or the clock here is wrong".to_owned()
+            "its certificate has expired, or the clock of this machine is wrong".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate does not hold yet: the clock here is wrong".to_owned()
+            "its certificate is not valid yet: the clock of this machine is wrong".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "its certificate is for other names than the one that was dialled: add that one to `names` in coordinator.toml"

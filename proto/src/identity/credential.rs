@@ -1,4 +1,4 @@
-//! A certificate with its key: what a member shows when it dials. In a file, it is for its owner's eyes only.
+//! Credentials: a certificate with its key, which a member shows when it dials. Only the owner can read the file.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -11,12 +11,14 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use zeroize::Zeroizing;
 
-use super::{CertificateInfo, IdentityError, PrivateKey};
+use super::certificate::CertificateInfo;
+use super::error::IdentityError;
+use super::key::PrivateKey;
 
 /// No file of a credential is larger.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// A certificate, its key, and the CA that both sides know.
+/// A certificate, its key, and the CA that issued it.
 pub struct Credential {
     /// The CA, DER.
     pub ca_certificate: Vec<u8>,
@@ -26,7 +28,7 @@ pub struct Credential {
     pub key: PrivateKey,
 }
 
-/// Why a credential cannot be had.
+/// An error of reading or writing a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
     /// The file cannot be read or written.
@@ -38,19 +40,19 @@ pub enum CredentialError {
         source: io::Error,
     },
     /// Others can read the file.
-    #[error("`{}` can be read by others (mode {mode:o}): its key must be taken as known; `chmod 600` it, or get a new certificate", path.display())]
+    #[error("`{}` can be read by others (mode {mode:o}): its key may be known to others; `chmod 600` it, or get a new certificate", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
-    /// It is not what was expected.
+    /// The file holds no credential.
     #[error("`{}` holds no credential: {detail}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         detail: String,
     },
 }
@@ -68,7 +70,7 @@ impl Credential {
         Ok(Credential { ca_certificate, certificate, key })
     }
 
-    /// What the certificate says.
+    /// The facts of the certificate.
     ///
     /// # Errors
     /// Never for a credential that was made by [`Credential::new`].
@@ -87,7 +89,7 @@ impl Credential {
     /// The reverse of [`Credential::to_pem`].
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// The missing or invalid part.
     pub fn from_pem(text: &str) -> Result<Credential, String> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|_| "there is no private key")?;
         let key = PrivateKey::from_pkcs8(key.secret_pkcs8_der()).map_err(|error| error.to_string())?;
@@ -110,7 +112,7 @@ impl Credential {
         Credential::from_pem(&text).map_err(|detail| CredentialError::Content { path: path.to_owned(), detail })
     }
 
-    /// Writes the credential, whole or not at all, for its owner alone.
+    /// Writes the credential, completely or not at all, readable by its owner alone.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -141,7 +143,7 @@ pub fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
 /// Reads a text that only its owner may read; refuses one that others can read.
 ///
 /// # Errors
-/// When it cannot be read, is too large or is no text, or its mode lets others in.
+/// When it cannot be read, is too large or is no text, or others can read it.
 pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
     let file_error = |source| CredentialError::File { path: path.to_owned(), source };
     let file = File::open(path).map_err(file_error)?;
@@ -160,30 +162,111 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// Writes a file that only its owner may read: beside it first, synced, then in its place.
+/// Writes a file that only its owner may read: under another name, synced, then renamed.
 ///
 /// # Errors
-/// When it cannot be written. What stood there before then still does.
+/// When it cannot be written. The earlier file then stays.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CredentialError> {
     let file_error = |source| CredentialError::File { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
-    let beside = path.with_file_name(name);
+    let temporary = path.with_file_name(name);
     let write = || {
-        // What a crash has left there may have another mode.
-        match std::fs::remove_file(&beside) {
+        // A leftover of a crash may have another mode.
+        match std::fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        std::fs::rename(&beside, path)?;
+        std::fs::rename(&temporary, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()
     };
     write().map_err(|source| {
-        let _ = std::fs::remove_file(&beside);
+        let _ = std::fs::remove_file(&temporary);
         file_error(source)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credential() -> Credential {
+        let key = PrivateKey::generate().unwrap();
+        let certificate = rcgen::CertificateParams::default().self_signed(key.pair()).unwrap().der().to_vec();
+        Credential::new(certificate.clone(), certificate, key).unwrap()
+    }
+
+    #[test]
+    fn a_credential_comes_back_from_its_file_and_from_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("credential");
+        let stored = credential();
+        stored.store(&path).unwrap();
+        let loaded = Credential::load(&path).unwrap();
+        assert_eq!(loaded.to_pem(), stored.to_pem());
+        assert_eq!(loaded.info().unwrap().key, stored.key.key_hash());
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_certificate_for_another_key_is_refused() {
+        let (one, other) = (credential(), credential());
+        assert!(Credential::new(one.ca_certificate.clone(), other.certificate, one.key).is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_no_credential_is_refused_for_its_reason() {
+        let pem = credential().to_pem();
+        let certificate = pem.find("-----BEGIN CERT").unwrap();
+        for (text, reason) in [
+            (String::new(), "there is no private key"),
+            (pem[certificate..].to_owned(), "there is no private key"),
+            (pem[..certificate].to_owned(), "there are 0 certificates"),
+            (format!("{}{}", &*pem, &pem[certificate..]), "there are 4 certificates"),
+        ] {
+            let error = Credential::from_pem(&text).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_with_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("credential");
+        write_private(&path, b"secret").unwrap();
+        for (mode, refused) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o660, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            match read_private(&path) {
+                Ok(text) => assert!(!refused && *text == "secret", "{mode:o}"),
+                Err(error) => assert!(refused && error.to_string().contains(&format!("{mode:o}")), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_or_no_text_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("credential");
+        for (bytes, reason) in [(vec![b'a'; 65_537], "larger than 64 KiB"), (vec![0xff], "not text")] {
+            write_private(&path, &bytes).unwrap();
+            assert!(read_private(&path).unwrap_err().to_string().contains(reason));
+        }
+        write_private(&path, &[b'a'; 65_536]).unwrap();
+        assert_eq!(read_private(&path).unwrap().len(), 65_536);
+    }
+
+    #[test]
+    fn lines_of_pem_have_64_characters_at_most() {
+        for bytes in [0, 1, 48, 49, 500] {
+            let text = pem("TEST", &vec![7; bytes]);
+            assert!(text.lines().all(|line| line.len() <= 64));
+            assert_eq!(text.lines().count(), 2 + (bytes.div_ceil(3) * 4).div_ceil(64));
+        }
+    }
 }

@@ -3,26 +3,28 @@
 use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::{CertificateInfo, IdentityError, KeyHash, PrivateKey};
+use super::certificate::CertificateInfo;
+use super::error::IdentityError;
+use super::key::{KeyHash, PrivateKey};
 
-/// What keeps a signed document apart from certificates, which the same key signs: they begin otherwise.
+/// Separates signed documents from certificates, which the same key signs and which begin otherwise.
 const DOMAIN: &[u8] = b"cognate signed document v1\0";
 
 impl PrivateKey {
-    /// Signs a document together with the certificate (DER) that stands beside it: ECDSA P-256 with SHA-256, DER.
+    /// Signs a document together with the certificate (DER) that comes with it: ECDSA P-256 with SHA-256, DER.
     ///
     /// # Errors
     /// When there is no randomness.
     pub fn sign(&self, document: &[u8], certificate: &[u8]) -> Result<Vec<u8>, IdentityError> {
-        let signed = rcgen::SigningKey::sign(&self.pair, &message(document, certificate));
+        let signed = rcgen::SigningKey::sign(self.pair(), &message(document, certificate));
         signed.map_err(|error| IdentityError::Key(error.to_string()))
     }
 }
 
-/// Whose key signed a document, by its certificate (DER). Whether that key is to be trusted is the caller's to say.
+/// The key that signed a document, by its certificate (DER). The caller decides whether to trust that key.
 ///
 /// # Errors
-/// When the certificate is none, or its key did not sign these bytes.
+/// When the certificate cannot be read, or its key did not sign these bytes.
 pub fn signer_of(document: &[u8], certificate: &[u8], signature: &[u8]) -> Result<KeyHash, IdentityError> {
     let key = CertificateInfo::read(certificate)?.key;
     let (_, parsed) =
@@ -33,7 +35,7 @@ pub fn signer_of(document: &[u8], certificate: &[u8], signature: &[u8]) -> Resul
 }
 
 fn message(document: &[u8], certificate: &[u8]) -> Vec<u8> {
-    // Of fixed length: where the certificate ends and the document begins is not left open.
+    // The hash has a fixed length, so the border between certificate and document is certain.
     [DOMAIN, blake3::hash(certificate).as_bytes(), document].concat()
 }
 
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_signed_by_one_key_as_it_is_and_no_other_way() {
+    fn a_signature_holds_for_one_document_and_one_key() {
         let [key, other] = [(); 2].map(|()| PrivateKey::generate().unwrap());
         let certificate = |key: &PrivateKey| {
             let signed = rcgen::CertificateParams::default().self_signed(key.pair()).unwrap();

@@ -9,6 +9,7 @@ use cognate_fingerprint::Tag;
 
 use super::*;
 use crate::input::{Group, Holders, Holding, Level};
+use crate::link::Link;
 use crate::measure::Resemblance;
 use crate::oracle::{self, OracleThresholds};
 use crate::pair::PairMeasure;
@@ -85,7 +86,7 @@ fn instance(random: &mut Random) -> Instance {
     Instance { postings, payload_bytes, holders, levels: vec![Level { labels: vec![0, 1, 2], label_count: 3 }], across }
 }
 
-/// What the rule leaves of a cluster that the oracle found.
+/// Applies the rule of kept links to a cluster of the oracle.
 fn thin(cluster: &mut Cluster, rule: LinkRule, payload_bytes: &[u64]) {
     if rule.keeps_all(cluster.members.len() as u64, cluster.link_count) {
         return;
@@ -136,9 +137,9 @@ fn check_instances(instances: u32, seed: u64) {
         let tenths = random.of(&[0, 3, 5, 8, 9, 10]);
         let min_containment = format!("{}.{}", tenths / 10, tenths % 10).parse().unwrap();
         let rule = random.of(&[
-            LinkRule { whole_max: 0, per_member_max: 0 },
-            LinkRule { whole_max: 4, per_member_max: 1 },
-            LinkRule { whole_max: 30, per_member_max: 0 },
+            LinkRule { all_max: 0, per_member_max: 0 },
+            LinkRule { all_max: 4, per_member_max: 1 },
+            LinkRule { all_max: 30, per_member_max: 0 },
             LinkRule::PUBLISHED,
         ]);
         let thresholds = OracleThresholds { min_shared_bytes, min_containment: (tenths, 10) };
@@ -160,25 +161,25 @@ fn check_instances(instances: u32, seed: u64) {
             assert_eq!(on_demand(&instance, &options.thresholds), links, "instance {number} of seed {seed}");
         }
         let shards = MemoryShards::new(instance.postings, NonZeroU32::new(random.of(&[1, 2, 5, 64])).unwrap());
-        let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
-        let told = Mutex::new(Vec::new());
+        let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+        let reported = Mutex::new(Vec::new());
         let tell = |links: &[Link]| {
-            told.lock().unwrap().extend_from_slice(links);
+            reported.lock().unwrap().extend_from_slice(links);
             Ok(())
         };
-        let wish = Wish { told: Some(&tell), clusters: true, touched: None };
-        let found = run(&shards, &input, &options, &watch, (wish, rule)).unwrap();
+        let request = Request { sink: Some(&tell), clusters: true, changed: None };
+        let found = run(&shards, &input, &options, &monitor, (request, rule)).unwrap();
         assert_eq!(found.clusters, expected.clusters, "instance {number} of seed {seed}: {options:?} {rule:?}");
         assert_eq!(found.overlap, expected.overlap, "instance {number} of seed {seed}");
         assert_eq!(found.stats.links, links.len() as u64);
-        let take_told = || {
-            let mut told = std::mem::take(&mut *told.lock().unwrap());
-            told.sort_unstable();
-            told
+        let take_reported = || {
+            let mut reported = std::mem::take(&mut *reported.lock().unwrap());
+            reported.sort_unstable();
+            reported
         };
-        assert_eq!(take_told(), links, "instance {number} of seed {seed}");
-        let stats = find_links(&shards, &input, &options, &watch, &tell).unwrap();
-        assert_eq!(take_told(), links, "instance {number} of seed {seed}: {options:?}");
+        assert_eq!(take_reported(), links, "instance {number} of seed {seed}");
+        let stats = find_links(&shards, &input, &options, &monitor, &tell).unwrap();
+        assert_eq!(take_reported(), links, "instance {number} of seed {seed}: {options:?}");
         sliced += stats.oversized_partitions;
     }
     assert!(sliced > u64::from(instances / 10), "{sliced} partitions were cut into slices");

@@ -1,20 +1,22 @@
-//! Putting runs together: one sequential pass over all of them, holding a block of each.
+//! Merging runs: one sequential pass over all of them, with a block of each in memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::path::Path;
 
-use super::{BlockWriter, Run, RunSummary, SHARDS, TABLE_ENTRIES, WriteRun, write_in_place};
+use super::format::{SHARDS, TABLE_ENTRIES};
+use super::read::Run;
+use super::write::{BlockWriter, RunSummary, WriteRun, write_in_place};
 use crate::error::Error;
 
-/// Writes one run with the records of all `runs`, replacing whatever stood under the name.
+/// Writes one run with the records of all `runs`, replacing the file of that name.
 ///
 /// Ordinals are kept as they are: the runs must mean the same contents by them.
 ///
 /// # Errors
 ///
-/// When a run is damaged or cannot be read, or the file cannot be written; nothing new stands under the name then.
+/// When a run is damaged or cannot be read, or the file cannot be written; the earlier file of that name stays then.
 pub fn merge_runs(path: &Path, runs: &[Run], options: &WriteRun) -> Result<RunSummary, Error> {
     let start = |shard: usize| runs.iter().map(|run| run.shard_starts[shard]).sum();
     let starts: Vec<u64> = (0..TABLE_ENTRIES).map(start).collect();

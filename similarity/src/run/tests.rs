@@ -1,8 +1,14 @@
-//! Runs read back what was written, and say so when they cannot.
+//! Runs read back as they were written, and damage is refused.
 
+use std::fs;
+use std::path::Path;
+
+use cognate_fingerprint::Tag;
 use proptest::prelude::*;
 
+use super::format::{HEADER_BYTES, TEMPLATE_BIT};
 use super::*;
+use crate::error::Error;
 
 fn record(first: u8, ordinal: u32) -> RunRecord {
     let mut tag = [7; 16];
@@ -126,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn runs_put_together_are_the_run_of_all_their_records(
+    fn merged_runs_are_the_run_of_all_their_records(
         parts in prop::collection::vec(prop::collection::vec((any::<u8>(), 0u32..9), 0..2500), 0..5)
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -146,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn a_damaged_run_is_not_put_together_with_others() {
+fn a_damaged_run_is_not_merged() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for name in ["a.run", "b.run"] {
@@ -163,9 +169,9 @@ fn a_damaged_run_is_not_put_together_with_others() {
 }
 
 #[test]
-fn a_tag_is_found_by_halves_wherever_it_stands() {
+fn a_tag_is_found_wherever_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sought.run");
+    let path = folder.path().join("wanted.run");
     // Shard 3 begins and ends within blocks; every tag but the odd ones occurs, some thousand times.
     let mut records: Vec<_> = (0..500).map(|ordinal| record(2, ordinal)).collect();
     let tag = |number: u16| {
@@ -181,7 +187,7 @@ fn a_tag_is_found_by_halves_wherever_it_stands() {
     records.extend((0..500).map(|ordinal| record(4, ordinal)));
     write(&path, &mut records);
     let run = Run::open(&path).unwrap();
-    let first_from = |sought: Tag| records.iter().find(|r| r.tag.0[0] == 3 && r.tag >= sought).copied();
+    let first_from = |wanted: Tag| records.iter().find(|r| r.tag.0[0] == 3 && r.tag >= wanted).copied();
     for number in 0..802 {
         let mut reader = run.shard(3).unwrap();
         reader.seek(tag(number)).unwrap();

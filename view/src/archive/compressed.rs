@@ -14,7 +14,7 @@ use crate::outcome::Reason;
 
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// What a compressed stream becomes, within the limits; nothing for what is no such stream.
+/// The decompressed stream, within the limits; `None` for other kinds.
 pub(crate) fn decoder<'r>(
     kind: Kind,
     stream: &'r mut dyn Read,
@@ -24,7 +24,7 @@ pub(crate) fn decoder<'r>(
     let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
     let decoder: Box<dyn Read + 'r> = match kind {
         Kind::Gzip => Box::new(Gzip::new(stream)),
-        Kind::Xz => Box::new(XzReader::new_mem_limit(Whole(stream), true, budget.dictionary_kib_max())),
+        Kind::Xz => Box::new(XzReader::new_mem_limit(FillingReader(stream), true, budget.dictionary_kib_max())),
         Kind::Zstd => Box::new(Zstd::new(stream, budget)),
         Kind::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(stream)),
         _ => return None,
@@ -77,10 +77,10 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// Reads as much as is asked for, unless the stream ends: the decoder of xz takes less for the end.
-struct Whole<R>(R);
+/// Fills the buffer unless the stream ends: the decoder of xz takes less for the end.
+struct FillingReader<R>(R);
 
-impl<R: Read> Read for Whole<R> {
+impl<R: Read> Read for FillingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -109,7 +109,7 @@ impl<R: BufRead> Zstd<R> {
         Zstd { stream, decoder, open: false }
     }
 
-    /// Begins the next frame; whether there is one.
+    /// Begins the next frame; false if there is none.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.stream.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.stream) {
@@ -143,8 +143,8 @@ impl<R: BufRead> Read for Zstd<R> {
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
-            let told = self.decoder.get_checksum_from_data();
-            if told.is_some() && told != self.decoder.get_calculated_checksum() {
+            let stated = self.decoder.get_checksum_from_data();
+            if stated.is_some() && stated != self.decoder.get_calculated_checksum() {
                 return Err(fault(Reason::Damaged));
             }
             self.open = false;
@@ -156,4 +156,46 @@ impl<R: BufRead> Read for Zstd<R> {
 pub(super) fn skip(stream: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
     if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gzip_file_may_name_its_content() {
+        let head = |flags: u8, rest: &[u8]| [&[0x1F, 0x8B, 8, flags, 0, 0, 0, 0, 0, 0][..], rest].concat();
+        for (head, name) in [
+            (head(8, b"a.txt\0rest"), Some("a.txt")),
+            (head(8, b"\0"), None),
+            (head(8, b"cut off"), None),
+            (head(0, b"a.txt\0"), None),
+            (head(12, b"\x02\0xxa\0"), Some("a")),
+            (head(12, b"\xff\xffa\0"), None),
+            (head(8, b"caf\xe9\0"), Some("caf\u{FFFD}")),
+            (b"\x1f\x8b".to_vec(), None),
+            (b"PK\x03\x04a\0".to_vec(), None),
+        ] {
+            assert_eq!(own_name(&head).as_deref(), name, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn skipping_needs_all_bytes() {
+        for (bytes, left) in [(0, Some(5)), (3, Some(2)), (5, Some(0)), (6, None)] {
+            let mut stream = &b"abcde"[..];
+            let skipped = skip(&mut stream, bytes);
+            assert_eq!(skipped.is_ok().then_some(stream.len()), left, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_filling_reader_gives_less_only_at_the_end() {
+        let bytes = [7; 10];
+        let mut reader = FillingReader((&bytes[..3]).chain(&bytes[3..4]).chain(&bytes[4..]));
+        let mut buffer = [0; 6];
+        assert_eq!(reader.read(&mut buffer).unwrap(), 6);
+        assert_eq!(reader.read(&mut buffer).unwrap(), 4);
+        assert_eq!(reader.read(&mut buffer).unwrap(), 0);
+    }
 }

@@ -1,4 +1,4 @@
-//! Names of members: what an archive says, made into names that lead nowhere else.
+//! Names of members: as the archive has them, made into names that cannot lead elsewhere.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use crate::INSIDE;
 use crate::frames::NAME_BYTES_MAX;
 
-/// Endings of compressed files, and what stands there instead inside.
+/// Endings of compressed files, and the endings of their content.
 const ENDINGS: [(&str, &str); 13] = [
     (".gz", ""),
     (".xz", ""),
@@ -25,7 +25,7 @@ const ENDINGS: [(&str, &str); 13] = [
     (".wmz", ".wmf"),
 ];
 
-/// The name of a compressed file without the ending that says so; nothing where it has none.
+/// The name of a compressed file without its ending; `None` if it has no such ending.
 pub(crate) fn without_ending(name: &str) -> Option<String> {
     let last = name.rsplit('/').next()?;
     let (stem, inside) = ENDINGS.iter().find_map(|(ending, inside)| {
@@ -84,12 +84,12 @@ impl Names {
     }
 }
 
-/// A name that is too long, cut, with a checksum of all of it. There is room left for the number of a double.
+/// A name that is too long, cut, with a checksum of all of it. It leaves space for the number of a double.
 fn shortened(mut name: String) -> String {
-    const ROOM: usize = 32;
-    if name.len() > NAME_BYTES_MAX - ROOM {
+    const SUFFIX_BYTES_MAX: usize = 32;
+    if name.len() > NAME_BYTES_MAX - SUFFIX_BYTES_MAX {
         let sum = crc32fast::hash(name.as_bytes());
-        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX - 2 * ROOM));
+        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX - 2 * SUFFIX_BYTES_MAX));
         name.push_str(&format!("~{sum:08x}"));
     }
     name

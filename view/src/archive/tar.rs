@@ -9,7 +9,7 @@ use crate::budget::{Budget, fault, reason};
 use crate::outcome::Reason;
 
 use super::compressed::skip;
-use super::{Content, Each};
+use super::member::{MemberContent, VisitMember};
 use header::{BLOCK_BYTES, Header, padding};
 use sparse::Sparse;
 
@@ -19,13 +19,13 @@ const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 /// Visits the files of a tar archive; folders, links and devices are none.
 ///
 /// # Errors
-/// Why it could not be read to its end; what was visited before stands.
-pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut Each<'_>) -> Result<(), Reason> {
+/// The reason why it could not be read to its end; the visits before remain valid.
+pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut VisitMember<'_>) -> Result<(), Reason> {
     let failed = |error: io::Error| reason(&error);
     let mut extension = Extension::default();
     let mut block = [0; BLOCK_BYTES];
     while read_block(stream, &mut block).map_err(failed)? {
-        // Two blocks of zeros end an archive. Where only one stands, it ended all the same.
+        // Two blocks of zeros end an archive. A single one ends it as well.
         if block.iter().all(|&byte| byte == 0) {
             return Ok(());
         }
@@ -43,14 +43,14 @@ pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut Each<'_>) -
                 let mut entry = Entry { stream, left: size, short: false };
                 match kind {
                     0 | b'0' | b'7' if name.ends_with('/') => {}
-                    0 | b'0' | b'7' if extension.sparse => each(&name, Content::Closed(Reason::Unsupported))?,
-                    0 | b'0' | b'7' => each(&name, Content::Bytes(&mut entry, Some(size)))?,
+                    0 | b'0' | b'7' if extension.sparse => each(&name, MemberContent::Closed(Reason::Unsupported))?,
+                    0 | b'0' | b'7' => each(&name, MemberContent::Bytes(&mut entry, Some(size)))?,
                     b'S' => match Sparse::read(&header.sparse, &mut entry) {
                         Ok(mut sparse) => {
                             let whole = sparse.size();
-                            each(&name, Content::Bytes(&mut sparse.over(&mut entry, budget), Some(whole)))?;
+                            each(&name, MemberContent::Bytes(&mut sparse.over(&mut entry, budget), Some(whole)))?;
                         }
-                        Err(error) => each(&name, Content::Closed(reason(&error)))?,
+                        Err(error) => each(&name, MemberContent::Closed(reason(&error)))?,
                     },
                     // Links, devices, pipes, folders, and what others have made up.
                     _ => {}
@@ -64,7 +64,7 @@ pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut Each<'_>) -
     Ok(())
 }
 
-/// Reads a header; whether there is one. Less than a whole one is damage.
+/// Reads a header; true if there is one. An incomplete one is damage.
 fn read_block(stream: &mut dyn Read, block: &mut [u8; BLOCK_BYTES]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < BLOCK_BYTES {
@@ -79,7 +79,7 @@ fn read_block(stream: &mut dyn Read, block: &mut [u8; BLOCK_BYTES]) -> io::Resul
     Ok(true)
 }
 
-/// What extended headers say about the next file.
+/// The facts of extended headers about the next file.
 #[derive(Default)]
 struct Extension {
     name: Option<String>,
@@ -136,7 +136,7 @@ fn pass(stream: &mut dyn Read, size: u64) -> io::Result<()> {
     skip(stream, size.saturating_add(padding(size)))
 }
 
-/// What a file of the archive has in it. It ends before its size only with an error.
+/// The content of a file of the archive. It ends before its size only with an error.
 struct Entry<'s> {
     stream: &'s mut dyn Read,
     left: u64,

@@ -1,4 +1,4 @@
-//! A child alone, for tests and benches; with `faulty` as its second argument, one that does what documents tell it.
+//! A child alone, for tests and benches; with `faulty` as its second argument, one that obeys documents.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     if faulty { cognate_view::serve(obey) } else { cognate_view::child_main() }
 }
 
-/// Does what a document says after `!`, or reads it.
+/// Obeys the word of a document after `!`, or reads the document.
 fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
     let mut head = [0; 64];
     let read = std::os::unix::fs::FileExt::read_at(&file, &mut head, 0)?;

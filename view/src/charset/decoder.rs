@@ -4,15 +4,14 @@ use std::io::{self, Read, SeekFrom};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 
-use super::{Charset, sniff};
-use crate::kind;
-use crate::source::Source;
+use super::sniff::{Charset, sniff};
+use crate::source::{self, Source};
 
-/// How much of a text decides which of the old encodings it is in.
+/// Bytes of a text that decide which of the old encodings it is in.
 const SAMPLE_BYTES: u64 = 1 << 20;
-/// How much of that, from its first byte on that is not ASCII, letters are weighed in: weighing is slow.
+/// Bytes of these, from the first that is not ASCII, in which letters are weighed: weighing is slow.
 const WEIGHED_BYTES: usize = 128 << 10;
-/// How much is decoded at a time.
+/// Bytes that are decoded at a time.
 const PIECE_BYTES: usize = 32 << 10;
 
 /// An encoding that can be decoded.
@@ -30,7 +29,7 @@ pub(crate) enum Encoding {
 impl Encoding {
     /// The encoding of a text, which is read to a bound for it. What is no text is taken to be UTF-8.
     pub(crate) fn of(source: &mut dyn Source) -> io::Result<Encoding> {
-        Ok(match sniff(&kind::head(source)?) {
+        Ok(match sniff(&source::head(source)?) {
             Some(Charset::Utf16Le) => Encoding::Web(encoding_rs::UTF_16LE),
             Some(Charset::Utf16Be) => Encoding::Web(encoding_rs::UTF_16BE),
             Some(Charset::Utf32Le) => Encoding::Utf32 { big: false },
@@ -39,7 +38,7 @@ impl Encoding {
         })
     }
 
-    /// Decodes bytes that are at hand as a whole.
+    /// The encoding of bytes in memory.
     pub(crate) fn of_bytes(bytes: &[u8]) -> &'static encoding_rs::Encoding {
         if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&ESCAPE) {
             return encoding_rs::UTF_8;
@@ -79,10 +78,10 @@ pub(crate) struct Decoder<'s> {
     source: &'s mut dyn Source,
     decoding: Decoding,
     bytes: Vec<u8>,
-    /// How many of them are left from the last piece.
+    /// Number of bytes that are left from the last piece.
     left: usize,
     text: String,
-    /// How much of the text a reader of bytes has taken.
+    /// Bytes of the text that a reader of bytes has taken.
     taken: usize,
     ended: bool,
 }
@@ -104,7 +103,7 @@ impl<'s> Decoder<'s> {
         Ok(Decoder { source, decoding, bytes, left: 0, text: String::new(), taken: 0, ended: false })
     }
 
-    /// The next piece, or nothing at the end.
+    /// The next piece, or `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<&str>> {
         self.text.clear();
         self.taken = 0;
@@ -151,5 +150,67 @@ impl Read for Decoder<'_> {
         into[..count].copy_from_slice(&rest[..count]);
         self.taken += count;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn decoded(bytes: &[u8]) -> String {
+        let mut source = Cursor::new(bytes);
+        let encoding = Encoding::of(&mut source).unwrap();
+        let mut text = String::new();
+        Decoder::new(&mut source, encoding).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn text_of_every_charset_becomes_utf8() {
+        let text = "Grüße aus Köln, wo der Dom steht.\n";
+        for encoding in [encoding_rs::UTF_8, encoding_rs::WINDOWS_1252] {
+            assert_eq!(decoded(&encoding.encode(text).0), text, "{}", encoding.name());
+        }
+        let wide: Vec<u8> = [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+        assert_eq!(decoded(&wide), text);
+        let wider: Vec<u8> = text.repeat(3).chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+        assert_eq!(decoded(&wider), text.repeat(3));
+        for (encoding, text) in [
+            (encoding_rs::SHIFT_JIS, "これは日本語の文章です。とても短いですが、読めます。"),
+            (encoding_rs::WINDOWS_1251, "Это русский текст, который написан старой кодировкой."),
+            (encoding_rs::EUC_KR, "이것은 한국어로 쓴 짧은 글입니다. 읽을 수 있습니다."),
+        ] {
+            assert_eq!(decoded(&encoding.encode(text).0), text, "{}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn text_is_decoded_alike_across_the_borders_of_pieces() {
+        for length in [PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 5] {
+            let text = "é".repeat(length);
+            assert!(decoded(text.as_bytes()) == text, "{length}");
+            let wide: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+            let mut source = Cursor::new(wide.as_slice());
+            let mut decoder = Decoder::new(&mut source, Encoding::Utf32 { big: false }).unwrap();
+            let mut again = String::new();
+            while let Some(piece) = decoder.next().unwrap() {
+                again.push_str(piece);
+            }
+            assert!(again == text, "{length}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_cannot_be_decoded_become_replacement_characters() {
+        let mut source = Cursor::new(&b"a\xffb"[..]);
+        let mut text = String::new();
+        let mut decoder = Decoder::new(&mut source, Encoding::Web(encoding_rs::UTF_8)).unwrap();
+        decoder.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\u{FFFD}b");
+        let mut source = Cursor::new(&[0, 0xD8, 0, 0, 65, 0, 0, 0][..]);
+        let mut text = String::new();
+        Decoder::new(&mut source, Encoding::Utf32 { big: false }).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "\u{FFFD}A");
     }
 }

@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::format::Stop;
 use crate::limits::Limits;
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::Stop;
 
-/// How much may come out before ratios count.
+/// Bytes of output before ratios count.
 const FREE_BYTES: u64 = 1 << 20;
-/// How much may come without any mark of XML in it: a tag or a text that has to be held as a whole.
+/// Bytes at most without any mark of XML in them: a tag or a text that is in memory at once.
 const TOKEN_BYTES_MAX: usize = 16 << 20;
 const BUFFER_BYTES: usize = 16 << 10;
 
@@ -42,7 +42,7 @@ impl Seek for Counted<'_> {
     }
 }
 
-/// What all members of a document together may become.
+/// The bytes that all members of a document together may still give.
 #[derive(Clone)]
 pub(super) struct Allowance {
     left: Rc<Cell<u64>>,
@@ -63,11 +63,11 @@ pub(super) struct Bounded<R> {
     from: usize,
     to: usize,
     allowance: Allowance,
-    /// What has been read of the compressed bytes, and what had been when this began.
+    /// Compressed bytes read so far, and at the beginning.
     read: Rc<Cell<u64>>,
     read_before: u64,
     given: u64,
-    /// How long it is since the last mark of XML, where it is XML.
+    /// Bytes since the last mark of XML, if it is XML.
     token: Option<usize>,
 }
 

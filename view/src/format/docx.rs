@@ -1,17 +1,17 @@
 //! Text documents of Office Open XML: the body, then notes, headers, footers and comments.
 //!
-//! What was deleted under tracked changes, what is hidden, and the instructions of fields are left out; insertions and
-//! the results of fields are kept. Of alternatives for programs of different ages the first is read. A text box stands
-//! behind the paragraph that it is anchored in.
+//! Text deleted under tracked changes, hidden text, and the instructions of fields are left out; insertions and
+//! the results of fields are kept. Of alternatives for programs of different ages the first is read. A text box comes
+//! after the paragraph to which it is anchored.
 
 use crate::format::package::Package;
 use crate::format::paragraphs::Paragraphs;
-use crate::format::xml::{Tag, Visit};
+use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
-/// The parts beside the body, in the order in which they are read.
+/// The parts next to the body, in the order in which they are read.
 const ROLES: [&str; 5] = ["footnotes", "endnotes", "header", "footer", "comments"];
 
 /// Reads a text document.
@@ -35,9 +35,9 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 /// Follows text in the markup of text documents and of drawings, which presentations are made of.
 pub(super) struct Story<'t> {
     paragraphs: Paragraphs<'t>,
-    /// How many elements are open of which nothing is read.
+    /// Number of open elements that are skipped.
     skipped: usize,
-    /// Within an element that holds text.
+    /// Within an element of text.
     text: bool,
     comment: bool,
     run: bool,
@@ -78,7 +78,7 @@ impl<'t> Story<'t> {
     }
 }
 
-impl Visit for Story<'_> {
+impl XmlVisitor for Story<'_> {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         if self.skipped > 0 || self.is_skipped(tag) {
             self.skipped += 1;
@@ -137,7 +137,7 @@ impl Visit for Story<'_> {
     }
 }
 
-/// Whether a property that is there is on.
+/// True if a present property is on.
 fn is_on(tag: &Tag<'_>) -> bool {
     !matches!(tag.attribute("val").as_deref(), Some("0" | "false" | "off"))
 }

@@ -1,14 +1,14 @@
-//! Files that lie in documents of Office Open XML, as they were put there.
+//! Files inside documents of Office Open XML, unchanged.
 
 use std::io::Cursor;
 
-use crate::format::Each;
+use crate::format::embedding::VisitEmbedded;
 use crate::format::package::Package;
 use crate::outcome::Reason;
 use crate::source::Source;
 
 /// Visits the embedded files of a document, in the order of its archive.
-pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let mut package = Package::open(source)?;
     for name in package.names() {
         let embedded = ["word/embeddings/", "xl/embeddings/", "ppt/embeddings/"];

@@ -1,6 +1,6 @@
-//! HTML: what a browser shows of a page when nothing has been clicked.
+//! HTML: the text that a browser shows of a page before any click.
 //!
-//! Left out are the head with its title, scripts, styles, templates, comments, what stands in for scripts, pictures and
+//! Left out are the head with its title, scripts, styles, templates, comments, replacements of scripts, pictures and
 //! films that cannot be shown (alternative texts too), and elements that their own attributes hide. Blocks, items and
 //! cells are paragraphs; a line break is a space; other elements do not part words.
 
@@ -13,24 +13,24 @@ use html5gum::emitters::{Emitter, naive_next_state};
 use html5gum::{IoReader, State, Tokenizer};
 
 use self::element::{Element, Name};
-use self::hidden::Hidden;
+use self::hidden::HiddenElements;
 use crate::charset::{Decoder, Encoding, mark, sniff};
-use crate::format::broken;
-use crate::kind;
+
 use crate::outcome::Reason;
-use crate::source::Source;
+use crate::source::{self, Source};
+use crate::stop::broken;
 use crate::text::Text;
 
-/// Where a page may say what encoding it is in.
+/// Bytes in which a page may declare its encoding.
 const DECLARATION_BYTES: usize = 4096;
-/// How much text is handed over at once.
+/// Bytes of text that are written at once.
 const PIECE_BYTES: usize = 8 << 10;
-/// How much of a name or of an attribute is looked at.
+/// Bytes of a name or of an attribute that are looked at.
 const VALUE_BYTES_MAX: usize = 1024;
 
 /// Reads the visible text of a page.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
-    let head = kind::head(source).map_err(broken)?;
+    let head = source::head(source).map_err(broken)?;
     let encoding = match declared(&head) {
         Some(encoding) if mark(&head).is_none() => Encoding::Web(encoding),
         _ => Encoding::of(source).map_err(broken)?,
@@ -59,7 +59,7 @@ fn is_xml(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"<?xml")
 }
 
-/// The encoding that a page says it is in. It can only say so in ASCII, so wide characters are not believed.
+/// The encoding that a page declares. It can only be declared in ASCII, so wide encodings are not believed.
 fn declared(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     use crate::charset::Charset;
     if !matches!(sniff(head), Some(Charset::Utf8 | Charset::Legacy)) {
@@ -109,7 +109,7 @@ struct Page<'t> {
     failed: Option<Reason>,
     /// Text that was not handed over yet; its last character may be cut off.
     piece: Vec<u8>,
-    hidden: Hidden,
+    hidden: HiddenElements,
     /// The tag that is being read.
     tag: Tag,
     attribute: Vec<u8>,
@@ -133,7 +133,7 @@ impl<'t> Page<'t> {
             xml,
             failed: None,
             piece: Vec::with_capacity(PIECE_BYTES + 1024),
-            hidden: Hidden::default(),
+            hidden: HiddenElements::default(),
             tag: Tag::default(),
             attribute: Vec::new(),
             value: Vec::new(),
@@ -206,8 +206,8 @@ impl<'t> Page<'t> {
 
 /// Appends as much as is looked at.
 fn keep(into: &mut Vec<u8>, bytes: &[u8]) {
-    let room = VALUE_BYTES_MAX.saturating_sub(into.len());
-    into.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    let space = VALUE_BYTES_MAX.saturating_sub(into.len());
+    into.extend_from_slice(&bytes[..bytes.len().min(space)]);
 }
 
 impl Emitter for Page<'_> {

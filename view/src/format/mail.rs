@@ -1,5 +1,5 @@
-//! Mail: subject and people of the header, then the body as plain text, or the visible text of its HTML where there is no
-//! other. Attachments are documents of their own.
+//! Mail: subject and people of the header, then the body as plain text, or the visible text of its HTML where there is
+//! no other. Attachments are documents of their own.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read as _, SeekFrom};
@@ -9,14 +9,16 @@ use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{Address, Encoding as Transfer, Message, MessageParser, MessagePart, MimeHeaders as _, PartType};
 
 use crate::charset::Encoding;
-use crate::format::{Each, broken, html, plain};
+use crate::format::embedding::VisitEmbedded;
+use crate::format::{html, plain};
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 use crate::text::Text;
 
-/// How large a message may be: it is at hand as a whole, and its parts beside it.
+/// Size of a message at most: it is in memory at once, with its parts.
 pub(super) const MESSAGE_BYTES_MAX: u64 = 96 << 20;
-/// How many messages within messages may be named in one.
+/// Messages within messages that one may have.
 const MESSAGES_MAX: usize = 1000;
 
 /// Reads a message.
@@ -35,7 +37,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 }
 
 /// Visits the attachments of a message.
-pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let raw = read(source)?;
     let message = parsed(&raw)?;
     for (at, part) in message.attachments().enumerate() {
@@ -60,7 +62,7 @@ fn read(source: &mut dyn Source) -> Result<Vec<u8>, Reason> {
 }
 
 fn parsed(raw: &[u8]) -> Result<Message<'_>, Reason> {
-    // Messages lie in each other as deep as they are named, and are let go of one within the other.
+    // Messages are nested as deep as they are named, and are dropped recursively.
     let named = memchr::memchr_iter(b'/', raw)
         .filter(|&at| raw[..at].last_chunk::<7>().is_some_and(|word| word.eq_ignore_ascii_case(b"message")));
     if named.take(MESSAGES_MAX + 1).count() > MESSAGES_MAX {

@@ -2,17 +2,18 @@
 
 use std::io::{BufRead as _, BufReader, Cursor, Read as _, SeekFrom};
 
+use crate::format::embedding::VisitEmbedded;
 use crate::format::mail::MESSAGE_BYTES_MAX;
-use crate::format::{Each, broken};
 use crate::kind::mail::is_mailbox_line;
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 
-/// How long a line is looked at as a whole.
+/// Length of a line that is looked at as one.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Visits the messages of a mailbox, in order.
-pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<(), Reason> {
+pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     source.seek(SeekFrom::Start(0)).map_err(broken)?;
     let mut input = BufReader::with_capacity(64 << 10, source);
     let (mut line, mut message, mut count) = (Vec::new(), Vec::new(), 0u32);
@@ -41,7 +42,7 @@ pub(super) fn members(source: &mut dyn Source, each: &mut Each<'_>) -> Result<()
     if count > 0 { give(count, &mut message, each) } else { Ok(()) }
 }
 
-fn give(count: u32, message: &mut Vec<u8>, each: &mut Each<'_>) -> Result<(), Reason> {
+fn give(count: u32, message: &mut Vec<u8>, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let bytes = std::mem::take(message);
     each(&format!("{count}.eml"), &mut Cursor::new(bytes))
 }

@@ -6,17 +6,17 @@
 
 use md5::{Digest as _, Md5};
 
-use crate::kind::{self, Kind};
-use crate::source::Source;
+use crate::kind::Kind;
+use crate::source::{self, Source};
 
-/// The EDRM Message Identification Hash of a message, or nothing where a document is none or has no Message-ID.
+/// The EDRM Message Identification Hash of a message; `None` if a document is no message or has no Message-ID.
 ///
-/// Only the first part of the header is looked at, as far as what tells a message from other text.
+/// Only the first part of the header is read, as far as for the detection of mail.
 pub fn message_id_hash(kind: Kind, source: &mut dyn Source) -> Option<[u8; 16]> {
     if kind != Kind::Mail {
         return None;
     }
-    let id = message_id(&kind::head(source).ok()?)?;
+    let id = message_id(&source::head(source).ok()?)?;
     Some(Md5::digest(&id).into())
 }
 

@@ -1,12 +1,12 @@
-//! Compound files of an office: none of them is read here, but a password is told apart from age.
+//! Compound files of an office: their text is not read, but encrypted ones are distinguished from old ones.
 
-use crate::kind::{self, compound};
+use crate::kind::compound;
 use crate::outcome::Reason;
-use crate::source::Source;
+use crate::source::{self, Source};
 
-/// Why the text of a compound file is not read.
+/// The reason why the text of a compound file is not read.
 pub(super) fn reason(source: &mut dyn Source) -> Reason {
-    let names = kind::head(source).and_then(|head| compound::names(source, &head));
+    let names = source::head(source).and_then(|head| compound::names(source, &head));
     match names {
         Ok(names) if names.contains("EncryptedPackage") => Reason::Encrypted,
         Ok(_) => Reason::Unsupported,

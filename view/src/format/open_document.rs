@@ -1,16 +1,16 @@
 //! `OpenDocument`: texts, sheets and presentations, as archives or as flat files: the body, then headers and footers.
 //!
-//! What was deleted under tracked changes is left out; notes, annotations and boxes stand behind the paragraph that they
-//! are set in. A row of a sheet is a paragraph, with its cells as they are shown. A cell that is repeated counts once.
+//! Text deleted under tracked changes is left out; notes, annotations and boxes come after the paragraph in which they
+//! are set. A row of a sheet is a paragraph, with its cells as they are shown. A cell that is repeated counts once.
 
 use std::io::{BufRead as _, BufReader, SeekFrom};
 
-use crate::format::broken;
 use crate::format::package::Package;
 use crate::format::paragraphs::Paragraphs;
-use crate::format::xml::{self, Tag, Visit};
+use crate::format::xml::{self, Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 use crate::text::Text;
 
 /// Reads a document.
@@ -34,7 +34,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     body.end_paragraph()
 }
 
-/// Whether a document is an archive: else it is one file of XML. Leaves the source at its start.
+/// True if a document is an archive; otherwise it is one file of XML. Leaves the source at its start.
 fn is_archive(source: &mut dyn Source) -> Result<bool, Reason> {
     source.seek(SeekFrom::Start(0)).map_err(broken)?;
     let archive = BufReader::with_capacity(4, &mut *source).fill_buf().map_err(broken)?.starts_with(b"PK");
@@ -48,7 +48,7 @@ struct Manifest {
     encrypted: bool,
 }
 
-impl Visit for Manifest {
+impl XmlVisitor for Manifest {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         self.encrypted |= tag.name() == "encryption-data";
         Ok(())
@@ -58,9 +58,9 @@ impl Visit for Manifest {
 /// Follows paragraphs, which hold all text that is shown.
 struct Body<'t> {
     paragraphs: Paragraphs<'t>,
-    /// How many elements are open of which nothing is read.
+    /// Number of open elements that are skipped.
     skipped: usize,
-    /// How many paragraphs are open, in each other.
+    /// Number of open paragraphs, within each other.
     open: usize,
     /// Within the body, or in so many headers and footers.
     within: usize,
@@ -84,7 +84,7 @@ impl<'t> Body<'t> {
     }
 }
 
-/// What stands in paragraphs and is not shown, or is another on each page.
+/// Elements of paragraphs that are not shown, or that differ on each page.
 fn is_skipped(name: &str) -> bool {
     matches!(
         name,
@@ -110,7 +110,7 @@ fn is_furniture(name: &str) -> bool {
     matches!(name, "header" | "footer" | "header-left" | "footer-left" | "header-first" | "footer-first")
 }
 
-impl Visit for Body<'_> {
+impl XmlVisitor for Body<'_> {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         if self.skipped > 0 || is_skipped(tag.full_name()) {
             self.skipped += 1;

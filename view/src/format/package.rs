@@ -8,14 +8,14 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use crate::format::bounded::{Allowance, Bounded, Counted};
-use crate::format::broken;
-use crate::format::xml::{self, Tag, Visit};
+use crate::format::xml::{self, Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 
-/// How many parts a document may have, and how many references one of them.
+/// Parts of a document at most, and references of one of them.
 const PARTS_MAX: usize = 100_000;
-/// How large a part may be that is at hand as a whole.
+/// Size at most of a part that is read into memory.
 const WHOLE_BYTES_MAX: u64 = 128 << 20;
 
 /// A document that is a zip archive.
@@ -43,7 +43,7 @@ impl<'s> Package<'s> {
             .collect()
     }
 
-    /// The bytes of a part, or nothing when there is none of this name.
+    /// The bytes of a part, or `None` if there is no part of this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Bounded<impl Read>>, Reason> {
         let read_before = self.read.get();
         let file = match self.archive.by_name(name) {
@@ -54,7 +54,7 @@ impl<'s> Package<'s> {
         Ok(Some(Bounded::new(file, self.allowance.clone(), Rc::clone(&self.read), read_before)))
     }
 
-    /// The bytes of a part as a whole, up to a bound.
+    /// All bytes of a part, up to a bound.
     pub(super) fn whole(&mut self, name: &str) -> Result<Vec<u8>, Reason> {
         let mut bytes = Vec::new();
         if let Some(part) = self.part(name)? {
@@ -64,14 +64,14 @@ impl<'s> Package<'s> {
     }
 
     /// Walks a part of XML. Tells whether there is one of this name.
-    pub(super) fn walk(&mut self, name: &str, visit: &mut dyn Visit) -> Result<bool, Reason> {
+    pub(super) fn walk(&mut self, name: &str, visit: &mut dyn XmlVisitor) -> Result<bool, Reason> {
         match self.part(name)? {
             Some(part) => xml::walk(part, visit).map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// What a part refers to inside of the document, in order. The package itself is the part without a name.
+    /// The parts to which a part refers, in order. The package itself is the part without a name.
     pub(super) fn relations(&mut self, part: &str) -> Result<Relations, Reason> {
         let (folder, file) = part.rsplit_once('/').map_or(("", part), |(folder, file)| (folder, file));
         let slash = if folder.is_empty() { "" } else { "/" };
@@ -81,7 +81,7 @@ impl<'s> Package<'s> {
     }
 }
 
-/// What a part refers to.
+/// The references of a part.
 pub(super) struct Relations {
     folder: String,
     all: Vec<Relation>,
@@ -112,9 +112,9 @@ impl Relations {
     }
 }
 
-impl Visit for Relations {
+impl XmlVisitor for Relations {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
-        // What lies outside of the document is never followed.
+        // References out of the document are never followed.
         if tag.name() != "Relationship" || tag.attribute("TargetMode").as_deref() == Some("External") {
             return Ok(());
         }
@@ -147,7 +147,7 @@ fn resolved(folder: &str, target: &str) -> String {
     path.join("/")
 }
 
-/// What a failure of the archive says of the document.
+/// The reason that a failure of the archive has.
 fn unzipped(error: ZipError) -> Reason {
     match error {
         ZipError::InvalidPassword => Reason::Encrypted,

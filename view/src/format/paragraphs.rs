@@ -1,9 +1,9 @@
-//! Paragraphs that hold others: notes and boxes stand behind the paragraph in which they are set.
+//! Paragraphs within others: notes and boxes come after the paragraph in which they are set.
 
 use crate::outcome::Reason;
 use crate::text::Text;
 
-/// How much text waits for the end of the paragraph around it. More is handed over where it stands.
+/// Text that waits for the end of the paragraph around it at most. More of it is written at once.
 const ASIDE_BYTES_MAX: usize = 1 << 20;
 /// Ends a paragraph that waits. No text has it: it is a control character.
 const END: char = '\u{1E}';
@@ -20,7 +20,7 @@ impl<'t> Paragraphs<'t> {
         Paragraphs { text, aside: String::new(), depth: 0 }
     }
 
-    /// What follows is a note or a box within the present paragraph.
+    /// The following text is a note or a box within the present paragraph.
     pub(super) fn begin_aside(&mut self) {
         self.depth += 1;
         self.aside.push(END);
@@ -59,5 +59,55 @@ impl<'t> Paragraphs<'t> {
             self.text.end_paragraph()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tests::CollectedText;
+
+    /// Steps: `(` begins a note, `)` ends it, `.` ends a paragraph, anything else is text.
+    fn check(steps: &str, wanted: &str) {
+        let mut text = CollectedText::default();
+        let mut paragraphs = Paragraphs::new(&mut text);
+        for step in steps.chars() {
+            match step {
+                '(' => paragraphs.begin_aside(),
+                ')' => paragraphs.end_aside(),
+                '.' => paragraphs.end_paragraph().unwrap(),
+                _ => paragraphs.push(step.encode_utf8(&mut [0; 4])).unwrap(),
+            }
+        }
+        assert_eq!(text.finish().replace('\n', "|"), wanted, "{steps}");
+    }
+
+    #[test]
+    fn notes_come_after_the_paragraph_around_them() {
+        check("ab.c.", "ab|c");
+        check("a(n)b.c.", "ab|n|c");
+        check("a(n.m)b.", "ab|n|m");
+        check("a(n(deep)m)b.", "ab|n|deep|m");
+        check("a(n)b(m)c.d.", "abc|n|m|d");
+        check("(n).a.", "n|a");
+        // An end too many changes nothing.
+        check("a)b.", "ab");
+        check("..a..b.", "a|b");
+    }
+
+    #[test]
+    fn a_note_that_is_too_long_does_not_wait() {
+        let mut text = CollectedText::default();
+        let mut paragraphs = Paragraphs::new(&mut text);
+        paragraphs.push("before").unwrap();
+        paragraphs.begin_aside();
+        let long = "x".repeat(ASIDE_BYTES_MAX);
+        paragraphs.push(&long).unwrap();
+        paragraphs.push("y").unwrap();
+        paragraphs.end_aside();
+        paragraphs.push("after").unwrap();
+        paragraphs.end_paragraph().unwrap();
+        let lines: Vec<usize> = text.finish().lines().map(str::len).collect();
+        assert_eq!(lines, ["before".len(), ASIDE_BYTES_MAX, "after".len(), 1]);
     }
 }

@@ -1,12 +1,12 @@
 //! Plain text in any encoding, source code and Markdown too, as it is: an empty line ends a paragraph.
 
 use crate::charset::{Decoder, Encoding};
-use crate::format::broken;
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 use crate::text::Text;
 
-/// Reads plain text of any size in a bounded room. What turns out to be no text further on is not supported.
+/// Reads plain text of any size in bounded memory. A document that turns out to be no text is not supported.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let encoding = Encoding::of(source).map_err(broken)?;
     let mut decoder = Decoder::new(source, encoding).map_err(broken)?;

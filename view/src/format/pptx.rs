@@ -2,12 +2,12 @@
 
 use crate::format::docx::Story;
 use crate::format::package::Package;
-use crate::format::xml::{Tag, Visit};
+use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
-/// The parts beside a slide, in the order in which they are read.
+/// The parts next to a slide, in the order in which they are read.
 const ROLES: [&str; 3] = ["diagramData", "notesSlide", "comments"];
 
 /// Reads a presentation.
@@ -37,7 +37,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 #[derive(Default)]
 struct Order(Vec<String>);
 
-impl Visit for Order {
+impl XmlVisitor for Order {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         if tag.name() == "sldId" {
             self.0.extend(tag.reference().map(std::borrow::Cow::into_owned));

@@ -1,7 +1,7 @@
 //! RTF, read by a tokenizer of our own: the format is small, and what is wanted of it smaller.
 //!
-//! Left out are tables of fonts and styles, pictures, instructions of fields, what is hidden or deleted, and the numbers
-//! of lists. Notes stand behind the paragraph that they are set in.
+//! Left out are tables of fonts and styles, pictures, instructions of fields, what is hidden or deleted, and the
+//! numbers of lists. Notes come after the paragraph in which they are set.
 
 mod group;
 
@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read, SeekFrom};
 
 use self::group::{Group, Role, encoding_of_charset, encoding_of_page, role};
-use crate::format::broken;
 use crate::format::paragraphs::Paragraphs;
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 use crate::text::Text;
 
-/// How deep groups may lie in each other.
+/// Depth of groups within each other at most.
 const DEPTH_MAX: usize = 10_000;
-/// How many fonts are known by number.
+/// Fonts that are known by number at most.
 const FONTS_MAX: usize = 10_000;
 
 /// Reads a document.
@@ -99,7 +99,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// What has been read so far.
+/// The state of reading.
 struct Document<'t> {
     paragraphs: Paragraphs<'t>,
     groups: Vec<Group>,
@@ -107,7 +107,7 @@ struct Document<'t> {
     bytes: Vec<u8>,
     /// The first half of a character of two.
     high: Option<u16>,
-    /// How many characters follow that stand in for one that has been read.
+    /// Number of following characters that replace one that has been read.
     stand_ins: u32,
     encoding: &'static encoding_rs::Encoding,
     fonts: HashMap<i32, &'static encoding_rs::Encoding>,
@@ -174,7 +174,7 @@ impl<'t> Document<'t> {
         Ok(())
     }
 
-    /// Text that a control word stands for.
+    /// The text of a control word.
     fn text(&mut self, text: &str) -> Result<(), Reason> {
         if self.stand_ins > 0 {
             self.stand_ins -= 1;
@@ -274,7 +274,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// What a group is for.
+    /// The purpose of a group.
     fn destination(&mut self, word: &[u8]) -> Result<(), Reason> {
         let role = role(word);
         self.flush()?;

@@ -1,16 +1,16 @@
 //! Spreadsheets of Office Open XML: sheet by sheet its name, its rows as paragraphs, and its comments and drawings.
 //!
 //! Cells of a row are parted by spaces. Numbers, dates among them, are as they are stored, since how they are shown is
-//! up to formats and places; formulas are left out and their results kept.
+//! up to formats and places; formulas are left out and their results stay.
 
 use crate::format::docx::Story;
 use crate::format::package::Package;
-use crate::format::xml::{Tag, Visit};
+use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
-/// How much shared text a workbook may have: it has to be at hand as a whole.
+/// Bytes of the shared text of a workbook at most: all of it is in memory.
 const SHARED_BYTES_MAX: usize = 128 << 20;
 
 /// Reads a spreadsheet.
@@ -21,16 +21,16 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     if main.ends_with(".bin") {
         return Err(Reason::Unsupported);
     }
-    let mut book = Book::default();
-    if !package.walk(&main, &mut book)? {
+    let mut workbook = Workbook::default();
+    if !package.walk(&main, &mut workbook)? {
         return Err(Reason::Damaged);
     }
     let relations = package.relations(&main)?;
-    let mut shared = Shared::default();
+    let mut shared = SharedStrings::default();
     for part in relations.with_role("sharedStrings") {
         package.walk(&part, &mut shared)?;
     }
-    for (name, id) in &book.sheets {
+    for (name, id) in &workbook.sheets {
         text.push(name)?;
         text.end_paragraph()?;
         let Some(part) = relations.with_id(id) else {
@@ -50,11 +50,11 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 
 /// The names of the sheets and the ids of their parts, in order.
 #[derive(Default)]
-struct Book {
+struct Workbook {
     sheets: Vec<(String, String)>,
 }
 
-impl Visit for Book {
+impl XmlVisitor for Workbook {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         if tag.name() == "sheet" {
             let name = tag.attribute("name").unwrap_or_default().into_owned();
@@ -66,7 +66,7 @@ impl Visit for Book {
 
 /// The texts that cells refer to by number.
 #[derive(Default)]
-struct Shared {
+struct SharedStrings {
     texts: String,
     ends: Vec<usize>,
     reads: bool,
@@ -74,7 +74,7 @@ struct Shared {
     aid: bool,
 }
 
-impl Shared {
+impl SharedStrings {
     fn get(&self, number: usize) -> Option<&str> {
         let end = *self.ends.get(number)?;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -82,7 +82,7 @@ impl Shared {
     }
 }
 
-impl Visit for Shared {
+impl XmlVisitor for SharedStrings {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         match tag.name() {
             "t" => self.reads = !self.aid,
@@ -113,23 +113,23 @@ impl Visit for Shared {
 
 /// Follows the rows of a sheet.
 struct Sheet<'t> {
-    shared: &'t Shared,
+    shared: &'t SharedStrings,
     text: &'t mut dyn Text,
     reads: bool,
     aid: bool,
-    /// The value of the cell is not its text but says which.
+    /// The value of the cell is the number of its text.
     by_number: bool,
     truth: bool,
     value: String,
 }
 
 impl<'t> Sheet<'t> {
-    fn new(shared: &'t Shared, text: &'t mut dyn Text) -> Sheet<'t> {
+    fn new(shared: &'t SharedStrings, text: &'t mut dyn Text) -> Sheet<'t> {
         Sheet { shared, text, reads: false, aid: false, by_number: false, truth: false, value: String::new() }
     }
 }
 
-impl Visit for Sheet<'_> {
+impl XmlVisitor for Sheet<'_> {
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         match tag.name() {
             "c" => {

@@ -1,4 +1,4 @@
-//! XML, walked tag by tag: nothing is followed, no entity but the five is known, and no tree is built.
+//! XML, walked tag by tag: no reference is followed, only the five entities are known, and no tree is built.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -7,14 +7,14 @@ use quick_xml::Reader;
 use quick_xml::errors::Error;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::format::reason;
 use crate::outcome::Reason;
+use crate::stop::reason;
 
-/// How deep elements may lie in each other.
+/// Depth of elements within each other at most.
 const DEPTH_MAX: usize = 10_000;
 
 /// Is shown each tag and each text.
-pub(super) trait Visit {
+pub(super) trait XmlVisitor {
     /// An element begins.
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
         let _ = tag;
@@ -79,7 +79,7 @@ fn local(name: &str) -> &str {
 }
 
 /// Walks XML to its end.
-pub(super) fn walk(input: impl BufRead, visit: &mut dyn Visit) -> Result<(), Reason> {
+pub(super) fn walk(input: impl BufRead, visit: &mut dyn XmlVisitor) -> Result<(), Reason> {
     let mut reader = Reader::from_reader(input);
     let mut buffer = Vec::new();
     let mut depth = 0usize;
@@ -111,7 +111,7 @@ pub(super) fn walk(input: impl BufRead, visit: &mut dyn Visit) -> Result<(), Rea
     }
 }
 
-/// The character that a reference stands for: of entities only the five that XML has by itself.
+/// The character of a reference: of entities only the five that XML defines itself.
 fn referred<'b>(name: &str, buffer: &'b mut [u8; 4]) -> &'b str {
     let character = match name {
         "lt" => Some('<'),
@@ -139,9 +139,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Seen(String);
+    struct Recorder(String);
 
-    impl Visit for Seen {
+    impl XmlVisitor for Recorder {
         fn start(&mut self, tag: &Tag<'_>) -> Result<(), Reason> {
             let value = tag.attribute("v").unwrap_or_default();
             self.0.push_str(&format!("<{} {value}>", tag.name()));
@@ -159,33 +159,33 @@ mod tests {
         }
     }
 
-    fn seen(xml: &str) -> Result<String, Reason> {
-        let mut seen = Seen::default();
-        walk(xml.as_bytes(), &mut seen)?;
-        Ok(seen.0)
+    fn recorded(xml: &str) -> Result<String, Reason> {
+        let mut recorder = Recorder::default();
+        walk(xml.as_bytes(), &mut recorder)?;
+        Ok(recorder.0)
     }
 
     #[test]
     fn tags_and_text_are_shown_without_prefixes() {
         let xml = "<?xml version='1.0'?><w:a x:v='1&amp;2'><b/>t&lt;&#x41;<![CDATA[<c>]]><!-- no --></w:a>";
-        assert_eq!(seen(xml).as_deref(), Ok("<a 1&2><b ></b>t<A<c></a>"));
+        assert_eq!(recorded(xml).as_deref(), Ok("<a 1&2><b ></b>t<A<c></a>"));
     }
 
     #[test]
     fn declared_entities_are_never_followed() {
         let xml = "<!DOCTYPE a [<!ENTITY x 'boom'><!ENTITY y SYSTEM 'file:///etc/passwd'>]><a>1&x;&y;2</a>";
-        assert_eq!(seen(xml).as_deref(), Ok("<a >12</a>"));
+        assert_eq!(recorded(xml).as_deref(), Ok("<a >12</a>"));
     }
 
     #[test]
     fn what_is_cut_short_or_ill_formed_is_damaged() {
         for xml in ["<a><b></b>", "<a></b>", "<a", "<a>x</a", "<a>&"] {
-            assert_eq!(seen(xml), Err(Reason::Damaged), "{xml}");
+            assert_eq!(recorded(xml), Err(Reason::Damaged), "{xml}");
         }
     }
 
     #[test]
     fn depth_is_bounded() {
-        assert_eq!(seen(&"<a>".repeat(DEPTH_MAX + 1)), Err(Reason::TooDeep));
+        assert_eq!(recorded(&"<a>".repeat(DEPTH_MAX + 1)), Err(Reason::TooDeep));
     }
 }

@@ -1,4 +1,4 @@
-//! What was written is read again, and whatever else is an error.
+//! A stream is read as it was written, and any other stream is an error.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a compound file (OLE) is: the names of its streams tell.
+//! The kind of a compound file (OLE), by the names of its streams.
 
 use std::collections::HashSet;
 use std::io::{self, Read as _, SeekFrom};
@@ -6,11 +6,11 @@ use std::io::{self, Read as _, SeekFrom};
 use super::Kind;
 use crate::source::Source;
 
-/// How many sectors of the directory are looked at: what tells stands among the first.
+/// Sectors of the directory that are read: the deciding names are among the first.
 const DIRECTORY_SECTORS_MAX: usize = 64;
 const CHAIN_END: u32 = 0xFFFF_FFFA;
 
-/// What a compound file is.
+/// The kind of a compound file.
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     let names = names(source, head)?;
     let has = |name: &str| names.contains(name);
@@ -53,7 +53,7 @@ fn name(entry: &[u8]) -> Option<String> {
     Some(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{FFFD}')).collect())
 }
 
-/// Where sectors lie.
+/// The places of sectors.
 struct Sectors {
     shift: u16,
 }
@@ -71,7 +71,7 @@ impl Sectors {
         Ok((!bytes.is_empty()).then_some(bytes))
     }
 
-    /// The sector behind another of its chain, where the part of the table that the header names says it.
+    /// The sector after another of its chain, if the part of the table that the header names has it.
     fn next(&self, source: &mut dyn Source, head: &[u8], sector: u32) -> io::Result<Option<u32>> {
         let entries = 1u32 << (self.shift - 2);
         let block = usize::try_from(sector / entries).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Mail tells itself by the shape of its header (RFC 5322), a mailbox by the line before it.
+//! Mail is recognised by the shape of its header (RFC 5322), a mailbox by the line before it.
 
 use super::Kind;
 
@@ -22,7 +22,7 @@ const FIELDS: [&str; 17] = [
     "sender",
     "x-mailer",
 ];
-/// One of them stands in every message.
+/// Every message has one of these fields.
 const FIELDS_NEEDED: [&str; 5] = ["from", "received", "message-id", "return-path", "mime-version"];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -50,7 +50,7 @@ pub(crate) fn is_mailbox_line(line: &[u8]) -> bool {
     month && time && year
 }
 
-/// Whether a header begins: field after field up to an empty line, and so many of them those of mail.
+/// True if a header begins: field after field up to an empty line, enough of them those of mail.
 fn has_header(mut text: &[u8], known_min: usize) -> bool {
     let mut known: Vec<&str> = Vec::new();
     let mut fields = 0;
@@ -97,4 +97,46 @@ fn line(text: &[u8]) -> Option<(&[u8], &[u8])> {
         None => (text, &text[text.len()..]),
     };
     Some((line.strip_suffix(b"\r").unwrap_or(line), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mailbox_line_has_a_month_a_time_and_a_year() {
+        for (line, is_mailbox) in [
+            ("From a@b Mon Jan  1 00:00:00 2024", true),
+            ("From a@b Mon Jan  1 00:00:00 2024\r", true),
+            ("From - Mon Jan  1 00:00:00 2024", true),
+            ("From a@b Mon Jan  1 00:00:00 +0100 2024", true),
+            ("From a@b Mon Jan  1 00:00:00", false),
+            ("From a@b Mon 1 00:00:00 2024", false),
+            ("From a@b Mon Jan  1 2024", false),
+            ("From: a@b Mon Jan  1 00:00:00 2024", false),
+            ("From here on, Jan said at 12:00 in 2024", true),
+            ("from a@b Mon Jan  1 00:00:00 2024", false),
+            ("", false),
+        ] {
+            assert_eq!(is_mailbox_line(line.as_bytes()), is_mailbox, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_message_has_two_fields_of_mail_at_least() {
+        for (text, expected) in [
+            ("From: a@b\nSubject: x\n\nbody", Some(Kind::Mail)),
+            ("from: a@b\r\nsubject: x\r\n\r\nbody", Some(Kind::Mail)),
+            ("From: a@b\n folded\nSubject: x\n\nbody", Some(Kind::Mail)),
+            ("Subject: x\n\nbody", None),
+            ("From: a@b\n\nbody", None),
+            (" From: a@b\nSubject: x\n\n", None),
+            ("Note: this is a text\nwith lines\n", None),
+            ("From a@b Mon Jan  1 00:00:00 2024\nFrom: a@b\n\nx", Some(Kind::Mbox)),
+            ("From a@b Mon Jan  1 00:00:00 2024\njust a text", None),
+            ("", None),
+        ] {
+            assert_eq!(kind(text.as_bytes()), expected, "{text:?}");
+        }
+    }
 }

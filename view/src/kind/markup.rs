@@ -1,4 +1,4 @@
-//! HTML among texts with angle brackets: by its first tag, or by tags that only whole pages have.
+//! HTML among texts with angle brackets: by its first tag, or by tags that only complete pages have.
 
 use super::Kind;
 
@@ -27,7 +27,7 @@ pub(super) fn kind(head: &[u8]) -> Option<Kind> {
     (begins && more.iter().any(|tag| contains_ignoring_case(head, tag))).then_some(Kind::Html)
 }
 
-/// What is behind white space, declarations of XML, comments, and a declaration that is not of HTML.
+/// The text after white space, declarations of XML, comments, and a declaration other than of HTML.
 fn skip_prolog(mut text: &[u8]) -> &[u8] {
     loop {
         text = text.trim_ascii_start();
@@ -45,7 +45,7 @@ fn skip_prolog(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a tag of this name begins here.
+/// True if a tag of this name begins.
 fn is_tag(text: &[u8], name: &[u8]) -> bool {
     skip_ignoring_case(&text[1..], name)
         .is_some_and(|rest| rest.first().is_none_or(|&byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/')))

@@ -1,16 +1,16 @@
-//! What a zip archive is: its directory names the parts of a document of an office.
+//! The kind of a zip archive: its directory names the parts of an office document.
 
 use std::io::{self, Read as _, SeekFrom};
 
 use super::Kind;
 use crate::source::Source;
 
-/// How much of the directory is looked at. Those of documents are a hundredth of it.
+/// Bytes of the directory that are read. Those of office documents are a hundredth of it.
 const DIRECTORY_BYTES_MAX: u64 = 1 << 20;
 /// The end record and the longest comment behind it.
 const TAIL_BYTES: u64 = 22 + 65_535;
 
-/// What a zip archive is. One without a directory that can be read is an archive, and damaged.
+/// The kind of a zip archive. One without a readable directory is a damaged archive.
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     if is_open_document(head) {
         return Ok(Kind::OpenDocument);
@@ -18,14 +18,14 @@ pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     let Some(directory) = directory(source)? else {
         return Ok(Kind::Zip);
     };
-    let mut seen = Seen::default();
-    names(&directory, |name| seen.name(name));
-    Ok(seen.kind())
+    let mut members = Members::default();
+    names(&directory, |name| members.name(name));
+    Ok(members.kind())
 }
 
-/// The parts that tell.
+/// The parts that decide the kind.
 #[derive(Default)]
-struct Seen {
+struct Members {
     types: bool,
     word: bool,
     sheet: bool,
@@ -35,7 +35,7 @@ struct Seen {
     manifest: bool,
 }
 
-impl Seen {
+impl Members {
     fn name(&mut self, name: &[u8]) {
         match name {
             b"[Content_Types].xml" => self.types = true,
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// The first member of an `OpenDocument` is `mimetype`, stored: its content stands at a fixed place.
+/// The first member of an `OpenDocument` is `mimetype`, stored: its content is at a fixed place.
 fn is_open_document(head: &[u8]) -> bool {
     let named = head.get(30..38) == Some(b"mimetype".as_slice());
     let types: [&[u8]; 2] = [b"application/vnd.oasis.opendocument.", b"application/vnd.sun.xml."];
@@ -80,7 +80,7 @@ fn directory(source: &mut dyn Source) -> io::Result<Option<Vec<u8>>> {
     let (Some(size), Some(_)) = (field(12).map(u32::from_le_bytes), field(16)) else {
         return Ok(None);
     };
-    // The directory ends where its end record begins: so something may stand before the archive.
+    // The directory ends where its end record begins: so other bytes may come before the archive.
     let end = length_bytes - (tail.len() - at) as u64;
     let Some(start) = end.checked_sub(u64::from(size)) else {
         return Ok(None);

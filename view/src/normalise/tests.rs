@@ -17,7 +17,7 @@ fn whole(text: &str) -> String {
     normalised(&[vec![text]])
 }
 
-/// The definition, over the whole text at once.
+/// The definition, over all of the text at once.
 fn defined(text: &str) -> String {
     let seen: String = text
         .chars()

@@ -1,4 +1,4 @@
-//! One child: how it is started, asked, heard, and what its end says.
+//! One child: its start, its requests and answers, and the reason of its end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,11 +22,11 @@ use crate::limits::Limits;
 use crate::outcome::Reason;
 use crate::sandbox::Confinement;
 
-/// How long a child may take to start, on a machine that has much else to do.
+/// Time limit for the start of a child, on a busy machine.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 /// A child gives up by itself when the time is over; one that does not is killed after as much more.
 const GRACE: Duration = Duration::from_secs(2);
-/// How much of what a child says when it dies is read.
+/// Bytes of a dying child's error output that are read.
 const LAST_WORDS_BYTES_MAX: usize = 4096;
 
 /// A child and the parent's end of its socket. Dropped, it is killed.
@@ -35,13 +35,13 @@ pub(super) struct Process {
     child: Child,
     socket: UnixStream,
     errors: Option<ChildStderr>,
-    /// What was received and not yet read.
+    /// Bytes received and not yet read.
     buffer: Box<[u8]>,
     unread: std::ops::Range<usize>,
     documents: u64,
-    /// Whether something was received since it was asked.
+    /// True if something was received since the last request.
     answered: bool,
-    /// How long it was waited for since it was asked, and how long it may be.
+    /// Time spent waiting since the last request, and its limit.
     waited: Duration,
     time_max: Duration,
     time_max_of_document: Duration,
@@ -56,7 +56,7 @@ impl Process {
         command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        // It holds the child's end of the socket: whether the child has gone could not be told.
+        // It has the child's end of the socket: while it is open, the end of the child cannot be noticed.
         drop(command);
         let errors = child.stderr.take();
         let mut process = Process {
@@ -98,18 +98,18 @@ impl Process {
         Ok(())
     }
 
-    /// Whether the child may be asked for the next document, as it says after the last one.
+    /// True if the child is ready for the next document, as it reports after each.
     pub(super) fn ready(&mut self) -> bool {
         let mut status = [0; 1];
         self.read_exact(&mut status).is_ok() && status[0] == READY && self.unread.is_empty()
     }
 
-    /// Whether nothing came of this document, and earlier ones may be the cause.
+    /// True if this document had no answer, and earlier ones may be the cause.
     pub(super) fn may_be_innocent(&self) -> bool {
         self.documents > 1 && !self.answered && self.waited < self.time_max
     }
 
-    /// Ends the child and tells why the document that it had cannot be read.
+    /// Ends the child and returns the reason why its document cannot be read.
     pub(super) fn end(mut self) -> Reason {
         if self.waited >= self.time_max {
             return Reason::TimedOut;
@@ -184,7 +184,7 @@ impl Drop for Process {
     }
 }
 
-/// What of a name can matter: that of a compressed file without its ending.
+/// The part of a name that matters: that of a compressed file without its ending.
 pub(super) fn hint(name: &str) -> String {
     let mut hint = archive::without_ending(name).unwrap_or_default();
     hint.truncate(hint.floor_char_boundary(child::HINT_BYTES_MAX));

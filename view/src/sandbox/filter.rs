@@ -29,10 +29,10 @@ const ALLOWED: &[c::c_long] = &[
     c::SYS_exit_group,
 ];
 
-/// Refuses all other calls of this process, now and for ever; whether that holds.
+/// Refuses all other calls of this process from now on; true if the filter is in force.
 ///
-/// A call that is refused fails as if it were not permitted: it does nothing, and a library that tries something needless
-/// goes on without it.
+/// A call that is refused fails as if it were not permitted: it does nothing, and a library that tries something
+/// needless goes on without it.
 pub(super) fn apply() -> bool {
     filter().is_some_and(|program| seccompiler::apply_filter(&program).is_ok())
 }
@@ -41,7 +41,8 @@ fn filter() -> Option<seccompiler::BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
     let executable = u64::try_from(c::PROT_EXEC).ok()?;
     let only = [
-        // The parent is at standard input, and last words go to standard error; whatever else is open is not written to.
+        // The parent is at standard input, and last words go to standard error; whatever else is open is not written
+        // to.
         (c::SYS_recvmsg, 0, SeccompCmpOp::Eq, 0),
         (c::SYS_sendto, 0, SeccompCmpOp::Eq, 0),
         (c::SYS_write, 0, SeccompCmpOp::Eq, 2),

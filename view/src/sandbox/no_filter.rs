@@ -1,6 +1,6 @@
 //! A system without a filter of system calls that is known here.
 
-/// There is nothing to apply.
+/// Applies no filter.
 pub(super) fn apply() -> bool {
     false
 }

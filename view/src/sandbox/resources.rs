@@ -4,10 +4,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::Limits;
 
-/// How much processor time a child may use in its life; it is replaced long before. It ends one that runs on alone.
+/// Processor time of a child in its life; it is replaced long before. The limit ends one that never stops.
 const CPU_SECONDS_MAX: u64 = 3600;
 
-/// Sets the limits; whether all of them hold.
+/// Sets the limits; true if all of them are in force.
 pub(super) fn limit(limits: &Limits) -> bool {
     let memory = limits.memory_bytes_max;
     let wanted = [

@@ -4,32 +4,37 @@ use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::budget::{Held, reason};
+use crate::budget::{HeldMemory, reason};
 use crate::outcome::Reason;
 use crate::source::Source;
 
 /// Bytes of which the first are in memory: it can be rewound within them, until more was read.
-pub(super) struct Forward<'s> {
+pub(super) struct ForwardSource<'s> {
     head: Vec<u8>,
-    held: Option<Held>,
+    held: Option<HeldMemory>,
     stream: &'s mut dyn Read,
     size: Option<u64>,
     at: u64,
     failed: Rc<Cell<Option<Reason>>>,
 }
 
-impl<'s> Forward<'s> {
-    pub(super) fn new(head: Vec<u8>, held: Held, stream: &'s mut dyn Read, size: Option<u64>) -> Forward<'s> {
-        Forward { head, held: Some(held), stream, size, at: 0, failed: Rc::default() }
+impl<'s> ForwardSource<'s> {
+    pub(super) fn new(
+        head: Vec<u8>,
+        held: HeldMemory,
+        stream: &'s mut dyn Read,
+        size: Option<u64>,
+    ) -> ForwardSource<'s> {
+        ForwardSource { head, held: Some(held), stream, size, at: 0, failed: Rc::default() }
     }
 
-    /// Where it is told why the stream broke off.
+    /// The cell that receives the reason why the stream broke off.
     pub(super) fn failed(&self) -> Rc<Cell<Option<Reason>>> {
         Rc::clone(&self.failed)
     }
 }
 
-impl Read for Forward<'_> {
+impl Read for ForwardSource<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let at = usize::try_from(self.at).unwrap_or(usize::MAX);
         let read = match self.head.get(at..).filter(|rest| !rest.is_empty() && self.held.is_some()) {
@@ -52,7 +57,7 @@ impl Read for Forward<'_> {
     }
 }
 
-impl Seek for Forward<'_> {
+impl Seek for ForwardSource<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let wanted = match to {
             SeekFrom::Start(at) => Some(at),
@@ -69,8 +74,8 @@ impl Seek for Forward<'_> {
     }
 }
 
-impl Source for Forward<'_> {
-    /// As its archive says; of a stream that does not say it, no end is known.
+impl Source for ForwardSource<'_> {
+    /// The size that the archive states; a stream without one has no known end.
     fn length_bytes(&self) -> u64 {
         self.size.unwrap_or(u64::MAX)
     }

@@ -1,4 +1,4 @@
-//! Where extractors put text: normalised, within the limits, into the part that is open.
+//! The sink of extractors: text is normalised, within the limits, and written to the open part.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::normalise::Normaliser;
 use crate::outcome::Reason;
 use crate::text::Text;
 
-/// Text that waits goes on its way from this size on.
+/// Text is written from this size on.
 const READY_BYTES: usize = 16 * 1024;
 
 pub(super) struct Sink<'s, 'o> {
@@ -30,16 +30,16 @@ impl<'s, 'o> Sink<'s, 'o> {
         self.flush()
     }
 
-    /// Why nobody takes the text any more.
+    /// The error by which the output failed.
     pub(super) fn broken(self) -> Option<io::Error> {
         self.broken
     }
 
     fn flush(&mut self) -> Result<(), Reason> {
         self.budget.text(self.parts.text_bytes(), self.ready.len() as u64)?;
-        let told = self.parts.text(&self.ready);
+        let written = self.parts.text(&self.ready);
         self.ready.clear();
-        told.map_err(|error| {
+        written.map_err(|error| {
             self.broken = Some(error);
             Reason::Crashed
         })

@@ -1,4 +1,4 @@
-//! What is inside of archives, and under which names.
+//! The members of archives, and their names.
 
 use cognate_view::{Limits, Parts, Reason};
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ fn zip_archives_are_read_however_they_are_written() {
                 let wanted = ["a: some text, some text, some text", "b: more", ": container"];
                 let bytes = zip.finish();
                 check("", &bytes, &wanted);
-                // A program may stand before it.
+                // A program may come before it.
                 check("", &[b"PK\x03\x04".as_slice(), &[b'x'; 1000], &bytes].concat(), &wanted);
             }
         }
@@ -199,7 +199,7 @@ fn holes_of_sparse_files_are_zeros() {
     entry[257..265].copy_from_slice(b"ustar  \0");
     make::signed(&mut entry[..512]);
     let bytes = [entry, tar_entry("next", b'0', b"text")].concat();
-    // Zeros within text are no text: the kind of the whole says so.
+    // Zeros within text are no text: the kind of the document shows it.
     check("", &bytes, &["sparse: no text", "next: text", ": container"]);
 }
 

@@ -1,4 +1,4 @@
-//! Bombs, and containers that are cut off, locked or broken: each is told, and nothing else is disturbed.
+//! Bombs, and containers that are cut off, locked or broken: each is reported, and no other document is disturbed.
 
 use std::time::{Duration, Instant};
 
@@ -200,7 +200,7 @@ fn a_folder_of_hostile_documents_disturbs_nothing_and_takes_no_memory_of_the_par
         let text = format!("beside {round}");
         assert_eq!(told(&read(&pool, "", text.as_bytes())), [format!(": {text}")]);
     }
-    // Other tests run beside this one, within the same process.
+    // Other tests run next to this one, within the same process.
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 1 << 30, "{grown}");
 }

@@ -74,12 +74,12 @@ pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// How a member of a zip archive is written.
+/// Options of writing a member of a zip archive.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Style {
     pub(crate) method: u16,
     pub(crate) flags: u16,
-    /// Sizes stand behind the content.
+    /// Sizes come after the content.
     pub(crate) descriptor: bool,
     /// Sizes are eight bytes wide, in an extra field.
     pub(crate) wide: bool,
@@ -144,7 +144,8 @@ impl Zip {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Ends as an archive of more than 65,535 members does: the short end record has no number for them, but true lengths.
+    /// Ends as an archive of more than 65,535 members does: the short end record has no number for them, but true
+    /// lengths.
     pub(crate) fn finish_as_of_many(mut self) -> Vec<u8> {
         let (at, length, count) = (self.bytes.len() as u64, self.directory.len() as u64, u64::from(self.count));
         self.bytes.extend(&self.directory);
@@ -178,7 +179,7 @@ impl Zip {
     }
 }
 
-/// What stands behind the signature of a header: the same before the member and in the directory.
+/// The fields after the signature of a header: the same before the member and in the directory.
 fn head(name: &str, (sum, compressed, whole): (u32, u64, u64), style: Style) -> Vec<u8> {
     let mut head = vec![45, 0];
     let flags = style.flags | if style.descriptor { 8 } else { 0 };

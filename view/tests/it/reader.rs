@@ -1,4 +1,4 @@
-//! Documents read through a pool, and what is told about them.
+//! Documents read through a pool, and their parts.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use cognate_view::{CHILD_ARGUMENT, Kind, Limits, Outcome, Parts, Pool, Reason};
 
-/// A part as it was told.
+/// A part as it was reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) fn pool(limits: Limits) -> Pool {
     Pool::new(PROGRAM, [CHILD_ARGUMENT], NonZeroUsize::MIN, limits).unwrap()
 }
 
-/// A pool whose children do what documents tell them.
+/// A pool whose children obey documents.
 pub(crate) fn faulty(limits: Limits) -> Pool {
     Pool::new(PROGRAM, [CHILD_ARGUMENT, "faulty"], NonZeroUsize::MIN, limits).unwrap()
 }
@@ -67,7 +67,7 @@ pub(crate) fn told(parts: &[Part]) -> Vec<String> {
     parts.iter().map(line).collect()
 }
 
-/// What came of the document itself.
+/// The outcome of the document itself.
 pub(crate) fn own(parts: &[Part]) -> Outcome {
     parts.last().unwrap().outcome
 }

@@ -1,18 +1,18 @@
-//! The ledger's own count of every index, to be held against the coordinator's.
+//! The batches of every index by the ledger, compared with the coordinator's counts.
 //!
-//! A batch that was not durable when a push was resumed is sent again under the same number: the last one counts, and
-//! those that followed the earlier one do not.
+//! A batch that was not durable when a push was resumed is sent again under the same number. The latest batch of a number
+//! counts, and the batches that followed an earlier one do not.
 
 use std::collections::BTreeMap;
 
 use cognate_proto::v1::ReceivedIndex;
 
-use super::{Entry, Kind};
+use super::entry::{Entry, Kind};
 
-/// Which index: repository, method id, epoch.
+/// Repository, method id and epoch of an index.
 pub type IndexKey = (String, Vec<u8>, u64);
 
-/// What was sent of each index.
+/// The sent batches of each index.
 #[derive(Default, Debug)]
 pub struct Indexes {
     sent: BTreeMap<IndexKey, Sent>,
@@ -20,16 +20,16 @@ pub struct Indexes {
     latest: BTreeMap<(String, Vec<u8>), u64>,
 }
 
-/// What was sent of one index.
+/// The sent batches of one index.
 #[derive(Default, Debug)]
 struct Sent {
     /// Digest and length of every batch.
     batches: BTreeMap<u64, ([u8; 16], u64)>,
-    /// Nothing was sent since it was said to be complete.
+    /// No batch was sent after the seal.
     sealed: bool,
 }
 
-/// One index as both sides count it.
+/// One index, counted by the ledger and by the coordinator.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Compared {
     /// The repository.
@@ -38,37 +38,38 @@ pub struct Compared {
     pub method_id: String,
     /// The epoch.
     pub epoch: u64,
-    /// Batches by the ledger.
+    /// Batches in the ledger.
     pub ledger_batches: u64,
-    /// Batches by the coordinator.
+    /// Batches at the coordinator.
     pub coordinator_batches: u64,
-    /// Bytes of bodies by the ledger, as far as the coordinator's batches go.
+    /// Bytes of bodies in the ledger, up to the coordinator's last batch.
     pub ledger_bytes: u64,
-    /// Bytes of bodies by the coordinator.
+    /// Bytes of bodies at the coordinator.
     pub coordinator_bytes: u64,
-    /// What this means.
-    pub verdict: Verdict,
+    /// The outcome of the comparison.
+    #[serde(rename = "verdict")]
+    pub agreement: Agreement,
 }
 
-/// Whether two counts agree.
+/// The outcome of the comparison of two counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// They do, to the last byte.
+pub enum Agreement {
+    /// The counts are equal, to the last byte.
     Same,
-    /// The coordinator has the first of the batches, and the rest was still under way when the push ended.
+    /// The coordinator has the first batches; the others were under way when the push ended.
     UnderWay,
-    /// They do not.
+    /// The counts differ.
     Differs,
 }
 
 impl Indexes {
-    /// Takes an entry in.
+    /// Counts an entry.
     pub fn take(&mut self, entry: &Entry) {
         let Some(index) = &entry.index else { return };
         let key = (index.repository.clone(), index.method_id.clone(), index.epoch);
         match entry.kind() {
-            // One that a refinement made goes with its scan: that the coordinator lacks it says nothing.
+            // The coordinator removes the index of a refinement with its scan, so a missing one is no error.
             Kind::Open if !index.scope.is_empty() => {}
             Kind::Open => {
                 self.latest.insert((key.0, key.1), key.2);
@@ -89,25 +90,25 @@ impl Indexes {
         }
     }
 
-    /// How many indexes were ever sent.
+    /// Number of indexes that were ever sent.
     pub fn len(&self) -> usize {
         self.sent.len()
     }
 
-    /// Whether none was ever sent.
+    /// True if no index was ever sent.
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
 
-    /// Holds the coordinator's count against this one. An index that the coordinator does not have any more is listed
-    /// only where it is the latest of its repository and method.
+    /// Compares the coordinator's counts with this one. An index that the coordinator does not have any more is listed only
+    /// if it is the latest of its repository and method.
     pub fn compare(&self, received: &[ReceivedIndex]) -> Vec<Compared> {
         let mut rows: Vec<Compared> = received.iter().map(|received| self.compare_one(received)).collect();
-        let is_there =
+        let is_received =
             |key: &IndexKey| received.iter().any(|r| (&r.repository, &r.method_id, r.epoch) == (&key.0, &key.1, key.2));
         for (key, sent) in &self.sent {
             let is_latest = self.latest.get(&(key.0.clone(), key.1.clone())) == Some(&key.2);
-            if is_latest && !sent.batches.is_empty() && !is_there(key) {
+            if is_latest && !sent.batches.is_empty() && !is_received(key) {
                 let none = ReceivedIndex {
                     repository: key.0.clone(),
                     method_id: key.1.clone(),
@@ -144,10 +145,10 @@ impl Indexes {
             coordinator_batches: received.batches,
             ledger_bytes: bytes,
             coordinator_bytes: received.body_bytes,
-            verdict: match (agree, all == received.batches, sent.sealed) {
-                (true, true, _) => Verdict::Same,
-                (true, false, false) => Verdict::UnderWay,
-                _ => Verdict::Differs,
+            agreement: match (agree, all == received.batches, sent.sealed) {
+                (true, true, _) => Agreement::Same,
+                (true, false, false) => Agreement::UnderWay,
+                _ => Agreement::Differs,
             },
         }
     }

@@ -1,6 +1,5 @@
-//! Reading a ledger back: entry by entry, each held against the chain; what does not hold is named by its number.
+//! Reading a ledger: entry by entry, each checked against the chain. Damage is reported with the number of its entry.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -9,17 +8,18 @@ use std::path::Path;
 
 use prost::Message as _;
 
+use super::chain::{ENTRY_BYTES_MAX, HASH_BYTES, Head, MAGIC, chained, saved_head};
 use super::count::Indexes;
-use super::{ENTRY_BYTES_MAX, Entry, HASH_BYTES, Head, Kind, MAGIC, Totals, chained};
+use super::entry::{Entry, Totals};
 
-/// The first place where a ledger is not as it was written.
+/// The first place at which a ledger differs from what was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// The number that the entry there should have.
     pub number: u64,
-    /// What is wrong with it.
+    /// The kind of the damage.
     pub reason: String,
-    /// The file ends within it.
+    /// The file ends within this entry.
     pub at_end: bool,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The entries of a ledger, from the first or from a known place on.
+/// Reads the entries of a ledger, from the first or from a known place.
 pub struct Entries {
     file: BufReader<File>,
     head: Head,
@@ -37,10 +37,10 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Opens a ledger for reading from its beginning.
+    /// Opens a ledger to read it from its beginning.
     ///
     /// # Errors
-    /// When it cannot be read at all.
+    /// If the file cannot be read.
     pub fn open(path: &Path) -> io::Result<Result<Entries, Damage>> {
         Entries::open_at(path, None)
     }
@@ -52,7 +52,7 @@ impl Entries {
         if !whole || magic != MAGIC {
             return Ok(Err(Damage {
                 number: 1,
-                reason: "cannot be told from anything: the file does not begin as a ledger does".into(),
+                reason: "cannot be read: the file does not begin as a ledger does".into(),
                 at_end: false,
             }));
         }
@@ -64,13 +64,13 @@ impl Entries {
             (entries.head, entries.totals) = (known, totals);
             return Ok(Ok(entries));
         }
-        // What was known to be there is not: read it all to say where it ends or differs.
+        // The entry that was known to be on the disk is not there: read all entries to find the first difference.
         loop {
             match entries.next() {
                 Err(damage) => return Ok(Err(damage)),
                 Ok(None) => return Ok(Err(entries.missing())),
                 Ok(Some(entry)) if entry.number == known.number && entries.head != known => {
-                    let reason = "is not the one that was written".to_owned();
+                    let reason = "differs from the entry that was written".to_owned();
                     return Ok(Err(Damage { number: entry.number, reason, at_end: false }));
                 }
                 Ok(Some(_)) => {}
@@ -79,12 +79,12 @@ impl Entries {
     }
 
     fn missing(&self) -> Damage {
-        let reason = "is missing, and whatever followed it: the ledger was cut off".to_owned();
+        let reason = "is missing, with all entries after it: the ledger was cut".to_owned();
         Damage { number: self.head.number + 1, reason, at_end: false }
     }
 
-    /// Whether the file holds the entry that ends where a head says. Its length stands before it, which is looked for
-    /// from behind: entries are short.
+    /// Reads the totals of the entry that ends at a head, if the file holds it. The start of the entry is searched backwards
+    /// from its end, which is fast because entries are short.
     fn last_before(&mut self, known: Head) -> io::Result<Option<Totals>> {
         let file = self.file.get_ref();
         if file.metadata()?.len() < known.end {
@@ -96,20 +96,20 @@ impl Entries {
         let Some(hash_at) = bytes.len().checked_sub(HASH_BYTES).filter(|at| bytes[*at..] == known.hash) else {
             return Ok(None);
         };
-        let found = (0..hash_at.saturating_sub(4)).rev().find_map(|at| {
+        let totals = (0..hash_at.saturating_sub(4)).rev().find_map(|at| {
             let length = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
             let body = (at + 4 + length == hash_at).then(|| &bytes[at + 4..hash_at])?;
             let entry = Entry::decode(body).ok().filter(|entry| entry.number == known.number)?;
             Some(Totals { messages: entry.number, bytes: entry.bytes_so_far })
         });
-        Ok(found)
+        Ok(totals)
     }
 
-    /// The next entry, or nothing at the end.
+    /// Reads the next entry; `None` at the end of the ledger.
     ///
     /// # Errors
-    /// The first place where the file is not as it was written.
-    #[expect(clippy::should_implement_trait, reason = "after the first error there is nothing more to iterate over")]
+    /// The first place at which the file differs from what was written.
+    #[expect(clippy::should_implement_trait, reason = "the first error ends the iteration")]
     pub fn next(&mut self) -> Result<Option<Entry>, Damage> {
         let number = self.head.number + 1;
         let bad = |reason: &str, at_end| Damage { number, reason: reason.to_owned(), at_end };
@@ -118,7 +118,7 @@ impl Entries {
         match self.file.read(&mut length[..1]).map_err(unreadable)? {
             0 => return Ok(None),
             _ if filled(&mut self.file, &mut length[1..]).map_err(unreadable)? => {}
-            _ => return Err(bad("is not there in full", true)),
+            _ => return Err(bad("is incomplete", true)),
         }
         let length = u32::from_le_bytes(length) as usize;
         if length > ENTRY_BYTES_MAX {
@@ -126,7 +126,7 @@ impl Entries {
         }
         let mut rest = vec![0; length + HASH_BYTES];
         if !filled(&mut self.file, &mut rest).map_err(unreadable)? {
-            return Err(bad("is not there in full", true));
+            return Err(bad("is incomplete", true));
         }
         let (body, hash) = rest.split_at(length);
         let expected = chained(&self.head.hash, body);
@@ -154,32 +154,32 @@ impl Entries {
     }
 }
 
-/// What a ledger comes to, by its last entry that is known to be on the disk.
+/// Sums over a ledger, from its last entry that is known to be on the disk.
 pub fn totals(state_dir: &Path) -> Option<Totals> {
-    let known = head(&File::open(state_dir.join("ledger.head")).ok()?);
+    let known = saved_head(&File::open(state_dir.join("ledger.head")).ok()?);
     Some(Entries::open_at(&state_dir.join("ledger"), known).ok()?.ok()?.totals)
 }
 
-/// What a verified ledger says.
+/// The content of a verified ledger, in sums.
 #[derive(Debug)]
 pub struct Verified {
-    /// All messages.
+    /// Sums over all messages.
     pub totals: Totals,
     /// The hash of the last entry.
     pub head: [u8; 32],
-    /// What was sent of each index.
+    /// The sent batches of each index.
     pub indexes: Indexes,
 }
 
-/// Reads a whole ledger and holds it against its chain. `growing`: a process is writing to it, and may be in the middle of
-/// an entry.
+/// Reads all entries of a ledger and checks its chain. Set `growing` if a process writes to it: then the last entry may be
+/// incomplete.
 ///
 /// # Errors
-/// When the file cannot be read; within: the first entry that is not as it was written.
+/// If the file cannot be read. The inner error is the first entry that differs from what was written.
 pub fn verify(state_dir: &Path, growing: bool) -> io::Result<Result<Verified, Damage>> {
-    // The head first: the ledger may grow in the meantime, but never the other way round.
+    // Read the head first: the ledger may grow in the meantime, but it never shrinks.
     let known = match File::open(state_dir.join("ledger.head")) {
-        Ok(file) => head(&file),
+        Ok(file) => saved_head(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
@@ -192,7 +192,7 @@ pub fn verify(state_dir: &Path, growing: bool) -> io::Result<Result<Verified, Da
         match entries.next() {
             Ok(Some(entry)) => {
                 if known.is_some_and(|known| known.number == entry.number && known != entries.head()) {
-                    let reason = "is not the one that was written".to_owned();
+                    let reason = "differs from the entry that was written".to_owned();
                     return Ok(Err(Damage { number: entry.number, reason, at_end: false }));
                 }
                 indexes.take(&entry);
@@ -206,48 +206,6 @@ pub fn verify(state_dir: &Path, growing: bool) -> io::Result<Result<Verified, Da
         return Ok(Err(entries.missing()));
     }
     Ok(Ok(Verified { totals: entries.totals, head: entries.head.hash, indexes }))
-}
-
-/// One line of a summary.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct SummaryRow {
-    /// How many messages.
-    pub messages: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Documents in them.
-    pub documents: u64,
-    /// Chunks in them.
-    pub chunks: u64,
-}
-
-/// Sums entries up by day (since 1970), kind and repository.
-#[derive(Default, Debug)]
-pub struct Summary {
-    /// The sums.
-    pub rows: BTreeMap<(i64, Kind, String), SummaryRow>,
-}
-
-impl Summary {
-    /// Takes an entry in.
-    pub fn take(&mut self, entry: &Entry) {
-        let day = entry.utc_ms.div_euclid(86_400_000);
-        let repository = entry.index.as_ref().map(|index| index.repository.clone()).unwrap_or_default();
-        let row = self.rows.entry((day, entry.kind(), repository)).or_default();
-        row.messages += 1;
-        row.bytes += entry.message_bytes;
-        if let Some(index) = &entry.index {
-            row.documents += index.documents;
-            row.chunks += index.chunks;
-        }
-    }
-}
-
-/// The head as it was last written; one that makes no sense is none.
-pub(super) fn head(file: &File) -> Option<Head> {
-    let mut bytes = [0; 256];
-    let length = file.read_at(&mut bytes, 0).ok()?;
-    Head::parse(std::str::from_utf8(&bytes[..length]).ok()?).filter(|head| head.end >= MAGIC.len() as u64)
 }
 
 fn filled(reader: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<bool> {

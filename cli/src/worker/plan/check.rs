@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use super::{CheckArgs, CheckFormat};
 use crate::exit::{Exit, usage};
-use crate::output::table::{bytes, count};
-use crate::plan::file::{PlanFile, SCHEMA, Set};
-use crate::plan::script::{kept_path, path_of, script};
 use crate::worker::setup::{self, Setup};
+use cognate_export::human::{bytes, count};
+use cognate_export::plan::file::{PlanFile, SCHEMA, Set};
+use cognate_export::plan::script::{kept_path, path_of, script};
 
 /// A plan is no larger than this.
 const PLAN_BYTES_MAX: u64 = 4 << 30;

@@ -5,14 +5,14 @@ use cognate_proto::path::escaped;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::{ChunkTable, DocumentState, FileClass, SkipReason};
-use cognate_worker::rehearsal::Rehearsed;
+use cognate_worker::dry_run::DryRunMessage;
 use serde_json::{Value, json};
 
 /// One message.
-pub(super) fn line(message: &Rehearsed) -> Result<Value, String> {
+pub(super) fn line(message: &DryRunMessage) -> Result<Value, String> {
     match message {
-        Rehearsed::Attach(request) => Ok(attach(request.message.as_ref())),
-        Rehearsed::Push(request) => push(request.message.as_ref()),
+        DryRunMessage::Attach(request) => Ok(attach(request.message.as_ref())),
+        DryRunMessage::Push(request) => push(request.message.as_ref()),
     }
 }
 
@@ -53,7 +53,7 @@ fn push(message: Option<&PushUp>) -> Result<Value, String> {
             "method_id": hex(&open.method_id), "epoch": format!("{:016x}", open.epoch),
         }),
         Some(PushUp::Seal(seal)) => {
-            json!({"message": "seal", "sequence": seal.sequence, "root": hex(&seal.root), "canary": hex(&seal.canary)})
+            json!({"message": "seal", "sequence": seal.sequence, "root": hex(&seal.index_digest), "canary": hex(&seal.canary)})
         }
         Some(PushUp::Batch(batch)) => {
             let body = Batch::decode(&batch.body, u32::MAX).map_err(|error| error.to_string())?;

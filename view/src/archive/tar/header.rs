@@ -3,17 +3,17 @@
 /// Everything in a tar archive fills blocks of this size.
 pub(super) const BLOCK_BYTES: usize = 512;
 
-/// What a header says.
+/// The fields of a header.
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) kind: u8,
-    /// Where a sparse file has bytes, as far as the header says: four places, a flag, the size of the whole.
+    /// The map of a sparse file, as far as the header has it: four places, a flag, the size of the file.
     pub(super) sparse: Vec<u8>,
 }
 
 impl Header {
-    /// Reads a header whose checksum holds.
+    /// Reads a header whose checksum is right.
     pub(super) fn parse(block: &[u8; BLOCK_BYTES]) -> Option<Header> {
         let counted = |(at, &byte): (usize, &u8)| if (148..156).contains(&at) { 32 } else { u64::from(byte) };
         if number(&block[148..156])? != block.iter().enumerate().map(counted).sum::<u64>() {
@@ -28,7 +28,7 @@ impl Header {
     }
 }
 
-/// How much fills up the last block of so many bytes.
+/// Bytes that fill up the last block of so many bytes.
 pub(super) fn padding(bytes: u64) -> u64 {
     bytes.next_multiple_of(512).saturating_sub(bytes)
 }
@@ -47,4 +47,72 @@ pub(super) fn number(field: &[u8]) -> Option<u64> {
     }
     let digits = str::from_utf8(field).ok()?.trim_matches([' ', '\0']);
     if digits.is_empty() { Some(0) } else { u64::from_str_radix(digits, 8).ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header of a file with these fields and a right checksum.
+    fn block(fields: &[(usize, &[u8])]) -> [u8; BLOCK_BYTES] {
+        let mut block = [0; BLOCK_BYTES];
+        for (at, bytes) in [(124, &b"00000000012\0"[..]), (156, b"0")].iter().chain(fields) {
+            block[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        block[148..156].fill(b' ');
+        let sum: u64 = block.iter().map(|&byte| u64::from(byte)).sum();
+        block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        block
+    }
+
+    #[test]
+    fn numbers_are_octal_or_in_base_256() {
+        for (field, expected) in [
+            (&b""[..], None),
+            (b"\0\0\0", Some(0)),
+            (b"  12\0", Some(10)),
+            (b"777 ", Some(511)),
+            (b"8", None),
+            (b"-1", None),
+            (b"1 2", None),
+            (b"\x80\0\x01", Some(1)),
+            (b"\x81\0", Some(256)),
+            (b"\x80\xff\xff\xff\xff\xff\xff\xff\xff", Some(u64::MAX)),
+            (b"\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff", None),
+        ] {
+            assert_eq!(number(field), expected, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_has_its_name_size_and_kind() {
+        for (fields, name) in [
+            (&[(0, &b"a.txt"[..])][..], "a.txt"),
+            (&[(0, b"a.txt"), (257, b"ustar\0"), (345, b"in/here")], "in/here/a.txt"),
+            // GNU keeps other things in the place of the prefix.
+            (&[(0, b"a.txt"), (257, b"ustar  "), (345, b"in/here")], "a.txt"),
+            (&[(0, &[b'x'; 100])], &"x".repeat(100)),
+        ] {
+            let header = Header::parse(&block(fields)).unwrap();
+            assert_eq!((header.name.as_str(), header.size, header.kind), (name, 10, b'0'));
+        }
+    }
+
+    #[test]
+    fn a_header_whose_checksum_is_wrong_is_none() {
+        let good = block(&[(0, b"a")]);
+        assert!(Header::parse(&good).is_some());
+        for at in [0, 100, 124, 156, 511] {
+            let mut bad = good;
+            bad[at] ^= 1;
+            assert!(Header::parse(&bad).is_none(), "{at}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_filled_up() {
+        for (bytes, expected) in [(0, 0), (1, 511), (511, 1), (512, 0), (513, 511)] {
+            assert_eq!(padding(bytes), expected, "{bytes}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::header::{BLOCK_BYTES, number};
 /// The most pieces of one file.
 const PIECES_MAX: usize = 1 << 16;
 
-/// Where a file has bytes; holes are zeros.
+/// The places where a file has bytes; holes are zeros.
 pub(super) struct Sparse {
     /// Places and lengths, one after the other.
     pieces: Vec<(u64, u64)>,
@@ -35,7 +35,7 @@ impl Sparse {
         Ok(sparse)
     }
 
-    /// How long the whole file is.
+    /// Size of the file with its holes.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -78,17 +78,17 @@ impl<R: Read> Read for Filled<'_, R> {
         let (place, length) = self.sparse.pieces.get(self.piece).copied().unwrap_or((self.sparse.size, 0));
         let hole = self.at < place;
         let until = if hole { place } else { place + length };
-        let room = usize::try_from(until - self.at).unwrap_or(usize::MAX).min(buffer.len());
-        if room == 0 {
+        let space = usize::try_from(until - self.at).unwrap_or(usize::MAX).min(buffer.len());
+        if space == 0 {
             return Ok(0);
         }
         let read = if hole {
             // Holes cost nothing in the archive: they count as what came out of nothing.
-            self.budget.expand(room as u64).map_err(fault)?;
-            buffer[..room].fill(0);
-            room
+            self.budget.expand(space as u64).map_err(fault)?;
+            buffer[..space].fill(0);
+            space
         } else {
-            self.stream.read(&mut buffer[..room])?
+            self.stream.read(&mut buffer[..space])?
         };
         self.at += read as u64;
         if self.at == place + length {

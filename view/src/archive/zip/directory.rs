@@ -16,17 +16,17 @@ const END64_BYTES: u64 = 56;
 const LOCATOR_SIGNATURE: u32 = 0x0706_4B50;
 const LOCATOR_BYTES: u64 = 20;
 const MEMBER_SIGNATURE: u32 = 0x0201_4B50;
-/// Begins what may stand after the last member: a signature over all of them.
+/// Begins an optional signature after the last member.
 const SIGNATURE_SIGNATURE: u32 = 0x0505_4B50;
 const LOCAL_BYTES: u64 = 30;
-/// The largest directory that is taken in: room for a hundred thousand names of hundreds of bytes.
+/// The largest directory that is read: a hundred thousand names of hundreds of bytes.
 const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads the directory: files in its order, at most so many and one.
 ///
 /// # Errors
-/// Damaged where there is none that can be read, and where members lie over each other: nobody makes such archives but to
-/// unpack the same bytes many times.
+/// Damaged if there is no readable directory, or if members overlap: such archives are only made to unpack the same
+/// bytes many times.
 pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Member>, Reason> {
     let (at, length, moved) = find(source).map_err(|error| reason(&error))?.ok_or(Reason::Damaged)?;
     if length > DIRECTORY_BYTES_MAX {
@@ -40,7 +40,7 @@ pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Memb
         if member.is_file() {
             members.push(member);
         }
-        // One more than there may be: whoever counts them stops there.
+        // One more than the limit: the caller counts them and stops there.
         if members.len() as u64 > u64::from(members_max) {
             fields = Fields(&[]);
         }
@@ -52,7 +52,7 @@ pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Memb
     if overlap(&members, at) { Err(Reason::Damaged) } else { Ok(members) }
 }
 
-/// Where the directory is, how long, and by how much everything is moved by what stands before the archive.
+/// The place of the directory, its length, and the number of bytes before the archive.
 fn find(source: &mut dyn Source) -> io::Result<Option<(u64, u64, u64)>> {
     let whole = source.length_bytes();
     let tail_bytes = whole.min((END_BYTES + COMMENT_BYTES_MAX) as u64);
@@ -68,19 +68,19 @@ fn find(source: &mut dyn Source) -> io::Result<Option<(u64, u64, u64)>> {
     Ok(None)
 }
 
-/// Reads the end record that stands at a place.
+/// Reads the end record at a place.
 fn end(source: &mut dyn Source, record: &[u8], at: u64) -> io::Result<Option<(u64, u64, u64)>> {
-    let Some((mut length, mut told, comment)) = end_fields(record) else { return Ok(None) };
+    let Some((mut length, mut stated, comment)) = end_fields(record) else { return Ok(None) };
     if usize::from(comment) > record.len() - END_BYTES {
         return Ok(None);
     }
     let mut end_at = at;
     // Not only where a length is too large for the short record: there may be too many members for it alone.
     if let Some(wide) = end64(source, at)? {
-        (length, told, end_at) = wide;
+        (length, stated, end_at) = wide;
     }
     let Some(directory_at) = end_at.checked_sub(length) else { return Ok(None) };
-    Ok(directory_at.checked_sub(told).map(|moved| (directory_at, length, moved)))
+    Ok(directory_at.checked_sub(stated).map(|moved| (directory_at, length, moved)))
 }
 
 fn end_fields(record: &[u8]) -> Option<(u64, u64, u16)> {
@@ -97,9 +97,9 @@ fn end64(source: &mut dyn Source, end_at: u64) -> io::Result<Option<(u64, u64, u
     if fields.u32() != Some(LOCATOR_SIGNATURE) {
         return Ok(None);
     }
-    // Its place is before the locator, unless something stands before the archive: then the usual place is right.
-    let told = fields.bytes(4).and_then(|_| fields.u64()).unwrap_or(u64::MAX);
-    for at in [told, locator_at.saturating_sub(END64_BYTES)] {
+    // Its place is before the locator, unless other bytes come before the archive: then the usual place is right.
+    let stated = fields.bytes(4).and_then(|_| fields.u64()).unwrap_or(u64::MAX);
+    for at in [stated, locator_at.saturating_sub(END64_BYTES)] {
         if at.checked_add(END64_BYTES).is_none_or(|end| end > locator_at) {
             continue;
         }
@@ -135,7 +135,7 @@ fn member(fields: &mut Fields<'_>, moved: u64) -> Option<Member> {
     Some(Member { name, flags, method, sum, compressed_bytes, bytes, header_at, mode })
 }
 
-/// Whether members lie over each other, or over the directory.
+/// True if members overlap each other or the directory.
 fn overlap(members: &[Member], directory_at: u64) -> bool {
     let mut places: Vec<(u64, u64)> =
         members.iter().map(|member| (member.header_at, member.compressed_bytes)).collect();

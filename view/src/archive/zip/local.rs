@@ -1,4 +1,4 @@
-//! What stands before each member of a zip archive, and reading by that alone.
+//! The header of each member of a zip archive, and reading by these headers alone.
 
 use std::io::{self, BufReader, Read, SeekFrom};
 use std::rc::Rc;
@@ -10,54 +10,41 @@ use crate::outcome::Reason;
 use crate::source::Source;
 
 use super::directory::read_at;
+use super::member::{HEADER_BYTES, SIGNATURE, visit_member};
 use super::record::{DEFLATED, DESCRIPTOR, Fields, Member, name, widen};
-use super::{Content, Each};
+use crate::archive::member::{MemberContent, VisitMember};
 
-const SIGNATURE: u32 = 0x0403_4B50;
-const HEADER_BYTES: u64 = 30;
 const DESCRIPTOR_SIGNATURE: &[u8] = b"PK\x07\x08";
 
-/// Where the content of a member begins.
-pub(super) fn content_start(source: &mut dyn Source, header_at: u64) -> io::Result<u64> {
-    let header = read_at(source, header_at, HEADER_BYTES)?;
-    let mut fields = Fields(&header);
-    let lengths = (fields.u32() == Some(SIGNATURE))
-        .then(|| fields.bytes(22))
-        .flatten()
-        .and_then(|_| fields.u16().zip(fields.u16()))
-        .ok_or(io::ErrorKind::InvalidData)?;
-    Ok(header_at + HEADER_BYTES + u64::from(lengths.0) + u64::from(lengths.1))
-}
-
 /// Visits members one after the other, as far as they go.
-pub(super) fn visit(source: &mut dyn Source, budget: &Rc<Budget>, each: &mut Each<'_>) -> Result<(), Reason> {
+pub(super) fn visit(source: &mut dyn Source, budget: &Rc<Budget>, each: &mut VisitMember<'_>) -> Result<(), Reason> {
     let mut at = 0;
     while let Ok(Some((member, content_at))) = header(source, at) {
         budget.work(1024)?;
         let unknown = member.flags & DESCRIPTOR != 0 && member.compressed_bytes == 0;
         at = if !unknown {
             if member.is_file() {
-                super::visit(source, &member, budget, each)?;
+                visit_member(source, &member, budget, each)?;
             }
             content_at.saturating_add(member.compressed_bytes)
         } else if member.method == DEFLATED && !member.is_encrypted() {
-            // Compressed bytes tell their own end.
+            // A compressed stream marks its own end.
             content_at + deflated(source, &member, content_at, budget, each)?
         } else {
-            return each(&member.name, Content::Closed(Reason::Damaged));
+            return each(&member.name, MemberContent::Closed(Reason::Damaged));
         };
         at = after_descriptor(source, at).unwrap_or(u64::MAX);
     }
     Ok(())
 }
 
-/// Reads the header that stands at a place, if one does.
+/// Reads the header at a place, if there is one.
 fn header(source: &mut dyn Source, at: u64) -> io::Result<Option<(Member, u64)>> {
     let header = read_at(source, at, HEADER_BYTES)?;
     let Some((mut member, name_length, extra_length)) = fixed(&header, at) else { return Ok(None) };
     let rest = read_at(source, at + HEADER_BYTES, u64::from(name_length) + u64::from(extra_length))?;
-    let (told, extra) = rest.split_at(name_length.into());
-    member.name = name(told, member.flags);
+    let (stated, extra) = rest.split_at(name_length.into());
+    member.name = name(stated, member.flags);
     let wide = widen(extra, &mut [&mut member.bytes, &mut member.compressed_bytes]);
     let content_at = at + HEADER_BYTES + rest.len() as u64;
     Ok(wide.map(|()| (member, content_at)))
@@ -83,20 +70,20 @@ fn deflated(
     member: &Member,
     at: u64,
     budget: &Rc<Budget>,
-    each: &mut Each<'_>,
+    each: &mut VisitMember<'_>,
 ) -> Result<u64, Reason> {
     source.seek(SeekFrom::Start(at)).map_err(|error| reason(&error))?;
     let (stream, compressed) = Counted::new(source);
     let mut decoder = DeflateDecoder::new(BufReader::with_capacity(32 * 1024, stream));
     let mut metered = Metered::new(&mut decoder, budget, compressed);
-    each(&member.name, Content::Bytes(&mut metered, None))?;
+    each(&member.name, MemberContent::Bytes(&mut metered, None))?;
     // To the end of what the visitor left.
     let rest = io::copy(&mut metered, &mut io::sink());
     rest.map_err(|error| reason(&error))?;
     Ok(decoder.total_in())
 }
 
-/// Where the next header is, behind what may stand after a member.
+/// The place of the next header, after an optional descriptor of the member.
 fn after_descriptor(source: &mut dyn Source, at: u64) -> io::Result<u64> {
     source.seek(SeekFrom::Start(at))?;
     let mut next = Vec::new();

@@ -6,11 +6,11 @@ pub(super) const BZIP2: u16 = 12;
 pub(super) const ZSTD: u16 = 93;
 
 const ENCRYPTED: u16 = 1;
-/// Sizes and checksum stand behind the content.
+/// Sizes and checksum come after the content.
 pub(super) const DESCRIPTOR: u16 = 1 << 3;
 const UTF8: u16 = 1 << 11;
 
-/// What is known of a member.
+/// The facts about a member.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) name: String,
@@ -20,12 +20,12 @@ pub(super) struct Member {
     pub(super) compressed_bytes: u64,
     pub(super) bytes: u64,
     pub(super) header_at: u64,
-    /// The mode of a Unix file, or nothing.
+    /// The mode of a Unix file, or 0.
     pub(super) mode: u32,
 }
 
 impl Member {
-    /// Whether it is a file, and no folder, link or device.
+    /// True if it is a file, and no folder, link or device.
     pub(super) fn is_file(&self) -> bool {
         const FORMAT: u32 = 0o170_000;
         const REGULAR: u32 = 0o100_000;
@@ -88,7 +88,7 @@ pub(super) fn widen(fields: &[u8], numbers: &mut [&mut u64]) -> Option<()> {
     Some(())
 }
 
-/// A name: in UTF-8 where it says so or is, else in the code page of the first PCs.
+/// A name: in UTF-8 if it is flagged or valid as such, else in the code page of the first PCs.
 pub(super) fn name(bytes: &[u8], flags: u16) -> String {
     let name = match str::from_utf8(bytes) {
         Ok(name) => name.to_owned(),

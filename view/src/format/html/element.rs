@@ -1,6 +1,6 @@
-//! What elements do to the text in them.
+//! The effects of elements on the text in them.
 
-/// What an element does to the text in and around it.
+/// The effect of an element on the text in and around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Element {
     /// Nothing.
@@ -65,5 +65,36 @@ impl Name {
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_have_their_effects() {
+        for (names, element) in [
+            (&["a", "em", "unknown", "", "x-custom"][..], Element::Inline),
+            (&["p", "td", "li", "h1", "option", "tr"], Element::Block),
+            (&["br"], Element::Space),
+            (&["img", "input", "wbr", "meta"], Element::Void),
+            (&["script", "style", "title", "head", "noscript"], Element::Hidden),
+        ] {
+            for name in names {
+                assert_eq!(Element::of(name.as_bytes()), element, "{name}");
+                assert_eq!(element.is_void(), matches!(element, Element::Space | Element::Void));
+                assert_eq!(element.is_hidden(), element == Element::Hidden);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_remains_no_name_of_html() {
+        let mut name = Name::default();
+        name.push(b"annotation");
+        name.push(b"-xmlxxxxxxxxx");
+        assert_eq!(name.bytes(), b"annotation-xmlx");
+        assert_eq!(Element::of(name.bytes()), Element::Inline);
     }
 }

@@ -1,19 +1,19 @@
-//! Where a hidden element ends: tags that need not be written are taken into account.
+//! Finds the end of a hidden element, whose end tag may be omitted.
 
 use super::element::Name;
 
-/// How deep elements are told apart by name inside of a hidden one. Deeper ones are counted.
+/// Depth of elements that are followed by name inside a hidden one. Deeper ones are counted.
 const DEPTH_MAX: usize = 256;
 
-/// Whether what comes is hidden. Elements are only followed while something is.
+/// The hidden elements that are open. Elements are only followed inside a hidden one.
 #[derive(Default)]
-pub(super) struct Hidden {
+pub(super) struct HiddenElements {
     /// The hidden element, and those that are open in it.
     open: Vec<Name>,
     deeper: usize,
 }
 
-impl Hidden {
+impl HiddenElements {
     pub(super) fn is_hidden(&self) -> bool {
         !self.open.is_empty()
     }
@@ -79,7 +79,7 @@ fn may_lack_its_end(name: &[u8]) -> bool {
     )
 }
 
-/// Whether items and cells within an element are its own, and end none around it.
+/// True if items and cells within an element are its own, and end none around it.
 fn holds_its_own(name: &[u8]) -> bool {
     matches!(
         name,
@@ -87,11 +87,12 @@ fn holds_its_own(name: &[u8]) -> bool {
     )
 }
 
-/// Whether a hidden element ends before another.
+/// True if a hidden element ends before another.
 fn ends_before(hidden: &[u8], next: &[u8]) -> bool {
     match hidden {
         b"p" => {
-            super::Element::of(next) == super::Element::Block && !matches!(next, b"option" | b"optgroup" | b"textarea")
+            super::element::Element::of(next) == super::element::Element::Block
+                && !matches!(next, b"option" | b"optgroup" | b"textarea")
         }
         b"li" => next == b"li",
         b"dt" | b"dd" => matches!(next, b"dt" | b"dd"),
@@ -118,12 +119,12 @@ fn ends_before(hidden: &[u8], next: &[u8]) -> bool {
     }
 }
 
-/// Whether a hidden element ends at another wherever that stands.
+/// True if a hidden element ends at another at any depth.
 fn ends_at(hidden: &[u8], next: &[u8]) -> bool {
     hidden == b"head" && next == b"body"
 }
 
-/// Whether a style hides: `display: none` or `visibility: hidden`.
+/// True if a style hides: `display: none` or `visibility: hidden`.
 pub(super) fn by_style(style: &[u8]) -> bool {
     style.split(|&byte| byte == b';').any(|declaration| {
         let mut parts = declaration.splitn(2, |&byte| byte == b':');
@@ -133,4 +134,59 @@ pub(super) fn by_style(style: &[u8]) -> bool {
         (name.eq_ignore_ascii_case(b"display") && value.eq_ignore_ascii_case(b"none"))
             || (name.eq_ignore_ascii_case(b"visibility") && value.eq_ignore_ascii_case(b"hidden"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_these_styles_hide() {
+        for (style, hides) in [
+            ("", false),
+            ("display:none", true),
+            (" Display : NONE ; color: red", true),
+            ("color: red; display:none!important", true),
+            ("visibility: hidden", true),
+            ("visibility: visible", false),
+            ("display: block", false),
+            ("display", false),
+            ("display:none-such", false),
+            ("background: display:none", false),
+            ("opacity: 0", false),
+        ] {
+            assert_eq!(by_style(style.as_bytes()), hides, "{style}");
+        }
+    }
+
+    fn name(text: &str) -> Name {
+        let mut name = Name::default();
+        name.push(text.as_bytes());
+        name
+    }
+
+    /// Tags in a row: `-x` begins a hidden x, `+x` a shown one, `/x` ends x. True for those that are shown.
+    fn shown(tags: &[&str]) -> Vec<bool> {
+        let mut elements = HiddenElements::default();
+        let step = |tag: &&str| match tag.split_at(1) {
+            ("/", tag) => elements.end(&name(tag)),
+            (sign, tag) => elements.start(&name(tag), sign == "-", false),
+        };
+        tags.iter().map(step).collect()
+    }
+
+    #[test]
+    fn everything_within_a_hidden_element_is_hidden() {
+        for (tags, expected) in [
+            (&["+p", "/p"][..], &[true, true][..]),
+            (&["-div", "+p", "/p", "/div", "+p"], &[false, false, false, false, true]),
+            (&["-div", "+div", "/div", "/div", "+p"], &[false, false, false, false, true]),
+            // A paragraph ends where the next begins.
+            (&["-p", "+p"], &[false, true]),
+            (&["-li", "+li"], &[false, true]),
+            (&["-head", "+body"], &[false, true]),
+        ] {
+            assert_eq!(shown(tags), expected, "{tags:?}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Characters that stand somewhere become lines, and lines paragraphs.
 
-use hayro_interpret::kurbo::{Point, Vec2};
-
+use super::geometry::Point;
 use crate::outcome::Reason;
 use crate::text::Text;
 
@@ -19,7 +18,7 @@ const LEADING_MAX: f64 = 3.0;
 pub(super) struct Mark {
     pub(super) origin: Point,
     /// The direction of writing.
-    pub(super) along: Vec2,
+    pub(super) along: Point,
     /// The size of the font.
     pub(super) size: f64,
     /// How far the next character is, in sizes.
@@ -124,7 +123,7 @@ impl Lines {
 
 /// The place of a mark, turned so that writing goes to the right.
 fn place(mark: &Mark) -> Place {
-    let Vec2 { x, y } = mark.along;
+    let Point { x, y } = mark.along;
     let Point { x: right, y: up } = mark.origin;
     let (angle, x, y) = match () {
         () if x.abs() >= y.abs() && x >= 0.0 => (0, right, -up),

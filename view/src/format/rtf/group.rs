@@ -1,17 +1,17 @@
-//! Groups of RTF: what they are for, and what holds within them.
+//! Groups of RTF: their purposes, and the state within them.
 
-/// What holds within a group.
+/// The state within a group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) role: Option<Role>,
-    /// Nothing of it is read, and nothing of the group around it.
+    /// The group is skipped.
     pub(super) skipped: bool,
     pub(super) skipped_around: bool,
     /// It is to be skipped when its word is not known.
     pub(super) ignorable: bool,
     /// Text is hidden or deleted.
     pub(super) hidden: bool,
-    /// How many characters stand in for one that is given by number.
+    /// Number of characters that replace one that is given by number.
     pub(super) stand_ins: u32,
     pub(super) font: Option<i32>,
 }
@@ -44,26 +44,26 @@ impl Group {
     }
 }
 
-/// What a group is for.
+/// The purpose of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Nothing of it is text.
     Skipped,
-    /// It says which font is which.
+    /// It is the table of fonts.
     Fonts,
-    /// It stands behind the paragraph around it.
+    /// It comes after the paragraph around it.
     Aside,
     /// It is paragraphs of its own.
     Apart,
-    /// It holds the same in several forms.
+    /// It has the same text in several forms.
     Alternatives,
     /// It is the form in Unicode.
     Unicode,
-    /// What is in it counts as if it were not there.
+    /// Its text counts as that of the group around it.
     Transparent,
 }
 
-/// What a group is for that begins with a word.
+/// The purpose of a group that begins with a word.
 pub(super) fn role(word: &[u8]) -> Option<Role> {
     Some(match word {
         b"fonttbl" => Role::Fonts,
@@ -125,4 +125,62 @@ pub(super) fn encoding_of_charset(charset: i32) -> Option<&'static encoding_rs::
         238 => 1250,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_pages_and_character_sets_name_encodings() {
+        for (page, name) in [
+            (1252, Some("windows-1252")),
+            (932, Some("Shift_JIS")),
+            (65001, Some("UTF-8")),
+            (10000, Some("macintosh")),
+            (0, None),
+            (-1, None),
+        ] {
+            assert_eq!(encoding_of_page(page).map(|encoding| encoding.name()), name, "{page}");
+        }
+        for (charset, name) in
+            [(204, Some("windows-1251")), (128, Some("Shift_JIS")), (77, Some("macintosh")), (0, None), (255, None)]
+        {
+            assert_eq!(encoding_of_charset(charset).map(|encoding| encoding.name()), name, "{charset}");
+        }
+    }
+
+    #[test]
+    fn words_begin_groups_with_their_roles() {
+        for (word, expected) in [
+            ("fonttbl", Some(Role::Fonts)),
+            ("pict", Some(Role::Skipped)),
+            ("footnote", Some(Role::Aside)),
+            ("headerl", Some(Role::Apart)),
+            ("upr", Some(Role::Alternatives)),
+            ("ud", Some(Role::Unicode)),
+            ("shppict", Some(Role::Transparent)),
+            ("b", None),
+            ("", None),
+        ] {
+            assert_eq!(role(word.as_bytes()), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_group_inherits_what_hides_its_text() {
+        let plain = Group::default();
+        for (outer, skipped, is_shown) in [
+            (plain.clone(), false, true),
+            (Group { hidden: true, ..plain.clone() }, false, false),
+            (Group { skipped: true, ..plain.clone() }, true, false),
+            (Group { role: Some(Role::Alternatives), ..plain.clone() }, true, false),
+            (Group { ignorable: true, ..plain.clone() }, false, true),
+        ] {
+            let inner = outer.inner();
+            assert_eq!((inner.skipped, inner.is_shown()), (skipped, is_shown), "{outer:?}");
+            assert_eq!((inner.skipped_around, inner.ignorable), (outer.skipped, false));
+        }
+        assert_eq!(Group { role: Some(Role::Fonts), ..plain }.inner().role, Some(Role::Fonts));
+    }
 }

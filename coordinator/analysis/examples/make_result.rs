@@ -1,0 +1,342 @@
+//! Writes the file of a result as a scan would, of invented documents: to measure what reads results.
+//!
+//! `cargo run --release -p cognate-analysis --example make_result -- FILE [CLUSTERS] [DOCUMENTS] [SITES]`
+
+#![expect(clippy::print_stderr, reason = "it talks to people")]
+
+use std::error::Error;
+
+use rusqlite::{Connection, Statement, params};
+
+const SCHEMA: &str = include_str!("../src/result/schema.sql");
+const INDEXES: &str = include_str!("../src/result/indexes.sql");
+/// A second is added to this for every document.
+const FIRST_TIME: i64 = 1_500_000_000;
+
+/// A sequence of numbers that is the same every time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+}
+
+struct Content {
+    size_bytes: u64,
+    cluster: Option<u32>,
+    copies: u32,
+    set: Option<u32>,
+    status: &'static str,
+}
+
+struct Document {
+    root: u16,
+    path: String,
+    content: u32,
+}
+
+struct Link {
+    cluster: u32,
+    a: u32,
+    b: u32,
+    shared_bytes: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let file = arguments.first().ok_or("say which file to write")?;
+    let number = |place: usize, otherwise: u64| arguments.get(place).map_or(Ok(otherwise), |word| word.parse::<u64>());
+    let (clusters, documents, sites) = (number(1, 100_000)?, number(2, 1_000_000)?, number(3, 6)?);
+    let mut numbers = Numbers(1);
+    let mut contents = Vec::new();
+    let mut links = Vec::new();
+    let mut all = Vec::new();
+    for cluster in 0..u32::try_from(clusters)? {
+        make_cluster(cluster, &mut numbers, &mut contents, &mut links)?;
+    }
+    let mut count: u64 = contents.iter().map(|content| u64::from(content.copies)).sum();
+    while count < documents {
+        // Of what is in no cluster, one in twelve has copies.
+        let copies = if numbers.below(12) == 0 { 2 + u32::try_from(numbers.below(3))? } else { 1 };
+        let status = if copies > 1 { "identical" } else { "unique" };
+        let scale = numbers.below(14);
+        let size_bytes = 200 + numbers.below(1 << (8 + scale));
+        contents.push(Content { size_bytes, cluster: None, copies, set: None, status });
+        count += u64::from(copies);
+    }
+    let mut sets: Vec<u32> = Vec::new();
+    for (place, content) in (0..).zip(&contents) {
+        for copy in 0..content.copies {
+            let root = u16::try_from(numbers.below(sites))?;
+            all.push(Document { root, path: path(&mut numbers, place, copy), content: place });
+        }
+        if content.copies > 1 {
+            sets.push(place);
+        }
+    }
+    sets.sort_by_key(|content| {
+        let content = &contents[*content as usize];
+        std::cmp::Reverse(content.size_bytes * u64::from(content.copies - 1))
+    });
+    for (set, content) in (0..).zip(&sets) {
+        contents[*content as usize].set = Some(set);
+    }
+    all.sort_by(|a, b| (a.root, &a.path).cmp(&(b.root, &b.path)));
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    write(&Connection::open(file)?, sites, &contents, &all, &links, clusters)?;
+    eprintln!(
+        "{clusters} clusters, {} links, {} contents, {} documents, {} identical sets",
+        links.len(),
+        contents.len(),
+        all.len(),
+        sets.len()
+    );
+    Ok(())
+}
+
+/// Most are pairs, some have tens of members.
+fn make_cluster(
+    cluster: u32,
+    numbers: &mut Numbers,
+    contents: &mut Vec<Content>,
+    links: &mut Vec<Link>,
+) -> Result<(), Box<dyn Error>> {
+    let members = match numbers.below(100) {
+        0..60 => 2,
+        60..90 => 3 + u32::try_from(numbers.below(4))?,
+        90..99 => 7 + u32::try_from(numbers.below(14))?,
+        _ => 30 + u32::try_from(numbers.below(90))?,
+    };
+    let first = u32::try_from(contents.len())?;
+    let scale = numbers.below(13);
+    let about = 2000 + numbers.below(1 << (10 + scale));
+    for _ in 0..members {
+        let copies = if numbers.below(4) == 0 { 2 + u32::try_from(numbers.below(4))? } else { 1 };
+        let status = match (copies > 1, numbers.below(4)) {
+            (true, _) => "identical",
+            (false, 0) => "contains",
+            (false, 1) => "contained",
+            (false, 2) => "shares",
+            _ => "near",
+        };
+        contents.push(Content {
+            size_bytes: about + numbers.below(about / 4 + 1),
+            cluster: Some(cluster),
+            copies,
+            set: None,
+            status,
+        });
+    }
+    for member in 1..members {
+        // A chain, and as many links again at random.
+        for other in [member - 1, u32::try_from(numbers.below(u64::from(member)))?] {
+            let (a, b) = (first + other, first + member);
+            let least = contents[a as usize].size_bytes.min(contents[b as usize].size_bytes);
+            let shared_bytes = least * (50 + numbers.below(50)) / 100;
+            if links.last().is_none_or(|last: &Link| (last.a, last.b) != (a, b)) {
+                links.push(Link { cluster, a, b, shared_bytes });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn path(numbers: &mut Numbers, content: u32, copy: u32) -> String {
+    const WORDS: [&str; 12] = [
+        "budget",
+        "contract",
+        "minutes",
+        "offer",
+        "plan",
+        "report",
+        "review",
+        "schedule",
+        "Änderung",
+        "specification",
+        "study",
+        "letter",
+    ];
+    let word = WORDS[usize::try_from(numbers.below(12)).unwrap_or(0)];
+    let (department, project) = (numbers.below(40), numbers.below(500));
+    format!("departments/d{department:02}/projects/p{project:03}/{word}-{content:07}-v{copy}.docx")
+}
+
+fn write(
+    out: &Connection,
+    sites: u64,
+    contents: &[Content],
+    documents: &[Document],
+    links: &[Link],
+    clusters: u64,
+) -> Result<(), Box<dyn Error>> {
+    out.execute_batch(
+        "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;",
+    )?;
+    out.execute_batch(SCHEMA)?;
+    out.execute_batch("BEGIN")?;
+    out.execute(
+        "INSERT INTO scan (schema, id, method, view, chunk_bytes, min_shared_bytes, min_containment, across_only, keyed, status,
+           started, finished, passages, match_message_ids)
+         VALUES ('cognate.result/3', '00000000000000aa', 'tttd', 'raw', 1000, 16384, '0.5', 0, 0, 'complete', 1, 2, 0, 0)",
+        [],
+    )?;
+    out.execute(
+        "INSERT INTO layer (number, view, chunk_bytes, min_shared_bytes, identical_sets, identical_in_place, wasted_bytes)
+         VALUES (0, 'raw', 1000, 16384, 0, 0, 0)",
+        [],
+    )?;
+    for site in 0..sites {
+        let mine = documents.iter().filter(|document| u64::from(document.root) == site);
+        let bytes: u64 = mine.clone().map(|document| contents[document.content as usize].size_bytes).sum();
+        out.execute(
+            "INSERT INTO root (id, party, site, repository, documents, bytes, chunks, empty, unreadable, changed,
+               compressed_bytes, read_bytes, read_documents, sent_bytes) VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0)",
+            params![site, format!("site-{site}"), mine.clone().count(), bytes, bytes, mine.count()],
+        )?;
+    }
+    write_contents(out, contents)?;
+    write_documents(out, contents, documents)?;
+    write_links(out, contents, links, clusters)?;
+    write_places(out, sites)?;
+    out.execute_batch(
+        "INSERT INTO status (root, status, documents) SELECT root, status, count(*) FROM document GROUP BY 1, 2",
+    )?;
+    out.execute_batch("COMMIT")?;
+    out.execute_batch(INDEXES)?;
+    Ok(())
+}
+
+fn digest(number: usize) -> [u8; 16] {
+    *blake3::hash(&number.to_le_bytes()).as_bytes().first_chunk().expect("a hash has 32 bytes")
+}
+
+fn write_contents(out: &Connection, contents: &[Content]) -> Result<(), Box<dyn Error>> {
+    let mut insert = out.prepare(
+        "INSERT INTO content (id, digest, size_bytes, payload_bytes, chunks, documents, identical, in_place, cluster, layer)
+         VALUES (?,?,?,?,?,?,?,0,?,0)",
+    )?;
+    for (id, content) in contents.iter().enumerate() {
+        let Content { size_bytes, cluster, copies, set, .. } = content;
+        insert.execute(params![id, digest(id), size_bytes, size_bytes, size_bytes / 1000 + 1, copies, set, cluster])?;
+    }
+    Ok(())
+}
+
+fn write_documents(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    let mut insert = out.prepare(
+        "INSERT INTO document (id, root, path, content, size_bytes, modified, changing, status, partner, partner_shared_bytes,
+           partner_relation, partner_in_place, layer, other, listed, layer_status, tells_other)
+         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0)",
+    )?;
+    for (id, document) in documents.iter().enumerate() {
+        let content = &contents[document.content as usize];
+        let modified = FIRST_TIME + i64::from(document.content) * 300;
+        insert.execute(params![
+            id,
+            document.root,
+            document.path.as_bytes(),
+            document.content,
+            content.size_bytes,
+            modified,
+            content.status
+        ])?;
+    }
+    Ok(())
+}
+
+fn write_links(out: &Connection, contents: &[Content], links: &[Link], clusters: u64) -> Result<(), Box<dyn Error>> {
+    let mut insert = out.prepare(
+        "INSERT INTO link (cluster, a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated)
+         VALUES (?,?,?,?,'shares',?,?,?,0)",
+    )?;
+    let mut cluster_insert = out.prepare(
+        "INSERT INTO cluster (id, name, members_digest, relation, representative, total_bytes, members, links, links_omitted,
+           min_resemblance, mean_resemblance, layer) VALUES (?,?,?,?,?,?,?,?,0,?,?,0)",
+    )?;
+    let mut families = out.prepare(
+        "INSERT INTO family (cluster, number, representative, min_resemblance, over_representative_only) VALUES (?,0,?,8000,0)",
+    )?;
+    let mut family = out.prepare("INSERT INTO family_member (cluster, number, content) VALUES (?,0,?)")?;
+    let (mut link_from, mut content_from) = (0, 0);
+    for cluster in 0..clusters {
+        let of = |link: &&Link| u64::from(link.cluster) == cluster;
+        let mine: Vec<&Link> = links[link_from..].iter().take_while(of).collect();
+        link_from += mine.len();
+        let members = contents[content_from..].iter().take_while(|one| one.cluster.map(u64::from) == Some(cluster));
+        let members: Vec<usize> = (content_from..).zip(members).map(|(place, _)| place).collect();
+        content_from += members.len();
+        let mut resemblances = Vec::new();
+        for link in &mine {
+            let (a, b) = (contents[link.a as usize].size_bytes, contents[link.b as usize].size_bytes);
+            let of = |whole: u64| link.shared_bytes * 10_000 / whole;
+            let resemblance = of(a + b - link.shared_bytes);
+            insert.execute(params![cluster, link.a, link.b, link.shared_bytes, resemblance, of(a), of(b)])?;
+            resemblances.push(resemblance);
+        }
+        let total: u64 = members.iter().map(|member| contents[*member].size_bytes).sum();
+        let hex = |seed: &str| blake3::hash(format!("{seed} {cluster}").as_bytes()).to_hex()[..32].to_owned();
+        cluster_insert.execute(params![
+            cluster,
+            hex("name"),
+            hex("members"),
+            if members.len() == 2 { "pair" } else { "group" },
+            members[0],
+            total,
+            members.len(),
+            mine.len(),
+            resemblances.iter().min(),
+            resemblances.iter().sum::<u64>() / resemblances.len().max(1) as u64,
+        ])?;
+        families.execute(params![cluster, members[0]])?;
+        write_family(&mut family, cluster, &members)?;
+    }
+    Ok(())
+}
+
+fn write_family(insert: &mut Statement<'_>, cluster: u64, members: &[usize]) -> Result<(), Box<dyn Error>> {
+    for member in members {
+        insert.execute(params![cluster, member])?;
+    }
+    Ok(())
+}
+
+fn write_places(out: &Connection, sites: u64) -> Result<(), Box<dyn Error>> {
+    for a in 0..sites {
+        for b in a + 1..sites {
+            out.execute(
+                "INSERT INTO overlap (level, a, b, documents_a, documents_b, shared_bytes_a, shared_bytes_b, template_bytes_a,
+                   template_bytes_b, layer) VALUES ('site',?,?,1000,1200,5000000,6000000,0,0,0)",
+                params![format!("site-{a}"), format!("site-{b}")],
+            )?;
+        }
+    }
+    for pair in 0..20_000 {
+        let path = format!("departments/d{:02}/projects/p{:03}", pair % 40, pair / 40);
+        out.execute(
+            "INSERT INTO folder (id, root_a, path_a, root_b, path_b, relation, documents_a, documents_b, shared_bytes_a,
+               shared_bytes_b, documents_total_a, documents_total_b, bytes_a, bytes_b, layer)
+             VALUES (?,0,?,1,?,'overlaps',10,10,100000,100000,20,20,200000,200000,0)",
+            params![pair, path.as_bytes(), path.as_bytes()],
+        )?;
+    }
+    for (measure, buckets) in [("all", 1), ("containment", 20), ("resemblance", 20)] {
+        for bucket in 0..buckets {
+            out.execute(
+                "INSERT INTO histogram (measure, bucket, links, documents, layer) VALUES (?,?,?,?,0)",
+                params![measure, bucket, 1 + bucket * bucket * 900, 1 + bucket * 700],
+            )?;
+        }
+    }
+    Ok(())
+}

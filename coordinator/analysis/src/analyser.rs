@@ -1,0 +1,371 @@
+//! The steps after freezing, which need no site any more: analyse, then publish.
+//!
+//! What an analysis leaves is recorded before anything is published from it, so that a crash while publishing costs no
+//! analysis. A file that turns out damaged is made anew from what it was made from: runs from segments, all else by
+//! analysing again. The result is the same whatever had to be done again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cognate_fingerprint::Tag;
+use cognate_proto::name::ScanId;
+use cognate_proto::selection::Selection;
+use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
+
+use crate::checkpoint::{self, Checkpoint};
+use crate::clusters::{self, Links};
+use crate::compare::Task;
+use crate::error::Error;
+use crate::findings::Findings;
+use crate::freeze::Frozen;
+use crate::layered::Layered;
+use crate::measure::{Measures, engine_thresholds};
+use crate::result;
+use crate::spec::{AnalysisPhase, Layer, ScanJob};
+use crate::subject::Subject;
+use crate::verify::Verified;
+use cognate_storage::clock::{Clock, seconds};
+use cognate_storage::indexes::Indexes;
+use cognate_storage::journal::{Event, ScanEvent, What};
+use cognate_storage::store::{IndexId, LayerRow, ScanRow, ScanStep, Store};
+use cognate_storage::template;
+
+/// Damage is mended so often before it is told.
+const REPAIRS_MAX: u32 = 3;
+
+/// What may be relied on of what earlier steps and scans left.
+#[derive(Clone, Copy)]
+struct Trust {
+    /// The files of this scan.
+    own: bool,
+    /// Those of the scan before it.
+    base: bool,
+}
+
+/// Analyses frozen scans over the indexes of a store.
+pub struct Analyser {
+    /// The transactional view, in which steps are recorded.
+    pub store: Arc<Store>,
+    /// The indexes that scans freeze.
+    pub indexes: Arc<Indexes>,
+    /// The folder with a folder for each scan.
+    pub folder: PathBuf,
+    /// The clock for the times of scans.
+    pub clock: Clock,
+}
+
+/// A result file that was written and that no row refers to yet.
+pub struct Written {
+    /// The file.
+    pub path: PathBuf,
+    /// The end of the analysis, in seconds since 1970.
+    pub finished: i64,
+}
+
+/// The name of a result in the folder of its scan.
+const RESULT_FILE: &str = "result.sqlite";
+
+impl Analyser {
+    /// The folder of a scan's files.
+    pub fn scan_folder(&self, id: ScanId) -> PathBuf {
+        self.folder.join(id.to_string())
+    }
+
+    /// The path of a scan's result, if it has one.
+    pub fn result_path(&self, id: ScanId) -> PathBuf {
+        self.scan_folder(id).join(RESULT_FILE)
+    }
+
+    /// Writes down how far a scan is, before anything is built on it.
+    pub fn record(&self, id: ScanId, row: &ScanRow) -> Result<(), Error> {
+        let what = What::Scan(ScanEvent { id: id.0, row: row.clone() });
+        Ok(self.store.record(&Event {
+            time: seconds((self.clock)()),
+            by: row.launched_by.clone(),
+            what: Some(what),
+        })?)
+    }
+
+    /// Fixes which templates are set aside: marks that come later are for later scans.
+    pub fn freeze_templates(&self, mut row: ScanRow) -> Result<ScanRow, Error> {
+        for layer in 0..row.layers() {
+            let Some(method_id) = row.method_id(layer) else { continue };
+            let (templates, tags) = template::in_force(&self.store, method_id)?;
+            let templates_digest =
+                if templates.is_empty() { String::new() } else { template::digest(method_id, &tags) };
+            row.set_layer(layer, LayerRow { templates, templates_digest, ..row.layer(layer) });
+        }
+        Ok(row)
+    }
+
+    /// The tags that were fixed for a layer of a scan.
+    pub(crate) fn frozen_templates(&self, row: &ScanRow, layer: usize) -> Result<Vec<Tag>, Error> {
+        let LayerRow { templates, templates_digest, .. } = row.layer(layer);
+        let tags = template::tags_of(&self.store, &templates)?;
+        match row.method_id(layer) {
+            Some(method_id) if !tags.is_empty() && template::digest(method_id, &tags) != templates_digest => Err(
+                Error::Refused("the templates that it was frozen with are not what they were: launch it again".into()),
+            ),
+            _ => Ok(tags),
+        }
+    }
+
+    /// Analyses a frozen scan and writes its result file. `row` is brought up to date and recorded as steps end.
+    ///
+    /// # Errors
+    /// When the scan is cancelled, the state cannot be read or written, or damage comes back after it was mended.
+    pub fn analyse(&self, scan: &ScanJob, row: &mut ScanRow) -> Result<Written, Error> {
+        let folder = self.scan_folder(scan.id);
+        let mut trust = Trust { own: true, base: true };
+        for _ in 0..REPAIRS_MAX {
+            match self.attempt(scan, row, &folder, trust) {
+                Err(Error::Engine(error)) => self.mend(row, &folder, error, &mut trust)?,
+                done => return done,
+            }
+        }
+        self.attempt(scan, row, &folder, trust)
+    }
+
+    /// Sees to it that a damaged file is not met again; gives back what is no damage.
+    fn mend(&self, row: &ScanRow, folder: &Path, error: EngineError, trust: &mut Trust) -> Result<(), Error> {
+        let path = match &error {
+            EngineError::Corrupt { path, .. } => path.clone(),
+            // A file of the checkpoint that is gone is as good as damaged.
+            EngineError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => path.clone(),
+            _ => return Err(error.into()),
+        };
+        if path.starts_with(folder) {
+            tracing::warn!(%error, "everything is compared anew");
+            trust.own = false;
+        } else if path.starts_with(&self.folder) {
+            tracing::warn!(%error, "what the scan before this one left is not used");
+            trust.base = false;
+        } else if matches!(error, EngineError::Corrupt { .. }) {
+            tracing::warn!(%error, "the runs are made anew from the segments");
+            row.frozen.iter().try_for_each(|row| self.indexes.rebuild_runs(IndexId(row.index)))?;
+        } else {
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, scan: &ScanJob, row: &mut ScanRow, folder: &Path, trust: Trust) -> Result<Written, Error> {
+        let at = |phase, done, total| {
+            (scan.progress)(phase, done, total);
+        };
+        std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        // One layer after the other: each has the working memory for itself.
+        let mut layers: Vec<Layered> = Vec::new();
+        for layer in 0..scan.spec.layers.len() {
+            at(AnalysisPhase::Freezing, 0, 0);
+            let found = self.layer(scan, (row, layer), folder, trust, layers.first())?;
+            layers.push(found);
+        }
+        at(AnalysisPhase::Publishing, 0, 0);
+        self.write_result(scan, row, &layers, folder)
+    }
+
+    /// Freezes and analyses a layer, as far as that is not done.
+    fn layer(
+        &self,
+        scan: &ScanJob,
+        (row, layer): (&mut ScanRow, usize),
+        folder: &Path,
+        trust: Trust,
+        before: Option<&Layered>,
+    ) -> Result<Layered, Error> {
+        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
+        let bytes = before.map(|before| &before.frozen);
+        let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, bytes)?;
+        frozen.set_aside(self.frozen_templates(row, layer)?)?;
+        frozen.set_controls(&scan.spec.control)?;
+        let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
+        tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
+        let subject = Subject::of(&frozen, scan.spec.across_only);
+        // What was looked at pair by pair is not gone on with.
+        let kind = match method.has_fixed_size() {
+            false => checkpoint::kind(row, layer, thresholds, scan.spec.across_only),
+            true => Vec::new(),
+        };
+        let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
+        let before = row.layer(layer);
+        row.set_layer(layer, LayerRow { kind, ..before });
+        let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
+        let (analysis, links, measures) = if method.has_fixed_size() {
+            let verified = self.look(scan, (row, layer), &subject)?;
+            let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
+            (clusters::of_links(&frozen, &links, &measures, scan.spec.greedy)?, links, measures)
+        } else {
+            let (analysis, links) = match recorded {
+                true => (own.analysis()?, own.links()?),
+                false => self.compare(scan, (row, layer), &subject, &own, trust)?,
+            };
+            let (links, measures) = (Links::File(links), Measures::of_weights(method));
+            let analysis = match scan.spec.greedy {
+                false => analysis,
+                true => clusters::clustered(analysis, (&frozen, &links, &measures), Clustering::Greedy)?,
+            };
+            (analysis, links, measures)
+        };
+        tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
+        let findings = Findings::of(subject, analysis, &links, measures)?;
+        // Nobody asks for the postings any more.
+        frozen.shards = RunShards::new(Vec::new());
+        Ok(Layered { frozen, findings })
+    }
+
+    /// Finds the links of a layer whose method needs to look at pairs one by one.
+    fn look(
+        &self,
+        scan: &ScanJob,
+        (row, layer): (&ScanRow, usize),
+        subject: &Subject<'_>,
+    ) -> Result<Vec<Verified>, Error> {
+        let method = &scan.spec.layers[layer].method;
+        if method.verified_by().is_none() {
+            return self.task(scan, layer, subject, |task| task.estimated(method, &task.candidates(method)?));
+        }
+        // Where nothing was proposed, nothing was read again.
+        let Some(second) = self.second(scan, (row, layer), subject.frozen)? else { return Ok(Vec::new()) };
+        let of_second = Subject::of(&second.frozen, scan.spec.across_only);
+        self.task(scan, layer, subject, |task| {
+            self.task(scan, layer, &of_second, |again| task.verified(again, &second.numbers))
+        })
+    }
+
+    /// Does a part of the analysis of a layer.
+    pub(crate) fn task<T>(
+        &self,
+        scan: &ScanJob,
+        layer: usize,
+        subject: &Subject<'_>,
+        work: impl FnOnce(&Task<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let spill_dir = self.scan_folder(scan.id).join("spill");
+        let progress = |done, total| {
+            (scan.progress)(AnalysisPhase::Comparing, done, total);
+        };
+        let thresholds = scan.spec.layers[layer].thresholds;
+        let done = work(&Task {
+            subject,
+            scan,
+            layer,
+            thresholds,
+            spill_dir: &spill_dir,
+            durable: false,
+            progress: &progress,
+        });
+        let _ = std::fs::remove_dir(&spill_dir);
+        done
+    }
+
+    /// The step from frozen to analysed, for one layer.
+    fn compare(
+        &self,
+        scan: &ScanJob,
+        (row, layer): (&mut ScanRow, usize),
+        subject: &Subject<'_>,
+        own: &Checkpoint,
+        trust: Trust,
+    ) -> Result<(Analysis, LinkFile), Error> {
+        let spill_dir = self.scan_folder(scan.id).join("spill");
+        let durable = !scan.spec.in_process;
+        let (place, layers) = (layer as u64, scan.spec.layers.len() as u64);
+        let told = |done, total| {
+            (scan.progress)(AnalysisPhase::Comparing, place * total + done, layers * total);
+        };
+        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
+        let thresholds = engine_thresholds(method, *thresholds);
+        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &told };
+        let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
+        let analysis = task.analyse(base.as_ref(), own)?;
+        let _ = std::fs::remove_dir(&spill_dir);
+        // A comparison within one process is not gone on with, and no later one begins with it.
+        if durable {
+            own.write(subject, &analysis)?;
+            cognate_storage::failpoint!("scan.before_analysed");
+            row.step = ScanStep::Analysed.into();
+            let before = row.layer(layer);
+            row.set_layer(layer, LayerRow { binding: own.binding().to_vec(), ..before });
+            self.record(scan.id, row)?;
+            cognate_storage::failpoint!("scan.after_analysed");
+        }
+        Ok((analysis, own.links()?))
+    }
+
+    fn write_result(&self, scan: &ScanJob, row: &ScanRow, layers: &[Layered], folder: &Path) -> Result<Written, Error> {
+        let path = folder.join(RESULT_FILE);
+        let finished = seconds((self.clock)());
+        let durable = !scan.spec.in_process;
+        result::write(&path, &result::Publication { scan, row, finished, layers, durable })?;
+        Ok(Written { path, finished })
+    }
+
+    /// Removes what a scan that goes on has begun to write and not finished.
+    pub fn remove_unfinished(&self, id: ScanId) -> Result<(), Error> {
+        let folder = self.scan_folder(id);
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(Error::state(&folder))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(Error::state(&folder))?.path();
+            let removed = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("tmp" | "writing") => std::fs::remove_file(&path),
+                _ if path.is_dir() => std::fs::remove_dir_all(&path),
+                _ => continue,
+            };
+            removed.map_err(Error::state(&path))?;
+        }
+        Ok(())
+    }
+
+    /// What the latest published scan left of a layer of the same kind, if it still stands.
+    fn base(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<Checkpoint>, Error> {
+        let kind = row.layer(layer).kind;
+        let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
+        let alike = scans.filter_map(|(other, found)| Some((other, alike(&found, &kind)?, found)));
+        let Some((base, place, found)) = alike.max_by_key(|(.., row)| row.number) else { return Ok(None) };
+        let Ok(binding) = found.layer(place).binding.as_slice().try_into() else { return Ok(None) };
+        let checkpoint = Checkpoint::new(&self.scan_folder(base), place, binding);
+        match checkpoint.links() {
+            Ok(_) => {
+                tracing::info!(scan = %id, %base, "it begins with what an earlier scan found");
+                Ok(Some(checkpoint))
+            }
+            Err(error) => {
+                tracing::info!(scan = %id, %base, %error, "what an earlier scan found is not used");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Of the layers of a kind, only the latest keeps what the next one begins with.
+    pub fn keep_latest(&self, scan: &ScanJob, row: &ScanRow) -> Result<(), Error> {
+        let own = self.scan_folder(scan.id);
+        let scans = if scan.spec.in_process { Vec::new() } else { self.store.scans()? };
+        for layer in 0..scan.spec.layers.len() {
+            if scan.spec.in_process {
+                checkpoint::remove(&own, layer)?;
+            }
+            let kind = row.layer(layer).kind;
+            for (other, found) in scans.iter().filter(|(other, _)| *other != scan.id) {
+                match alike(found, &kind) {
+                    None => {}
+                    Some(place) if found.number < row.number => {
+                        checkpoint::remove(&self.scan_folder(*other), place)?;
+                    }
+                    Some(_) => checkpoint::remove(&own, layer)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which layer of a published scan is of a kind.
+fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
+    let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
+    (0..found.layers()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
+}

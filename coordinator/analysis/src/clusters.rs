@@ -1,0 +1,64 @@
+//! From links to clusters, where the engine does not put them together itself.
+
+use cognate_similarity::{Analysis, Clustering, Link, LinkFile, LinkMeasure, Relation, Stats, cluster_links};
+
+use crate::error::Error;
+use crate::freeze::Frozen;
+use crate::measure::Measures;
+use crate::verify::Verified;
+
+/// The links of an analysis, by (a, b).
+pub(crate) enum Links {
+    /// In their file.
+    File(LinkFile),
+    /// In memory: where each was looked at.
+    Held(Vec<Link>),
+}
+
+impl Links {
+    /// Shows every link.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&Link)) -> Result<(), Error> {
+        match self {
+            Links::File(file) => Ok(file.for_each(visit)?),
+            Links::Held(links) => {
+                links.iter().for_each(&mut visit);
+                Ok(())
+            }
+        }
+    }
+
+    /// Links that were looked at. What they share stands beside them.
+    pub(crate) fn of(verified: &[Verified]) -> Links {
+        Links::Held(verified.iter().map(|one| Link { a: one.a, b: one.b, shared_bytes: 0 }).collect())
+    }
+}
+
+/// What links that were looked at come to.
+pub(crate) fn of_links(frozen: &Frozen, links: &Links, measures: &Measures, greedy: bool) -> Result<Analysis, Error> {
+    let analysis = Analysis { clusters: Vec::new(), overlap: Vec::new(), stats: Stats::default() };
+    clustered(analysis, (frozen, links, measures), if greedy { Clustering::Greedy } else { Clustering::Connected })
+}
+
+/// An analysis with other clusters. All links are in memory meanwhile.
+pub(crate) fn clustered(
+    analysis: Analysis,
+    (frozen, links, measures): (&Frozen, &Links, &Measures),
+    clustering: Clustering,
+) -> Result<Analysis, Error> {
+    let mut all = Vec::new();
+    links.for_each(|link| all.push(*link))?;
+    // Which is the larger is asked of documents, not of their samples.
+    let sizes: Vec<u64> = frozen.contents.iter().map(|content| content.payload_bytes).collect();
+    let strength = |link: &Link| {
+        let measured = measures.of(&frozen.contents, link);
+        let contained = match measured.contained {
+            None => [false; 2],
+            Some(_) => [
+                matches!(measured.relation, Relation::Near | Relation::Contained),
+                matches!(measured.relation, Relation::Near | Relation::Contains),
+            ],
+        };
+        LinkMeasure { resemblance: measures.resemblance(&frozen.contents, link), contained }
+    };
+    Ok(Analysis { clusters: cluster_links(&all, &sizes, clustering, &strength), ..analysis })
+}

@@ -1,0 +1,303 @@
+//! What follows from an analysis for every document: its status, its partner, its folder, and how far places overlap.
+//!
+//! Links are read once, one by one, from their file: memory grows with contents and documents, not with links.
+
+use std::collections::BTreeMap;
+
+use cognate_similarity::{Analysis, Level, Link, Relation};
+
+use crate::clusters::Links;
+use crate::copies::Copies;
+use crate::coverage::Closest;
+use crate::error::Error;
+use crate::folders::{FolderPair, Partners, PartnersSoFar};
+use crate::freeze::Frozen;
+use crate::histogram::{Counter, Histogram};
+use crate::measure::Measures;
+use crate::subject::{Subject, index};
+
+/// What became of a document: the first that applies (`docs/report.md`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Status {
+    /// It has no bytes.
+    ExcludedEmpty,
+    /// All its bytes are template.
+    ExcludedTemplate,
+    /// It is too short for the method to see anything in it, and no other document is the same.
+    ExcludedShort,
+    /// There is no text in documents of its kind.
+    ExcludedNoText,
+    /// What it holds stands beside it.
+    ExcludedContainer,
+    /// Another document has the same bytes.
+    Identical,
+    /// It holds most of another, and that most of it.
+    Near,
+    /// It holds most of another.
+    Contains,
+    /// Another holds most of it.
+    Contained,
+    /// It shares enough with another to be told.
+    Shares,
+    /// Nothing of the kind.
+    Unique,
+}
+
+impl Status {
+    /// Whether it is a reason to leave a document out.
+    pub(crate) fn is_excluded(self) -> bool {
+        self < Status::Identical
+    }
+}
+
+/// Overlap of two sites or of two parties, both ways.
+pub(crate) struct OverlapRow {
+    pub(crate) level: &'static str,
+    pub(crate) a: String,
+    pub(crate) b: String,
+    pub(crate) documents: [u64; 2],
+    pub(crate) shared_bytes: [u64; 2],
+    pub(crate) template_bytes: [u64; 2],
+    /// Each content once, however many copies.
+    pub(crate) contents: [u64; 2],
+    pub(crate) shared_once_bytes: [u64; 2],
+}
+
+/// Documents of a folder at the top of a repository that nobody else has anything of.
+pub(crate) struct OnlyHere {
+    pub(crate) root: u16,
+    /// Its name; nothing: the repository itself.
+    pub(crate) folder: Vec<u8>,
+    pub(crate) documents: u64,
+    pub(crate) size_bytes: u64,
+}
+
+/// All that a scan found.
+pub(crate) struct Findings {
+    pub(crate) analysis: Analysis,
+    /// Per content, the documents that have it: places in `Frozen::documents`, packed in content order.
+    pub(crate) copies: Copies,
+    /// Per content, whether its copies form an identical set that counts.
+    pub(crate) identical: Vec<bool>,
+    /// Per content, what its documents are.
+    pub(crate) status: Vec<Status>,
+    pub(crate) overlap: Vec<OverlapRow>,
+    /// Between parties where there are two or more, else between sites.
+    pub(crate) only_here: Vec<OnlyHere>,
+    pub(crate) partners: Partners,
+    pub(crate) folders: Vec<FolderPair>,
+    pub(crate) histogram: Histogram,
+    pub(crate) measures: Measures,
+}
+
+impl Findings {
+    /// Follows all links of an analysis.
+    pub(crate) fn of(
+        subject: Subject<'_>,
+        analysis: Analysis,
+        links: &Links,
+        measures: Measures,
+    ) -> Result<Findings, Error> {
+        let frozen = subject.frozen;
+        let identical = subject.identical();
+        let mut status = statuses(frozen, &identical);
+        let mut partners = PartnersSoFar::new(&subject);
+        let mut reached = subject.levels.each_ref().map(|level| Reached::new(&subject, level));
+        let coverage = measures.coverage();
+        let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
+        let mut counter = Counter::new(&subject);
+        links.for_each(|link| {
+            let measured = measures.of(&frozen.contents, link);
+            mark(&mut status, link, measured.relation);
+            partners.link(link, &measured);
+            reached.iter_mut().flatten().for_each(|reached| reached.link(link));
+            closest.iter_mut().for_each(|closest| closest.link(link, &measured));
+            counter.link(link, &measured);
+        })?;
+        let (partners, histogram) = (partners.finish(), counter.finish());
+        Ok(Findings {
+            only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
+            overlap: overlap(&subject, &analysis, (reached, closest)),
+            folders: crate::folders::pairs(frozen, &partners),
+            partners,
+            identical,
+            status,
+            histogram,
+            copies: subject.copies,
+            analysis,
+            measures,
+        })
+    }
+}
+
+/// What documents are without their links.
+fn statuses(frozen: &Frozen, identical: &[bool]) -> Vec<Status> {
+    let contents = frozen.contents.iter().zip(identical);
+    contents
+        .map(|(content, identical)| match (content.size_bytes, content.payload_bytes, identical) {
+            (0, ..) => Status::ExcludedEmpty,
+            (_, 0, _) => Status::ExcludedTemplate,
+            (_, _, true) => Status::Identical,
+            _ if content.chunk_count == 0 => Status::ExcludedShort,
+            _ => Status::Unique,
+        })
+        .collect()
+}
+
+fn mark(status: &mut [Status], link: &Link, relation: Relation) {
+    let seen_from_a = match relation {
+        Relation::Near => Status::Near,
+        Relation::Contains => Status::Contains,
+        Relation::Contained => Status::Contained,
+        Relation::Shares => Status::Shares,
+    };
+    let seen_from_b = match relation {
+        Relation::Contains => Status::Contained,
+        Relation::Contained => Status::Contains,
+        _ => seen_from_a,
+    };
+    for (content, seen) in [(link.a, seen_from_a), (link.b, seen_from_b)] {
+        let status = &mut status[content.0 as usize];
+        *status = seen.min(*status);
+    }
+}
+
+/// Under which labels each content is held, and under which others are held that are linked with it: a bit for each.
+struct Reached<'a> {
+    subject: &'a Subject<'a>,
+    level: &'a Level,
+    words: usize,
+    held: Vec<u64>,
+    linked: Vec<u64>,
+}
+
+impl<'a> Reached<'a> {
+    /// Nothing where there is but one label.
+    fn new(subject: &'a Subject<'a>, level: &'a Level) -> Option<Reached<'a>> {
+        if level.label_count < 2 {
+            return None;
+        }
+        let words = usize::from(level.label_count).div_ceil(64);
+        let mut held = vec![0; words * subject.frozen.contents.len()];
+        for document in subject.frozen.documents.iter().filter(|document| !document.control) {
+            let label = usize::from(level.labels[usize::from(document.root)]);
+            held[document.content.0 as usize * words + label / 64] |= 1 << (label % 64);
+        }
+        Some(Reached { subject, level, words, linked: vec![0; held.len()], held })
+    }
+
+    fn link(&mut self, link: &Link) {
+        for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+            let (from, to) = (from.0 as usize * self.words, to.0 as usize * self.words);
+            for word in 0..self.words {
+                self.linked[from + word] |= self.held[to + word];
+            }
+        }
+    }
+
+    /// Whether something of a content is held under a label other than its document's own.
+    fn is_at(&self, content: usize, label: usize) -> bool {
+        let word = content * self.words + label / 64;
+        (self.held[word] | self.linked[word]) >> (label % 64) & 1 == 1
+    }
+
+    /// The label of a document, unless it was planted.
+    fn label(&self, place: u32) -> Option<usize> {
+        let document = &self.subject.frozen.documents[place as usize];
+        let label = self.level.labels[usize::from(document.root)];
+        (!document.control).then_some(usize::from(label))
+    }
+
+    /// For each pair of labels, the documents of the first that are identical or linked to one of the second, and of how
+    /// many contents they are.
+    fn in_common(&self) -> InCommon {
+        let count = usize::from(self.level.label_count);
+        let mut found = InCommon { documents: vec![0; count * count], contents: vec![0; count * count] };
+        let mut copies = vec![0; count];
+        for (content, frozen) in self.subject.frozen.contents.iter().enumerate() {
+            if frozen.size_bytes == 0 {
+                continue;
+            }
+            copies.fill(0);
+            let labels = self.subject.copies.of_content(index(content)).iter().filter_map(|place| self.label(*place));
+            labels.for_each(|label| copies[label] += 1);
+            for (own, copies) in copies.iter().enumerate().filter(|(_, copies)| **copies > 0) {
+                for other in (0..count).filter(|other| *other != own && self.is_at(content, *other)) {
+                    found.documents[own * count + other] += copies;
+                    found.contents[own * count + other] += 1;
+                }
+            }
+        }
+        found
+    }
+
+    /// The documents that are neither identical nor linked to one under another label, by root and folder.
+    fn only_here(&self) -> Vec<OnlyHere> {
+        let count = usize::from(self.level.label_count);
+        let mut folders: BTreeMap<(u16, &[u8]), (u64, u64)> = BTreeMap::new();
+        for (document, place) in self.subject.frozen.documents.iter().zip(0..) {
+            let Some(own) = self.label(place) else { continue };
+            let content = document.content.0 as usize;
+            let size_bytes = self.subject.frozen.contents[content].size_bytes;
+            if size_bytes == 0 || (0..count).any(|other| other != own && self.is_at(content, other)) {
+                continue;
+            }
+            let path = document.path.as_bytes();
+            let folder = path.iter().position(|byte| *byte == b'/').map_or(&path[..0], |slash| &path[..slash]);
+            let (documents, bytes) = folders.entry((document.root, folder)).or_default();
+            *documents += 1;
+            *bytes += size_bytes;
+        }
+        let row = |((root, folder), (documents, size_bytes)): ((u16, &[u8]), (u64, u64))| OnlyHere {
+            root,
+            folder: folder.to_vec(),
+            documents,
+            size_bytes,
+        };
+        folders.into_iter().map(row).collect()
+    }
+}
+
+/// What pairs of labels have in common, row by row.
+struct InCommon {
+    documents: Vec<u64>,
+    contents: Vec<u64>,
+}
+
+fn overlap(
+    subject: &Subject<'_>,
+    analysis: &Analysis,
+    (reached, closest): ([Option<Reached<'_>>; 2], [Closest<'_>; 2]),
+) -> Vec<OverlapRow> {
+    let roots = &subject.frozen.roots;
+    let mut rows = Vec::new();
+    for (place, (name, reached)) in ["site", "party"].into_iter().zip(reached).enumerate() {
+        let Some(reached) = reached else { continue };
+        let in_common = reached.in_common();
+        let level = reached.level;
+        let label_name = |label: u16| {
+            let root = level.labels.iter().position(|other| *other == label).expect("every label has a root");
+            match place {
+                0 => roots[root].site.to_string(),
+                _ => roots[root].party.to_string(),
+            }
+        };
+        let covered = closest[place].covered(analysis.overlap.get(place));
+        for a in 0..level.label_count {
+            for b in a + 1..level.label_count {
+                let cell = |a: u16, b: u16| usize::from(a) * usize::from(level.label_count) + usize::from(b);
+                rows.push(OverlapRow {
+                    level: name,
+                    a: label_name(a),
+                    b: label_name(b),
+                    documents: [cell(a, b), cell(b, a)].map(|cell| in_common.documents[cell]),
+                    contents: [cell(a, b), cell(b, a)].map(|cell| in_common.contents[cell]),
+                    shared_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_bytes[cell]),
+                    template_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.template_bytes[cell]),
+                    shared_once_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_once_bytes[cell]),
+                });
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,392 @@
+//! Folders: where the other side keeps what a folder holds.
+//!
+//! Every document is given one partner in another repository: a copy of the same bytes, or else the content it shares
+//! most with; among several, the one whose path is most like its own from the end. The folders of the two are a pair; pairs
+//! whose folders have the same name come together in their parents, so that a tree that was moved as a whole is told
+//! once, by the highest pair that explains where its documents went.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use cognate_similarity::{ContentIndex, Link, Relation};
+
+use crate::freeze::Frozen;
+use crate::measured::{Measured, reversed};
+use crate::subject::Subject;
+
+/// Of more copies than this, the one whose path is most alike is not looked for.
+const COPIES_WEIGHED_MAX: usize = 256;
+
+/// For each document its partner, if it has one.
+pub(crate) struct Partners {
+    partners: Vec<Option<Partner>>,
+}
+
+/// The document at another place that a document is best compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partner {
+    /// Its place among the frozen documents.
+    pub(crate) document: u32,
+    /// The bytes that both have.
+    pub(crate) shared_bytes: u64,
+    /// How the document lies to its partner; `None`: they are the same bytes.
+    pub(crate) relation: Option<Relation>,
+}
+
+/// Two folders that hold documents of each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FolderPair {
+    pub(crate) roots: [u16; 2],
+    pub(crate) paths: [Vec<u8>; 2],
+    pub(crate) relation: FolderRelation,
+    /// Documents of each with a partner in the other.
+    pub(crate) documents: [u64; 2],
+    /// Bytes of them that the partner has.
+    pub(crate) shared_bytes: [u64; 2],
+    /// All documents below each of the two.
+    pub(crate) documents_total: [u64; 2],
+    pub(crate) size_bytes: [u64; 2],
+}
+
+/// How the first folder of a pair lies to the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FolderRelation {
+    /// The same documents under the same names, on both sides.
+    Identical,
+    /// Every document of the second has a copy in the first.
+    Contains,
+    /// Every document of the first has a copy in the second.
+    Contained,
+    /// Some have, or are alike.
+    Overlaps,
+}
+
+impl Partners {
+    /// The partner of a document.
+    pub(crate) fn of_document(&self, place: usize) -> Option<Partner> {
+        self.partners[place]
+    }
+}
+
+/// Partners while links are read: of each document the best one so far.
+pub(crate) struct PartnersSoFar<'a> {
+    subject: &'a Subject<'a>,
+    /// What the best one is preferred by: bytes that both have, then likeness of paths; a copy is before all.
+    found: Vec<Option<(Partner, usize)>>,
+}
+
+impl<'a> PartnersSoFar<'a> {
+    /// Copies of the same bytes are partners already.
+    pub(crate) fn new(subject: &'a Subject<'a>) -> PartnersSoFar<'a> {
+        let mut so_far = PartnersSoFar { subject, found: Vec::new() };
+        let documents = subject.frozen.documents.iter().enumerate();
+        so_far.found = documents
+            .map(|(place, document)| {
+                let shared_bytes = subject.frozen.contents[document.content.0 as usize].size_bytes;
+                let copy = (shared_bytes > 0).then(|| so_far.best(place, document.content)).flatten();
+                copy.map(|document| (Partner { document, shared_bytes, relation: None }, 0))
+            })
+            .collect();
+        so_far
+    }
+
+    /// Takes in a link, which says that its contents lie to each other like this.
+    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+        let Measured { shared_bytes: [of_a, of_b], relation, .. } = *measured;
+        for (from, to, shared_bytes, relation) in
+            [(link.a, link.b, of_a, relation), (link.b, link.a, of_b, reversed(relation))]
+        {
+            // An estimate may be of more than there is.
+            let shared_bytes = shared_bytes.min(self.subject.frozen.contents[from.0 as usize].size_bytes);
+            for place in self.subject.copies.of_content(from) {
+                self.consider(*place as usize, to, shared_bytes, relation);
+            }
+        }
+    }
+
+    fn consider(&mut self, place: usize, content: ContentIndex, shared_bytes: u64, relation: Relation) {
+        let key = |(partner, alike): &(Partner, usize)| (partner.shared_bytes, *alike, Reverse(partner.document));
+        let now = self.found[place];
+        if now.is_some_and(|(now, _)| now.relation.is_none() || now.shared_bytes > shared_bytes) {
+            return;
+        }
+        let Some(document) = self.best(place, content) else { return };
+        let partner = Partner { document, shared_bytes, relation: Some(relation) };
+        let other = (partner, self.alike(place, document));
+        if now.is_none_or(|now| key(&now) < key(&other)) {
+            self.found[place] = Some(other);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Partners {
+        Partners { partners: self.found.into_iter().map(|found| found.map(|(partner, _)| partner)).collect() }
+    }
+
+    /// Of the documents of a content elsewhere, the one whose path is most like that of a document; of equals the first.
+    fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
+        let (documents, copies) = (&self.subject.frozen.documents, self.subject.copies.of_content(content));
+        let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
+        // Of a text that lies in very many places, the same path is looked for, and the rest is not weighed.
+        if copies.len() > COPIES_WEIGHED_MAX {
+            let path = &documents[place].path;
+            let same = copies.iter().find(|other| elsewhere(other) && documents[**other as usize].path == *path);
+            return same.or_else(|| copies.iter().find(elsewhere)).copied();
+        }
+        // The last of equals would win: reversed, the first document does.
+        copies.iter().rev().filter(elsewhere).max_by_key(|other| self.alike(place, **other)).copied()
+    }
+
+    fn is_elsewhere(&self, place: usize, other: u32) -> bool {
+        let Subject { frozen, .. } = self.subject;
+        let (own_root, other_root) = (frozen.documents[place].root, frozen.documents[other as usize].root);
+        match self.subject.across() {
+            Some(labels) => labels[usize::from(other_root)] != labels[usize::from(own_root)],
+            None if frozen.roots.len() == 1 => other as usize != place,
+            None => other_root != own_root,
+        }
+    }
+
+    fn alike(&self, place: usize, other: u32) -> usize {
+        let documents = &self.subject.frozen.documents;
+        common_end(documents[place].path.as_bytes(), documents[other as usize].path.as_bytes())
+    }
+}
+
+/// How many bytes of whole names two paths have in common at their ends.
+fn common_end(a: &[u8], b: &[u8]) -> usize {
+    let equal = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (a_rest, b_rest) = (&a[..a.len() - equal], &b[..b.len() - equal]);
+    let whole = |rest: &[u8]| rest.is_empty() || rest.ends_with(b"/");
+    if whole(a_rest) && whole(b_rest) {
+        return equal;
+    }
+    // The first name of the common end is only a part of a name.
+    let end = &a[a.len() - equal..];
+    end.iter().position(|byte| *byte == b'/').map_or(0, |slash| equal - slash - 1)
+}
+
+/// Two folders, those of the root that comes first before the other.
+type Pair<'a> = ([u16; 2], [&'a [u8]; 2]);
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    documents: [u64; 2],
+    shared_bytes: [u64; 2],
+    copies: [u64; 2],
+    copies_in_place: [u64; 2],
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        for side in 0..2 {
+            self.documents[side] += other.documents[side];
+            self.shared_bytes[side] += other.shared_bytes[side];
+            self.copies[side] += other.copies[side];
+            self.copies_in_place[side] += other.copies_in_place[side];
+        }
+    }
+}
+
+/// The folder pairs of all repositories, those with most bytes first.
+pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
+    let totals = Totals::of(frozen);
+    let mut sums = direct_sums(frozen, partners);
+    merge_upwards(&mut sums, &totals);
+    let mut pairs: Vec<FolderPair> =
+        sums.into_iter().map(|((roots, paths), sums)| folder_pair(roots, paths, &sums, &totals)).collect();
+    pairs.sort_by(|x, y| {
+        let bytes = |pair: &FolderPair| pair.shared_bytes[0].max(pair.shared_bytes[1]);
+        bytes(y).cmp(&bytes(x)).then_with(|| (x.roots, &x.paths).cmp(&(y.roots, &y.paths)))
+    });
+    pairs
+}
+
+/// What each folder's own documents have in each folder of the other side.
+fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
+    let mut sums: HashMap<Pair<'a>, Sums> = HashMap::new();
+    for (place, document) in frozen.documents.iter().enumerate() {
+        let Some(partner) = partners.of_document(place) else { continue };
+        let other = &frozen.documents[partner.document as usize];
+        let (own, own_name) = parent(document.path.as_bytes());
+        let (theirs, their_name) = parent(other.path.as_bytes());
+        // A folder is no pair with itself.
+        if (document.root, own) == (other.root, theirs) {
+            continue;
+        }
+        let swap = (document.root, own) > (other.root, theirs);
+        let side = usize::from(swap);
+        let key = match swap {
+            false => ([document.root, other.root], [own, theirs]),
+            true => ([other.root, document.root], [theirs, own]),
+        };
+        let sums = sums.entry(key).or_default();
+        sums.documents[side] += 1;
+        sums.shared_bytes[side] += partner.shared_bytes;
+        if partner.relation.is_none() {
+            sums.copies[side] += 1;
+            sums.copies_in_place[side] += u64::from(own_name == their_name);
+        }
+    }
+    sums
+}
+
+/// Pairs whose folders have the same name become one with their parents, from the deepest up, where that says more: where
+/// several of them come together, or where the parents hold nothing else.
+fn merge_upwards<'a>(sums: &mut HashMap<Pair<'a>, Sums>, totals: &Totals<'a>) {
+    let depth = |path: &[u8]| if path.is_empty() { 0 } else { 1 + path.iter().filter(|byte| **byte == b'/').count() };
+    let mut level = sums.keys().map(|(_, paths)| depth(paths[0])).max().unwrap_or(0);
+    while level > 0 {
+        let mut children: HashMap<Pair<'a>, Vec<Pair<'a>>> = HashMap::new();
+        for key in sums.keys().filter(|(_, paths)| depth(paths[0]) == level) {
+            let (roots, [a, b]) = *key;
+            let ((a_up, a_name), (b_up, b_name)) = (parent(a), parent(b));
+            if a_name == b_name && !b.is_empty() {
+                children.entry((roots, [a_up, b_up])).or_default().push(*key);
+            }
+        }
+        for (up, keys) in children {
+            let alone = keys.len() == 1 && !sums.contains_key(&up);
+            if alone && !totals.same_documents(keys[0], up) {
+                continue;
+            }
+            for key in keys {
+                let merged = sums.remove(&key).unwrap_or_default();
+                sums.entry(up).or_default().add(&merged);
+            }
+        }
+        level -= 1;
+    }
+}
+
+fn folder_pair(roots: [u16; 2], paths: [&[u8]; 2], sums: &Sums, totals: &Totals<'_>) -> FolderPair {
+    let total = [totals.below(roots[0], paths[0]), totals.below(roots[1], paths[1])];
+    let documents_total = total.map(|(documents, _)| documents);
+    let all = |side: usize| sums.copies[side] == documents_total[side];
+    let relation = match (all(0), all(1)) {
+        (true, true) if sums.copies_in_place == documents_total => FolderRelation::Identical,
+        (true, _) => FolderRelation::Contained,
+        (_, true) => FolderRelation::Contains,
+        _ => FolderRelation::Overlaps,
+    };
+    FolderPair {
+        roots,
+        paths: paths.map(<[u8]>::to_vec),
+        relation,
+        documents: sums.documents,
+        shared_bytes: sums.shared_bytes,
+        documents_total,
+        size_bytes: total.map(|(_, size_bytes)| size_bytes),
+    }
+}
+
+/// The folder of a path and its last name.
+fn parent(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(place) => (&path[..place], &path[place + 1..]),
+        None => (&[], path),
+    }
+}
+
+/// How many documents and bytes lie below each folder.
+struct Totals<'a> {
+    below: HashMap<(u16, &'a [u8]), (u64, u64)>,
+}
+
+impl<'a> Totals<'a> {
+    fn of(frozen: &'a Frozen) -> Totals<'a> {
+        let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
+        for document in &frozen.documents {
+            let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
+            let own = direct.entry((document.root, parent(document.path.as_bytes()).0)).or_default();
+            *own = (own.0 + 1, own.1 + size_bytes);
+        }
+        let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::with_capacity(direct.len());
+        for ((root, folder), (documents, bytes)) in direct {
+            let mut folder = folder;
+            loop {
+                let all = below.entry((root, folder)).or_default();
+                *all = (all.0 + documents, all.1 + bytes);
+                if folder.is_empty() {
+                    break;
+                }
+                folder = parent(folder).0;
+            }
+        }
+        Totals { below }
+    }
+
+    fn below(&self, root: u16, folder: &[u8]) -> (u64, u64) {
+        self.below.get(&(root, folder)).copied().unwrap_or_default()
+    }
+
+    /// Whether a pair of parents holds no document that the pair below it does not.
+    fn same_documents(&self, (roots, paths): Pair<'_>, (_, up): Pair<'_>) -> bool {
+        (0..2).all(|side| self.below(roots[side], paths[side]) == self.below(roots[side], up[side]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Merges pairs that hold one document each; folders hold as many documents as pairs name them, or as said.
+    fn check(pairs: &[(&'static str, &'static str)], others: &[(u16, &'static str)], merged: &[(&str, &str, u64)]) {
+        let mut sums: HashMap<Pair<'_>, Sums> = HashMap::new();
+        let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
+        let mut count = |root: u16, folder: &'static str| {
+            let mut folder = folder.as_bytes();
+            loop {
+                below.entry((root, folder)).or_default().0 += 1;
+                if folder.is_empty() {
+                    break;
+                }
+                folder = parent(folder).0;
+            }
+        };
+        for (a, b) in pairs {
+            count(0, a);
+            count(1, b);
+            let one = sums.entry(([0, 1], [a.as_bytes(), b.as_bytes()])).or_default();
+            one.documents = [one.documents[0] + 1; 2];
+        }
+        others.iter().for_each(|(root, folder)| count(*root, folder));
+        merge_upwards(&mut sums, &Totals { below });
+        let text = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
+        let mut found: Vec<_> = sums.iter().map(|((_, [a, b]), sums)| (text(a), text(b), sums.documents[0])).collect();
+        found.sort();
+        let merged: Vec<_> = merged.iter().map(|(a, b, n)| ((*a).to_owned(), (*b).to_owned(), *n)).collect();
+        assert_eq!(found, merged);
+    }
+
+    #[test]
+    fn a_tree_in_its_place_is_one_pair() {
+        check(&[("a", "a"), ("a/b", "a/b"), ("c", "c"), ("", "")], &[], &[("", "", 4)]);
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_is_told_by_its_own_name() {
+        check(&[("logs", "old/logs"), ("logs", "old/logs")], &[(0, "notes")], &[("logs", "old/logs", 2)]);
+    }
+
+    #[test]
+    fn folders_that_were_moved_together_are_told_by_their_parent() {
+        let pairs = [("src/x", "old/x"), ("src/y/z", "old/y/z"), ("src/y", "old/y")];
+        check(&pairs, &[(0, "doc"), (1, "doc")], &[("src", "old", 3)]);
+    }
+
+    #[test]
+    fn a_parent_that_holds_nothing_else_speaks_for_its_only_folder() {
+        check(&[("a/b/c", "x/b/c")], &[], &[("a", "x", 1)]);
+    }
+
+    #[test]
+    fn likeness_is_counted_in_whole_names_from_the_end() {
+        let check = |a: &[u8], b: &[u8], bytes| assert_eq!(common_end(a, b), bytes);
+        check(b"a/x/y", b"b/x/y", 3);
+        check(b"a/x/y", b"b/z/y", 1);
+        check(b"foo", b"xfoo", 0);
+        check(b"a/foo", b"a/xfoo", 0);
+        check(b"y", b"b/y", 1);
+        check(b"same/y", b"same/y", 6);
+    }
+}

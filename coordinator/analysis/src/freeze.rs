@@ -1,0 +1,296 @@
+//! The frozen set: the documents and contents that a scan is about, numbered so that the numbers say nothing of the order
+//! in which they came.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, Method, Tag};
+use cognate_proto::batch::DocumentState;
+use cognate_proto::name::{PartyName, RepositoryName, SiteName};
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::{Selection, SelectionRule};
+use cognate_proto::v1::SyncSummary;
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+
+use crate::error::Error;
+use crate::part::{Choice, Part};
+use cognate_storage::indexes::Indexes;
+use cognate_storage::store::{FrozenRow, IndexId, ScanRow};
+use cognate_storage::{Index, IndexedDocument};
+
+/// All that is compared. Documents are ordered by (site, repository, path); contents by digest.
+pub(crate) struct Frozen {
+    pub(crate) roots: Vec<FrozenRoot>,
+    pub(crate) documents: Vec<FrozenDocument>,
+    pub(crate) contents: Vec<FrozenContent>,
+    pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
+    /// Under a text view, documents that hold no text themselves.
+    pub(crate) bare: Vec<BareDocument>,
+    /// The EDRM Message ID Hashes of messages, by their places among `documents`.
+    pub(crate) messages: Vec<(u32, [u8; 16])>,
+    pub(crate) shards: RunShards,
+    /// The tags of templates that occur, ascending.
+    pub(crate) set_aside: Vec<SetAside>,
+}
+
+/// A tag of a template, and where it occurs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SetAside {
+    pub(crate) tag: Tag,
+    /// Documents that have it, every copy counted.
+    pub(crate) documents: u64,
+    pub(crate) length_bytes: u32,
+}
+
+/// One repository of one site.
+pub(crate) struct FrozenRoot {
+    pub(crate) party: PartyName,
+    pub(crate) site: SiteName,
+    pub(crate) repository: RepositoryName,
+    pub(crate) summary: SyncSummary,
+    /// The site and the party by number: roots of one site share one.
+    pub(crate) site_number: u16,
+    pub(crate) party_number: u16,
+    pub(crate) evidence: Evidence,
+}
+
+/// By what both sides know that an index is what its site sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Evidence {
+    /// Chosen at random by the site when it began the index.
+    pub(crate) epoch: u64,
+    /// The batches that were analysed, what their bodies came to, and the chain over them, as in the site's ledger.
+    pub(crate) batches: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) head: [u8; 32],
+    /// The root that both sides arrived at.
+    pub(crate) root: [u8; 32],
+}
+
+/// A document that was read.
+pub(crate) struct FrozenDocument {
+    pub(crate) root: u16,
+    pub(crate) path: DocumentPath,
+    pub(crate) content: ContentIndex,
+    pub(crate) modified: i64,
+    pub(crate) changing: bool,
+    pub(crate) part: Part,
+    /// Whether it was planted so that it must be found.
+    pub(crate) control: bool,
+}
+
+/// A document of a text view that holds no text itself, which is no error.
+pub(crate) struct BareDocument {
+    pub(crate) root: u16,
+    pub(crate) path: DocumentPath,
+    /// Whether what it holds stands beside it; else there is no text in documents of its kind.
+    pub(crate) is_container: bool,
+    pub(crate) part: Part,
+    pub(crate) message_id_hash: Option<[u8; 16]>,
+}
+
+/// What documents with the same bytes share.
+#[derive(Clone, Copy)]
+pub(crate) struct FrozenContent {
+    pub(crate) digest: ContentDigest,
+    pub(crate) size_bytes: u64,
+    /// Size less the bytes of template chunks.
+    pub(crate) payload_bytes: u64,
+    /// What its features weigh, templates apart: the payload where they are chunks.
+    pub(crate) weight: u64,
+    pub(crate) chunk_count: u64,
+}
+
+impl Frozen {
+    /// The files of a raw layer, read or not: repository and path.
+    fn files(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        let read = self.documents.iter().map(|document| (document.root, document.path.as_bytes()));
+        read.chain(self.unread.iter().map(|(root, path, _)| (*root, path.as_bytes())))
+    }
+
+    /// Puts the indexes of a layer of a frozen scan together. `bytes` is what was frozen of the bytes of the same documents,
+    /// where that is the layer before.
+    pub(crate) fn build(
+        indexes: &Indexes,
+        (row, layer): (&ScanRow, usize),
+        method: &Method,
+        selection: &Selection,
+        bytes: Option<&Frozen>,
+    ) -> Result<Frozen, Error> {
+        let mut rows: Vec<&FrozenRow> = row.frozen_of(layer).collect();
+        rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
+        let loaded = rows
+            .iter()
+            .map(|row| indexes.load(IndexId(row.index), row.sequence))
+            .collect::<Result<Vec<Arc<Index>>, _>>()?;
+        let mut frozen = Frozen {
+            roots: roots(indexes, &rows, &loaded)?,
+            documents: Vec::new(),
+            contents: Vec::new(),
+            unread: Vec::new(),
+            bare: Vec::new(),
+            messages: Vec::new(),
+            shards: RunShards::new(Vec::new()),
+            set_aside: Vec::new(),
+        };
+        let choice = Choice::new(method.view(), selection, bytes.map(Frozen::files));
+        let numbers = frozen.number_contents(&loaded, &choice, method.has_chunks());
+        for (root, index) in (0..).zip(&loaded) {
+            frozen.take_documents(root, index, &numbers, &choice);
+        }
+        frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
+        for row in rows {
+            indexes.unload(IndexId(row.index));
+        }
+        Ok(frozen)
+    }
+
+    /// Tells the documents apart that were planted so that they must be found.
+    pub(crate) fn set_controls(&mut self, patterns: &[String]) -> Result<(), Error> {
+        if patterns.is_empty() {
+            return Ok(());
+        }
+        let rule = SelectionRule { include: patterns.to_vec(), ..SelectionRule::default() };
+        let planted = Selection::new(rule).map_err(|error| Error::Invalid(format!("`control`: {error}")))?;
+        for document in &mut self.documents {
+            document.control = planted.selects_path(document.path.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Numbers the contents of the selected documents in the order of their digests.
+    fn number_contents(
+        &mut self,
+        loaded: &[Arc<Index>],
+        choice: &Choice<'_>,
+        has_chunks: bool,
+    ) -> HashMap<ContentDigest, u32> {
+        let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
+        for (root, index) in (0..).zip(loaded) {
+            for (path, document) in &index.documents {
+                let Some((digest, content)) = document.content.and_then(|digest| index.contents.get_key_value(&digest))
+                else {
+                    continue;
+                };
+                if choice.takes((root, index, path), Some(content.size_bytes)) {
+                    let weight = content.weight - content.repeated_bytes;
+                    contents.entry(*digest).or_insert(FrozenContent {
+                        digest: *digest,
+                        size_bytes: content.size_bytes,
+                        payload_bytes: if has_chunks { weight } else { content.size_bytes },
+                        weight,
+                        chunk_count: content.chunk_count,
+                    });
+                }
+            }
+        }
+        self.contents = contents.into_values().collect();
+        self.contents.sort_unstable_by_key(|content| content.digest);
+        let number = |(number, content): (usize, &FrozenContent)| {
+            (content.digest, u32::try_from(number).expect("fewer than 2^32 contents"))
+        };
+        self.contents.iter().enumerate().map(number).collect()
+    }
+
+    fn take_documents(&mut self, root: u16, index: &Index, numbers: &HashMap<ContentDigest, u32>, choice: &Choice<'_>) {
+        for (path, document) in &index.documents {
+            let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
+            if !choice.takes((root, index, path), content.map(|(_, content)| content.size_bytes)) {
+                continue;
+            }
+            if document.content.is_none() {
+                self.take_without_content(root, choice.part(index, path), path, document);
+            } else if let Some(number) = content.and_then(|(digest, _)| numbers.get(digest)) {
+                if let Some(hash) = document.message_id_hash {
+                    self.messages.push((index32(self.documents.len()), hash));
+                }
+                self.documents.push(FrozenDocument {
+                    root,
+                    path: path.clone(),
+                    content: ContentIndex(*number),
+                    modified: document.modified,
+                    changing: document.state == DocumentState::Changing,
+                    part: choice.part(index, path),
+                    control: false,
+                });
+            }
+        }
+    }
+
+    fn take_without_content(&mut self, root: u16, part: Part, path: &DocumentPath, document: &IndexedDocument) {
+        let is_container = match document.state {
+            DocumentState::Container => true,
+            DocumentState::NoText => false,
+            state => return self.unread.push((root, path.clone(), state)),
+        };
+        let (path, message_id_hash) = (path.clone(), document.message_id_hash);
+        self.bare.push(BareDocument { root, path, is_container, part, message_id_hash });
+    }
+
+    /// Opens the runs. A content that several indexes have is counted through the first of them alone.
+    fn take_runs(
+        &mut self,
+        indexes: &Indexes,
+        rows: &[&FrozenRow],
+        loaded: &[Arc<Index>],
+        numbers: &HashMap<ContentDigest, u32>,
+    ) -> Result<(), Error> {
+        let mut taken = vec![false; self.contents.len()];
+        for (row, index) in rows.iter().zip(loaded) {
+            let (runs, ordinals) = indexes.runs(IndexId(row.index), row.sequence)?;
+            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
+            for (digest, content) in &index.contents {
+                let Some(&number) = numbers.get(digest) else { continue };
+                if !std::mem::replace(&mut taken[number as usize], true) {
+                    map[content.ordinal as usize] = Some(ContentIndex(number));
+                }
+            }
+            let map: ContentMap = map.into_iter().collect();
+            for run in runs {
+                self.shards.runs.push(RunInput { run, contents: map.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn index32(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer than 2^32 documents")
+}
+
+fn roots(indexes: &Indexes, rows: &[&FrozenRow], loaded: &[Arc<Index>]) -> Result<Vec<FrozenRoot>, Error> {
+    let (mut sites, mut parties) = (Vec::new(), Vec::new());
+    rows.iter().for_each(|row| {
+        sites.push(row.site.clone());
+        parties.push(row.party.clone());
+    });
+    for names in [&mut sites, &mut parties] {
+        names.sort();
+        names.dedup();
+    }
+    let place = |names: &[String], name: &String| {
+        let place = names.binary_search(name).expect("every name is in the list");
+        u16::try_from(place).expect("sites are few")
+    };
+    let invalid = |error: cognate_proto::name::NameError| Error::Invalid(error.to_string());
+    rows.iter()
+        .zip(loaded)
+        .map(|(row, index)| {
+            Ok(FrozenRoot {
+                site_number: place(&sites, &row.site),
+                party_number: place(&parties, &row.party),
+                party: row.party.parse().map_err(invalid)?,
+                site: row.site.parse().map_err(invalid)?,
+                repository: row.repository.parse().map_err(invalid)?,
+                summary: row.summary.clone().unwrap_or_default(),
+                evidence: Evidence {
+                    epoch: indexes.epoch(IndexId(row.index))?,
+                    batches: index.sequence(),
+                    body_bytes: index.body_bytes(),
+                    head: index.head(),
+                    root: index.root().to_bytes(),
+                },
+            })
+        })
+        .collect()
+}

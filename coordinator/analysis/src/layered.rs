@@ -1,0 +1,10 @@
+//! One layer of a scan after its analysis.
+
+use crate::findings::Findings;
+use crate::freeze::Frozen;
+
+/// The frozen documents of one layer, and the findings about them.
+pub(crate) struct Layered {
+    pub(crate) frozen: Frozen,
+    pub(crate) findings: Findings,
+}

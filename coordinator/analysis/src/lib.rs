@@ -1,0 +1,42 @@
+//! The analysis of a scan, from frozen indexes to a result file: the second floor of a coordinator.
+//!
+//! The way of the data: [`freeze`] (documents and contents, numbered) → [`compare`] (links and clusters, by the engine) or
+//! [`propose`] and [`verify`] (methods whose features do not add up) → [`findings`] (status, partner, folders, coverage) →
+//! [`result`] (one `SQLite` file). [`analyser`] carries the steps out and survives interruption: [`checkpoint`] keeps what
+//! the next attempt or scan can begin with. [`suggest`] proposes templates by leaving tags out and comparing again.
+//!
+//! This crate knows nothing of sites' sessions, the wire's calls, people, or readers of results.
+
+pub mod analyser;
+mod checkpoint;
+mod clusters;
+mod compare;
+mod copies;
+mod coverage;
+mod error;
+mod findings;
+mod folders;
+mod freeze;
+mod histogram;
+mod layered;
+mod manifests;
+mod measure;
+mod measured;
+mod part;
+mod propose;
+mod ratio;
+pub mod refine;
+pub mod result;
+pub mod second;
+mod set_aside;
+pub mod spec;
+mod subject;
+pub mod suggest;
+mod verify;
+mod wire;
+
+pub use analyser::Analyser;
+pub use error::Error;
+pub use histogram::BUCKETS as HISTOGRAM_BUCKETS;
+pub use ratio::ten_thousandths;
+pub use wire::AnalysisLimits;

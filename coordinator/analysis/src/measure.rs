@@ -1,0 +1,123 @@
+//! What a link says of its two contents: exactly, where features are chunks, else as an estimate with its interval.
+//!
+//! The engine weighs features and knows nothing else. Chunks weigh their bytes. Features of a fair sample (`mod`, `bsw`,
+//! `shingle`) weigh 1, so that what it says of weights is an estimate of what is true of bytes. Of samples of a fixed size
+//! (`min`, `sketch`) and of candidates it finds only which pairs there are; what is said of them stands beside the links.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use cognate_fingerprint::{Method, binomial_interval};
+use cognate_similarity::{Link, Relation, Resemblance, Thresholds};
+
+use crate::coverage::Coverage;
+use crate::freeze::FrozenContent;
+use crate::measured::{Estimate, Measured};
+use crate::ratio::Fraction;
+use crate::verify::Verified;
+
+/// How the links of a layer are to be read.
+pub(crate) struct Measures {
+    kind: Kind,
+    /// Those that have been asked for: many links agree in as much of as much.
+    intervals: Mutex<HashMap<(u64, u64), [i64; 2]>>,
+}
+
+enum Kind {
+    /// By what the engine weighs: chunks.
+    Chunks,
+    /// By what the engine weighs: features of a fair sample, which may be all there are.
+    Samples(Estimate),
+    /// By what was found of each pair, by (a, b).
+    Verified(Vec<Verified>),
+}
+
+impl Measures {
+    /// Links of a method that need nothing but what the engine says of them.
+    pub(crate) fn of_weights(method: &Method) -> Measures {
+        let kind = match method.has_chunks() {
+            true => Kind::Chunks,
+            false => Kind::Samples(Estimate::of(method.takes_all())),
+        };
+        Measures { kind, intervals: Mutex::default() }
+    }
+
+    /// Links of which each was looked at by itself.
+    pub(crate) fn of_verified(verified: Vec<Verified>) -> Measures {
+        Measures { kind: Kind::Verified(verified), intervals: Mutex::default() }
+    }
+
+    /// How overlap follows.
+    pub(crate) fn coverage(&self) -> Coverage {
+        match self.kind {
+            Kind::Chunks => Coverage::Chunks,
+            Kind::Samples(_) => Coverage::Samples,
+            Kind::Verified(_) => Coverage::Links,
+        }
+    }
+
+    /// What a link says, of contents that come in the order of their numbers.
+    pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> Measured {
+        let [a, b] = [link.a, link.b].map(|content| contents[content.0 as usize]);
+        match &self.kind {
+            Kind::Chunks => by_weights(link.shared_bytes, a, b, None),
+            Kind::Samples(estimate) => by_weights(link.shared_bytes, a, b, Some(*estimate)),
+            Kind::Verified(all) => {
+                let place = all.binary_search_by_key(&(link.a, link.b), |one| (one.a, one.b));
+                let verified = &all[place.expect("every link of such a layer was looked at")];
+                verified.measured(a.size_bytes, b.size_bytes)
+            }
+        }
+    }
+
+    /// The resemblance alone, as the engine has it.
+    pub(crate) fn resemblance(&self, contents: &[FrozenContent], link: &Link) -> Resemblance {
+        let Fraction { part, whole } = self.of(contents, link).resemblance;
+        Resemblance { shared: part, union: whole.max(1) }
+    }
+
+    /// The interval that holds the true resemblance in 95 of 100 cases, in ten-thousandths; nothing where none is known.
+    pub(crate) fn interval(&self, measured: &Measured) -> Option<[i64; 2]> {
+        let Fraction { part, whole } = measured.resemblance;
+        match measured.estimate {
+            Some(Estimate::Sample) if whole > 0 => {}
+            Some(Estimate::Whole) => return Some([measured.resemblance.rounded(); 2]),
+            _ => return None,
+        }
+        let mut known = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(*known.entry((part, whole)).or_insert_with(|| binomial_interval(part, whole).map(rounded)))
+    }
+}
+
+fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, estimate: Option<Estimate>) -> Measured {
+    let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a.weight, b.weight);
+    let contained = [a, b].map(|content| Fraction { part: shared, whole: content.weight });
+    let shared_bytes = match estimate {
+        None => [shared; 2],
+        Some(_) => [contained[0].of_bytes(a.size_bytes), contained[1].of_bytes(b.size_bytes)],
+    };
+    Measured {
+        shared_bytes,
+        resemblance: Fraction { part, whole },
+        contained: Some(contained),
+        relation: Relation::of(shared, a.weight, b.weight),
+        estimate,
+    }
+}
+
+/// A share of 0 to 1 in ten-thousandths.
+#[expect(clippy::cast_possible_truncation, reason = "a share is 0 to 1")]
+pub(crate) fn rounded(share: f64) -> i64 {
+    (share * 10_000.0).round() as i64
+}
+
+/// The thresholds that the engine works by: bytes become features where those are what it weighs. Samples of a fixed size
+/// know of no bytes.
+pub(crate) fn engine_thresholds(method: &Method, thresholds: Thresholds) -> Thresholds {
+    let min_shared_bytes = match u64::from(method.chunk_bytes()) {
+        _ if method.has_chunks() => thresholds.min_shared_bytes,
+        0 => u64::MAX,
+        bytes => thresholds.min_shared_bytes.div_ceil(bytes),
+    };
+    Thresholds { min_shared_bytes, ..thresholds }
+}

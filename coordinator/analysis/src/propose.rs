@@ -1,0 +1,244 @@
+//! Which pairs are worth looking at one by one, and what is found of them, for methods whose features do not add up.
+//!
+//! A fixed number of samples stands for a document of any size, so that weights say nothing of how much is shared. The
+//! engine finds the pairs that have enough features in common to be links at all; the features of both are read again, and
+//! the estimator says what they are. Features are held in blocks of contents, two at a time, as the budget allows.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use cognate_fingerprint::{Agreement, Feature, Method, cosine_of_features};
+use cognate_similarity::{
+    ContentIndex, Error as EngineError, Input, Link, Monitor, Options, RunShards, Shards as _, Thresholds, find_links,
+};
+
+use crate::compare::Task;
+use crate::error::Error;
+use crate::second::{indexes_of, is_near};
+use crate::subject::Subject;
+use crate::verify::{Found, Verified, is_link};
+
+/// What looks at a pair by the features of its two contents.
+type Look<'a> = dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync + 'a;
+
+/// What a feature takes in memory.
+const FEATURE_BYTES: u64 = 20;
+
+/// The least that a pair must have in common, as the engine weighs it, to be looked at.
+fn least(method: &Method, thresholds: Thresholds) -> Thresholds {
+    // Of samples of one size, the share of the smaller bounds the share of both from above. Where they are cut to a common
+    // level first, and where they only propose, a single one may be enough.
+    match method.check_containment().is_err() && method.verified_by().is_none() {
+        true => Thresholds { min_shared_bytes: u64::MAX, ..thresholds },
+        false => Thresholds { min_shared_bytes: 1, ..thresholds },
+    }
+}
+
+impl Task<'_> {
+    /// The pairs that the method proposes, by (a, b).
+    pub(crate) fn candidates(&self, method: &Method) -> Result<Vec<(u32, u32)>, Error> {
+        let found = self.links(least(method, self.thresholds))?;
+        let found: Vec<(u32, u32)> = found.into_iter().map(|link| (link.a.0, link.b.0)).collect();
+        tracing::info!(candidates = found.len(), "proposed");
+        Ok(found)
+    }
+
+    /// The links among candidates, which come by (a, b).
+    pub(crate) fn estimated(&self, method: &Method, candidates: &[(u32, u32)]) -> Result<Vec<Verified>, Error> {
+        let thresholds = self.scan.spec.layers[self.layer].thresholds;
+        self.looked_at(candidates, &|a, b| match method.agreement(a, b) {
+            None => None,
+            Some(Agreement::Sample { agreeing, sample, whole }) => Some(Found::Sample { agreeing, sample, whole }),
+            Some(Agreement::Sets { common, a, b, whole }) => Some(Found::Sets { common, a, b, whole }),
+        })
+        .map(|mut found| {
+            found.retain(|verified| is_link(&self.measured(verified), &thresholds));
+            found
+        })
+    }
+
+    /// The links among what the method proposes, by what was read again: `numbers` has its contents as they are numbered
+    /// here.
+    pub(crate) fn verified(&self, again: &Task<'_>, numbers: &[Option<u32>]) -> Result<Vec<Verified>, Error> {
+        let layer = &self.scan.spec.layers[self.layer];
+        let number = |content: ContentIndex| numbers[content.0 as usize];
+        let mut found = match layer.method.verified_by() {
+            Some("tttd") => {
+                let indexes = indexes_of(&self.subject.frozen.shards, self.subject.frozen.contents.len())?;
+                let index = |content: u32| indexes[content as usize];
+                let weight = |content: ContentIndex| again.subject.frozen.contents[content.0 as usize].weight;
+                let links = again.links(layer.thresholds)?.into_iter();
+                let verified = links.filter_map(|Link { a, b, shared_bytes: shared }| {
+                    let (here_a, here_b) = (number(a)?, number(b)?);
+                    let found = Found::Chunks { shared, a: weight(a), b: weight(b) };
+                    is_near(index(here_a)?, index(here_b)?).then(|| Verified::of(here_a, here_b, found))
+                });
+                verified.collect::<Vec<_>>()
+            }
+            _ => {
+                let mut there = vec![None; self.subject.frozen.contents.len()];
+                for (content, here) in (0..).zip(numbers).filter_map(|(content, here)| Some((content, (*here)?))) {
+                    there[here as usize] = Some(content);
+                }
+                let candidates = self.candidates(&layer.method)?.into_iter();
+                let mut candidates: Vec<(u32, u32)> = candidates
+                    .filter_map(|(a, b)| {
+                        let (a, b): (u32, u32) = (there[a as usize]?, there[b as usize]?);
+                        Some((a.min(b), a.max(b)))
+                    })
+                    .collect();
+                candidates.sort_unstable();
+                let found = again.looked_at(&candidates, &|a, b| cosine_of_features(a, b).map(millionths))?;
+                let here = |one: Verified| Some(Verified::of(number(one.a)?, number(one.b)?, one.found));
+                found.into_iter().filter_map(here).collect()
+            }
+        };
+        found.retain(|verified| is_link(&self.measured(verified), &layer.thresholds));
+        found.sort_unstable_by_key(|verified| (verified.a, verified.b));
+        Ok(found)
+    }
+
+    /// All links by what the engine weighs.
+    fn links(&self, thresholds: Thresholds) -> Result<Vec<Link>, Error> {
+        let found: Mutex<Vec<Link>> = Mutex::default();
+        let keep = |links: &[Link]| {
+            found.lock().expect("nothing panics while it is held").extend_from_slice(links);
+            Ok(())
+        };
+        let told = |now| self.tell(now);
+        let monitor = Monitor { progress: &told, cancelled: &self.scan.cancelled };
+        let options = Options { thresholds, ..self.options() };
+        let input = Input { levels: &[], ..self.subject.input() };
+        find_links(&self.subject.frozen.shards, &input, &options, &monitor, &keep)?;
+        let mut found = found.into_inner().expect("nothing panicked while it was held");
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn measured(&self, verified: &Verified) -> crate::measured::Measured {
+        let size = |content: ContentIndex| self.subject.frozen.contents[content.0 as usize].size_bytes;
+        verified.measured(size(verified.a), size(verified.b))
+    }
+
+    /// Has every candidate looked at, by the features of its two contents.
+    pub(crate) fn looked_at(&self, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
+        let blocks = Blocks::of(self.subject, candidates, self.scan.spec.memory_budget_bytes);
+        let shards = &self.subject.frozen.shards;
+        let mut all = Vec::new();
+        for first in 0..blocks.count() {
+            for second in first..blocks.count() {
+                let of_both: Vec<(u32, u32)> = candidates
+                    .iter()
+                    .filter(|(a, b)| {
+                        let (a, b) = (blocks.of_content(*a), blocks.of_content(*b));
+                        (a.min(b), a.max(b)) == (first, second)
+                    })
+                    .copied()
+                    .collect();
+                if of_both.is_empty() {
+                    continue;
+                }
+                let held = blocks.held(shards, [first, second])?;
+                all.extend(self.looked_at_in(&held, &of_both, look)?);
+            }
+        }
+        all.sort_unstable_by_key(|verified| (verified.a, verified.b));
+        Ok(all)
+    }
+
+    fn looked_at_in(&self, held: &Held, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
+        let threads = self.scan.spec.threads.get();
+        let cancelled = &self.scan.cancelled;
+        let parts = candidates.chunks(candidates.len().div_ceil(threads).max(1));
+        let found = std::thread::scope(|scope| {
+            let look_at = |part: &[(u32, u32)]| {
+                let mut found = Vec::new();
+                for (a, b) in part.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
+                    if let Some(one) = look(held.of(*a), held.of(*b)) {
+                        found.push(Verified { a: ContentIndex(*a), b: ContentIndex(*b), found: one });
+                    }
+                }
+                found
+            };
+            let working: Vec<_> = parts.map(|part| scope.spawn(move || look_at(part))).collect();
+            working.into_iter().flat_map(|part| part.join().expect("nothing there panics")).collect()
+        });
+        if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(found) }
+    }
+}
+
+/// A cosine as it is kept.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
+fn millionths(cosine: f64) -> Found {
+    Found::Cosine((cosine * 1e6).round() as u32)
+}
+
+/// The contents of candidates, in blocks of which two fit the memory.
+struct Blocks {
+    /// Ascending.
+    contents: Vec<u32>,
+    /// Where each block begins among `contents`, and the end.
+    starts: Vec<usize>,
+}
+
+/// The features of the contents of two blocks.
+struct Held {
+    contents: Vec<u32>,
+    features: Vec<Vec<Feature>>,
+}
+
+impl Blocks {
+    fn of(subject: &Subject<'_>, candidates: &[(u32, u32)], memory_budget_bytes: u64) -> Blocks {
+        let mut contents: Vec<u32> = candidates.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        contents.sort_unstable();
+        contents.dedup();
+        let features_max = memory_budget_bytes / FEATURE_BYTES / 2;
+        let (mut starts, mut features) = (vec![0], 0);
+        for (place, content) in contents.iter().enumerate() {
+            let own = subject.frozen.contents[*content as usize].chunk_count;
+            if features > 0 && features + own > features_max {
+                starts.push(place);
+                features = 0;
+            }
+            features += own;
+        }
+        starts.push(contents.len());
+        Blocks { contents, starts }
+    }
+
+    fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn of_content(&self, content: u32) -> usize {
+        let place = self.contents.partition_point(|other| *other < content);
+        self.starts.partition_point(|start| *start <= place) - 1
+    }
+
+    /// Reads the features of two blocks, which may be one. Shard after shard tags ascend, and so do each content's.
+    fn held(&self, shards: &RunShards, blocks: [usize; 2]) -> Result<Held, EngineError> {
+        let of = |block: usize| &self.contents[self.starts[block]..self.starts[block + 1]];
+        let mut contents = of(blocks[0]).to_vec();
+        if blocks[0] != blocks[1] {
+            contents.extend_from_slice(of(blocks[1]));
+        }
+        let mut features = vec![Vec::new(); contents.len()];
+        for shard in 0..shards.shard_count() {
+            shards.visit(shard, &mut |postings| {
+                for posting in postings {
+                    if let Ok(place) = contents.binary_search(&posting.content.0) {
+                        features[place].push(Feature { tag: posting.tag, weight: posting.length_bytes });
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Held { contents, features })
+    }
+}
+
+impl Held {
+    fn of(&self, content: u32) -> &[Feature] {
+        self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
+    }
+}

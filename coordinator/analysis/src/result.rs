@@ -1,0 +1,278 @@
+//! The result of a scan as one `SQLite` file: written under another name, put in its place whole, and never changed.
+//!
+//! Equal inputs and options give equal rows in equal order, whatever the threads, the budget, or who came first.
+
+use std::path::Path;
+
+use cognate_fingerprint::View;
+use cognate_similarity::ContentIndex;
+use rusqlite::{Connection, params};
+
+use self::clusters::ClusterOrder;
+pub(crate) use self::clusters::cluster_name;
+use self::document_rows::Whole;
+use self::sets::Sets;
+use crate::error::Error;
+use crate::freeze::Frozen;
+use crate::layered::Layered;
+use crate::part::Part;
+use crate::refine::Refine;
+use crate::spec::Layer;
+use crate::spec::ScanJob;
+use cognate_storage::store::ScanRow;
+
+mod clusters;
+mod document_rows;
+mod documents;
+mod evidence;
+mod names;
+mod overlap;
+mod roots;
+mod sets;
+
+const SCHEMA: &str = include_str!("result/schema.sql");
+const INDEXES: &str = include_str!("result/indexes.sql");
+/// The name of the format; a reader refuses another.
+pub const FORMAT: &str = "cognate.result/1";
+/// What is written.
+pub(crate) struct Publication<'a> {
+    pub(crate) scan: &'a ScanJob,
+    pub(crate) row: &'a ScanRow,
+    pub(crate) finished: i64,
+    /// What was found under each of the scan's views.
+    pub(crate) layers: &'a [Layered],
+    /// Whether the file must survive a loss of power.
+    pub(crate) durable: bool,
+}
+
+/// Writes the result of a scan to `path`, replacing what an interrupted attempt may have left.
+pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Error> {
+    let beside = path.with_extension("writing");
+    let failed = |source| Error::Result { path: path.to_owned(), source };
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&beside)(error)),
+        _ => {}
+    }
+    let written = Writer::create(&beside).and_then(|mut writer| writer.write_all(publication)).map_err(failed);
+    // The rename is what publishes: until then the file has no name that anybody reads.
+    let synced = written
+        .and_then(|()| std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside)));
+    if let Err(error) = synced {
+        // The first error is the one worth telling; a leftover is overwritten by the next attempt.
+        let _ = std::fs::remove_file(&beside);
+        return Err(error);
+    }
+    cognate_storage::failpoint!("publish.before_rename");
+    std::fs::rename(&beside, path).map_err(Error::state(path))?;
+    if publication.durable
+        && let Some(folder) = path.parent()
+    {
+        // The names of the file and of its folder must survive a loss of power as well as the bytes.
+        for folder in [Some(folder), folder.parent()].into_iter().flatten() {
+            std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::state(folder))?;
+        }
+    }
+    cognate_storage::failpoint!("publish.after_rename");
+    Ok(())
+}
+
+impl Publication<'_> {
+    /// All layers are of the same repositories.
+    fn roots(&self) -> &Frozen {
+        &self.layers[0].frozen
+    }
+
+    /// Whether documents in these repositories together count, where only what crosses does.
+    fn crosses(&self, roots: impl Iterator<Item = u16>) -> bool {
+        let all = &self.roots().roots;
+        let by_party = all.iter().any(|root| root.party_number != all[0].party_number);
+        let mut labels = roots.map(|root| {
+            let root = &all[usize::from(root)];
+            if by_party { root.party_number } else { root.site_number }
+        });
+        let first = labels.next();
+        !self.scan.spec.across_only || labels.any(|label| Some(label) != first)
+    }
+
+    /// Whether the scan looks at text.
+    fn has_text(&self) -> bool {
+        self.scan.spec.layers.iter().any(|layer| layer.method.view().is_text())
+    }
+}
+
+struct Writer {
+    connection: Connection,
+}
+
+/// What of one layer is written, and where its rows begin.
+struct LayerPart<'a> {
+    number: usize,
+    layer: &'a Layered,
+    order: ClusterOrder<'a>,
+    contents_before: usize,
+    clusters_before: usize,
+}
+
+impl LayerPart<'_> {
+    fn content(&self, content: ContentIndex) -> usize {
+        self.contents_before + content.0 as usize
+    }
+}
+
+impl Writer {
+    fn create(path: &Path) -> rusqlite::Result<Writer> {
+        let connection = Connection::open(path)?;
+        // Nobody reads it before it is whole, and a crash throws it away: no journal, no syncs. What the rows refer to is
+        // there by the way they are made; looking it up for every row was a third of a rescan of a million documents.
+        connection.execute_batch(
+            "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+             PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16000; PRAGMA application_id = 0x436f676e;",
+        )?;
+        connection.execute_batch(SCHEMA)?;
+        Ok(Writer { connection })
+    }
+
+    fn write_all(&mut self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        self.connection.execute_batch("BEGIN")?;
+        let whole = Whole::of(publication);
+        let sets = Sets::of(publication, &whole);
+        self.scan(publication)?;
+        self.layers(publication, &sets)?;
+        self.roots(publication, &whole)?;
+        self.documents(publication, &whole, &sets)?;
+        self.unread(publication)?;
+        evidence::write(&self.connection, publication, &whole)?;
+        let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
+        for (number, layer) in publication.layers.iter().enumerate() {
+            let order = ClusterOrder::of(layer);
+            let part = LayerPart { number, layer, order, contents_before, clusters_before };
+            self.contents(&part, &sets)?;
+            self.clusters(&part)?;
+            self.folders(&part, folders_before)?;
+            self.overlap(&part)?;
+            self.histogram(number, &layer.findings.histogram)?;
+            contents_before += layer.frozen.contents.len();
+            clusters_before += part.order.clusters.len();
+            folders_before += layer.findings.folders.len();
+        }
+        self.connection.execute_batch("COMMIT")?;
+        self.connection.execute_batch(INDEXES)
+    }
+
+    fn scan(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let Publication { scan, row, finished, .. } = publication;
+        let spec = &scan.spec;
+        let status = if row.missing.is_empty() { "complete" } else { "partial" };
+        let first = spec.first();
+        let passages = first.method.view() == View::Passages;
+        let view = match (spec.layers.len(), first.method.view()) {
+            (1, View::Raw) => "raw",
+            (1, View::Text | View::Passages) => "text",
+            _ => "both",
+        };
+        self.connection.execute(
+            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            params![
+                FORMAT,
+                scan.id.to_string(),
+                first.method.name(),
+                view,
+                chunk_bytes(first),
+                min_shared_bytes(first),
+                first.thresholds.min_containment.to_string(),
+                spec.across_only,
+                row.keyed,
+                status,
+                row.started,
+                finished,
+                passages,
+                spec.match_message_ids,
+                Some("greedy").filter(|_| spec.greedy),
+                first.method.verified_by(),
+            ],
+        )?;
+        for missing in &row.missing {
+            self.connection.execute(
+                "INSERT INTO missing VALUES (?,?,?)",
+                params![missing.site, missing.repository, missing.reason],
+            )?;
+        }
+        match &spec.refine {
+            Some(refine) => self.refined(refine, publication),
+            None => Ok(()),
+        }
+    }
+
+    fn refined(&self, refine: &Refine, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let Publication { row, .. } = publication;
+        let frozen = publication.roots();
+        let chosen: u64 = row.frozen.iter().map(|frozen| frozen.chosen_documents).sum();
+        // Of text, what a document holds stands beside it: the chosen ones are files.
+        let files = frozen.documents.iter().filter(|document| document.part == Part::File).count();
+        let bare = frozen.bare.iter().filter(|bare| bare.part == Part::File).count();
+        let found = (files + bare + frozen.unread.len()) as u64;
+        self.connection.execute(
+            "INSERT INTO refined VALUES (?,?,?,?,?)",
+            params![
+                refine.scan.to_string(),
+                refine.word(),
+                refine.unmatched().then(|| integer(refine.size_bytes_min)),
+                integer(chosen),
+                integer(chosen.saturating_sub(found)),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
+        let Publication { scan, row, layers, .. } = publication;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?)")?;
+        let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
+        for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
+            let sums = sets.sums[number];
+            insert.execute(params![
+                number,
+                if layer.method.view().is_text() { "text" } else { "raw" },
+                chunk_bytes(layer),
+                min_shared_bytes(layer),
+                Some(row.layer(number).templates_digest).filter(|digest| !digest.is_empty()),
+                integer(sums.sets),
+                integer(sums.in_place),
+                integer(sums.wasted_bytes),
+                Some(layer.method.param()).filter(|param| !param.is_empty()),
+            ])?;
+            for one in &found.frozen.set_aside {
+                set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number])?;
+            }
+        }
+        let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;
+        for (number, set) in sets.messages.iter().enumerate() {
+            insert.execute(params![number, set.hash, integer(set.documents), set.in_place])?;
+        }
+        Ok(())
+    }
+}
+
+/// The mean of a chunk, or the bytes to a feature; nothing where signatures have a fixed size.
+fn chunk_bytes(layer: &Layer) -> Option<u32> {
+    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.has_fixed_size())
+}
+
+/// The threshold in bytes, where bytes are known of.
+fn min_shared_bytes(layer: &Layer) -> Option<i64> {
+    let knows_bytes = layer.method.check_containment().is_ok() || layer.method.verified_by() == Some("tttd");
+    knows_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..32].to_owned()
+}
+
+fn content_index(content: usize) -> ContentIndex {
+    ContentIndex(u32::try_from(content).expect("fewer than 2^32 contents"))
+}
+
+/// Sizes and counts fit `SQLite`'s signed integers by far.
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

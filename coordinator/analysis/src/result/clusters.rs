@@ -1,0 +1,152 @@
+//! Writes the clusters: the largest first, each with its links and families.
+
+use cognate_similarity::{Cluster, ContentIndex, Shape};
+use rusqlite::{Statement, params};
+
+use super::names::{relation_name, shape_name};
+use super::{LayerPart, Writer, hex, integer};
+use crate::freeze::Frozen;
+use crate::layered::Layered;
+use crate::measure::Measures;
+use crate::ratio::Fraction;
+use crate::ratio::ten_thousandths;
+
+impl Writer {
+    pub(super) fn clusters(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
+        let Layered { frozen, findings } = part.layer;
+        let mut insert = self.connection.prepare("INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
+        let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
+        for (number, (total_bytes, cluster)) in part.order.clusters.iter().enumerate() {
+            let number = part.clusters_before + number;
+            let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
+            insert.execute(params![
+                number,
+                cluster_name(frozen, cluster),
+                members_digest(frozen, cluster),
+                shape_name(Shape::of(cluster)),
+                part.content(cluster.representative),
+                integer(*total_bytes),
+                cluster.members.len(),
+                integer(cluster.link_count),
+                integer(cluster.links_omitted()),
+                resemblances.min,
+                resemblances.mean,
+                part.number,
+            ])?;
+            write_links(&mut links, number, part, cluster)?;
+            for (place, family) in cluster.families.iter().enumerate() {
+                families.execute(params![
+                    number,
+                    place,
+                    part.content(family.representative),
+                    ten_thousandths(family.min_resemblance.shared, family.min_resemblance.union),
+                    family.over_representative_only,
+                ])?;
+                for member in &family.members {
+                    members.execute(params![number, place, part.content(*member)])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_links(
+    insert: &mut Statement<'_>,
+    number: usize,
+    part: &LayerPart<'_>,
+    cluster: &Cluster,
+) -> rusqlite::Result<()> {
+    let Layered { frozen, findings } = part.layer;
+    // A link is told from the content whose first document comes first.
+    let first = |content: ContentIndex| findings.copies.of_content(content).first().copied();
+    for link in &cluster.links {
+        let measured = findings.measures.of(&frozen.contents, link);
+        let interval = findings.measures.interval(&measured);
+        let (a, b, measured) = match first(link.a) <= first(link.b) {
+            true => (link.a, link.b, measured),
+            false => (link.b, link.a, measured.reversed()),
+        };
+        let contained = measured.contained.map(|both| both.map(Fraction::rounded));
+        insert.execute(params![
+            number,
+            part.content(a),
+            part.content(b),
+            integer(measured.shared_bytes[0]),
+            relation_name(measured.relation),
+            measured.resemblance.rounded(),
+            contained.map(|[a_in_b, _]| a_in_b),
+            contained.map(|[_, b_in_a]| b_in_a),
+            measured.estimate.is_some(),
+            interval.map(|[low, _]| low),
+            interval.map(|[_, high]| high),
+        ])?;
+    }
+    Ok(())
+}
+
+/// The clusters by total bytes, falling, then by their smallest member's digest.
+pub(super) struct ClusterOrder<'a> {
+    pub(super) clusters: Vec<(u64, &'a Cluster)>,
+    pub(super) cluster_of: Vec<Option<usize>>,
+}
+
+impl<'a> ClusterOrder<'a> {
+    pub(super) fn of(Layered { frozen, findings }: &'a Layered) -> ClusterOrder<'a> {
+        let size = |cluster: &Cluster| {
+            cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum::<u64>()
+        };
+        let mut clusters: Vec<(u64, String, &Cluster)> = findings
+            .analysis
+            .clusters
+            .iter()
+            .map(|cluster| (size(cluster), cluster_name(frozen, cluster), cluster))
+            .collect();
+        clusters.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let mut cluster_of = vec![None; frozen.contents.len()];
+        for (number, (.., cluster)) in clusters.iter().enumerate() {
+            cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = Some(number));
+        }
+        ClusterOrder { clusters: clusters.into_iter().map(|(size, _, cluster)| (size, cluster)).collect(), cluster_of }
+    }
+}
+
+/// The least and the mean resemblance over the links of a cluster, in ten-thousandths.
+struct Resemblances {
+    min: i64,
+    mean: i64,
+}
+
+impl Resemblances {
+    fn of(cluster: &Cluster, frozen: &Frozen, measures: &Measures) -> Resemblances {
+        if cluster.links_omitted() > 0 {
+            let min = ten_thousandths(cluster.min_resemblance.shared, cluster.min_resemblance.union);
+            return Resemblances { min, mean: rounded(cluster.mean_resemblance()) };
+        }
+        let of_link = |link| measures.resemblance(&frozen.contents, link);
+        let min = cluster.links.iter().map(of_link).min();
+        // Summed in the order of the links, which is fixed: the same bytes give the same mean.
+        let sum: f64 = cluster.links.iter().map(|link| of_link(link).to_f64()).sum();
+        let mean = rounded(sum / cluster.links.len() as f64);
+        Resemblances { min: min.map_or(0, |min| ten_thousandths(min.shared, min.union)), mean }
+    }
+}
+
+/// A mean of ratios in ten-thousandths.
+#[expect(clippy::cast_possible_truncation, reason = "a mean of ratios is 0 to 1")]
+fn rounded(mean: f64) -> i64 {
+    (mean * 10_000.0).round() as i64
+}
+
+/// The name of a cluster: the digest of its smallest member's digest, so that it stays while that member does.
+pub(crate) fn cluster_name(frozen: &Frozen, cluster: &Cluster) -> String {
+    hex(&frozen.contents[cluster.members[0].0 as usize].digest.0)
+}
+
+fn members_digest(frozen: &Frozen, cluster: &Cluster) -> String {
+    let digests: Vec<u8> =
+        cluster.members.iter().flat_map(|member| frozen.contents[member.0 as usize].digest.0).collect();
+    hex(&digests)
+}

@@ -1,0 +1,141 @@
+//! The documents of all layers: one row for each document in each view, those of one document side by side.
+
+use std::ops::Range;
+
+use cognate_proto::path::DocumentPath;
+
+use super::Publication;
+use crate::findings::Status;
+use crate::freeze::BareDocument;
+use crate::layered::Layered;
+use crate::part::Part;
+
+/// All rows, by root, path and layer; their places are their numbers.
+pub(super) struct Whole<'a> {
+    pub(super) rows: Vec<WholeRow<'a>>,
+    /// Of each layer, the rows of its documents.
+    places: Vec<Vec<u32>>,
+}
+
+/// A document under one view.
+#[derive(Clone, Copy)]
+pub(super) struct WholeRow<'a> {
+    pub(super) root: u16,
+    pub(super) layer: u8,
+    pub(super) path: &'a DocumentPath,
+    pub(super) what: What<'a>,
+}
+
+/// What a document is under one view.
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    /// It has a content: its place among the layer's documents.
+    Document(u32),
+    /// It holds no text itself.
+    Bare(&'a BareDocument),
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn of(publication: &Publication<'a>) -> Whole<'a> {
+        let mut rows = Vec::new();
+        for (layer, Layered { frozen, .. }) in (0..).zip(publication.layers) {
+            let read = frozen.documents.iter().zip(0..).map(|(document, place)| WholeRow {
+                root: document.root,
+                layer,
+                path: &document.path,
+                what: What::Document(place),
+            });
+            rows.extend(read);
+            let bare = frozen.bare.iter();
+            rows.extend(bare.map(|bare| WholeRow { root: bare.root, layer, path: &bare.path, what: What::Bare(bare) }));
+        }
+        // Each list is in order: what there is to do is to merge them.
+        rows.sort_by(|a, b| (a.root, a.path, a.layer).cmp(&(b.root, b.path, b.layer)));
+        let mut places: Vec<Vec<u32>> =
+            publication.layers.iter().map(|layer| vec![0; layer.frozen.documents.len()]).collect();
+        for (row, number) in rows.iter().zip(0..) {
+            if let What::Document(place) = row.what {
+                places[usize::from(row.layer)][place as usize] = number;
+            }
+        }
+        Whole { rows, places }
+    }
+
+    /// The row of a layer's document.
+    pub(super) fn place(&self, layer: usize, document: u32) -> u32 {
+        self.places[layer][document as usize]
+    }
+
+    /// The rows of each document.
+    pub(super) fn documents(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut begun = 0;
+        self.rows.chunk_by(|a, b| (a.root, a.path) == (b.root, b.path)).map(move |rows| {
+            let first = begun;
+            begun += rows.len();
+            first..begun
+        })
+    }
+
+    /// The other row of the same document, where it has two.
+    pub(super) fn other(&self, row: usize) -> Option<usize> {
+        let is_same = |other: &usize| {
+            let (row, other) = (&self.rows[row], self.rows.get(*other));
+            other.is_some_and(|other| (other.root, other.path) == (row.root, row.path))
+        };
+        let other = if self.rows[row].layer == 0 { row.checked_add(1) } else { row.checked_sub(1) };
+        other.filter(is_same)
+    }
+}
+
+impl WholeRow<'_> {
+    /// What became of the document in this view.
+    pub(super) fn status(&self, layers: &[Layered]) -> Status {
+        match self.what {
+            What::Document(place) => {
+                let Layered { frozen, findings } = &layers[usize::from(self.layer)];
+                findings.status[frozen.documents[place as usize].content.0 as usize]
+            }
+            What::Bare(bare) if bare.is_container => Status::ExcludedContainer,
+            What::Bare(_) => Status::ExcludedNoText,
+        }
+    }
+
+    /// What of a file the document is.
+    pub(super) fn part(&self, layers: &[Layered]) -> Part {
+        match self.what {
+            What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].part,
+            What::Bare(bare) => bare.part,
+        }
+    }
+
+    /// How many bytes it has under this view.
+    pub(super) fn size_bytes(&self, layers: &[Layered]) -> u64 {
+        match self.what {
+            What::Document(place) => {
+                let frozen = &layers[usize::from(self.layer)].frozen;
+                frozen.contents[frozen.documents[place as usize].content.0 as usize].size_bytes
+            }
+            What::Bare(_) => 0,
+        }
+    }
+
+    /// The EDRM Message ID Hash of a message.
+    pub(super) fn message(&self, layers: &[Layered]) -> Option<[u8; 16]> {
+        match self.what {
+            What::Document(place) => {
+                let messages = &layers[usize::from(self.layer)].frozen.messages;
+                let found = messages.binary_search_by_key(&place, |(place, _)| *place);
+                found.ok().map(|found| messages[found].1)
+            }
+            What::Bare(bare) => bare.message_id_hash,
+        }
+    }
+}
+
+/// What became of a document over all views: the first that applies. That one view leaves it out says nothing where the
+/// other does not.
+pub(super) fn status_of(statuses: impl Iterator<Item = Status> + Clone) -> Status {
+    let compared = statuses.clone().filter(|status| !status.is_excluded()).min();
+    // Every document has a row.
+    compared.or_else(|| statuses.clone().next()).unwrap_or(Status::Unique)
+}

@@ -1,0 +1,145 @@
+//! Writes what documents hold, the documents with what became of them, and those that could not be read.
+
+use std::collections::BTreeMap;
+
+use cognate_proto::batch::DocumentState;
+use cognate_proto::path::DocumentPath;
+use rusqlite::params;
+
+use super::document_rows::{What, Whole, WholeRow, status_of};
+use super::names::{relation_name, status_name, unread_reason};
+use super::sets::{Sets, is_in_place};
+use super::{LayerPart, Publication, Writer, content_index, integer};
+use crate::findings::Status;
+use crate::layered::Layered;
+
+impl Writer {
+    pub(super) fn contents(&self, part: &LayerPart<'_>, sets: &Sets) -> rusqlite::Result<()> {
+        let Layered { frozen, findings } = part.layer;
+        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?)")?;
+        for (number, content) in frozen.contents.iter().enumerate() {
+            insert.execute(params![
+                part.content(content_index(number)),
+                content.digest.0,
+                integer(content.size_bytes),
+                integer(content.payload_bytes),
+                integer(content.chunk_count),
+                findings.copies.of_content(content_index(number)).len(),
+                sets.of_content(part.number, number),
+                is_in_place(part.layer, content_index(number)),
+                part.order.cluster_of[number].map(|cluster| part.clusters_before + cluster),
+                part.number,
+            ])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn documents(
+        &self,
+        publication: &Publication<'_>,
+        whole: &Whole<'_>,
+        sets: &Sets,
+    ) -> rusqlite::Result<()> {
+        let layers = publication.layers;
+        let contents_before = [0, layers[0].frozen.contents.len()];
+        let mut insert =
+            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut statuses = BTreeMap::<(u16, &str), u64>::new();
+        for rows in whole.documents() {
+            let first = rows.start;
+            let of_rows = whole.rows[rows.clone()].iter().map(|row| row.status(layers));
+            let message_set = sets.of_message(first);
+            let status = match (status_of(of_rows.clone()), message_set) {
+                (status, Some(_)) if !status.is_excluded() => Status::Identical,
+                (status, _) => status,
+            };
+            *statuses.entry((whole.rows[first].root, status_name(status))).or_default() += 1;
+            // Whichever view gives the status tells of the partner.
+            let tells = of_rows.clone().position(|own| own == status).unwrap_or(0);
+            let message = rows.clone().find_map(|row| whole.rows[row].message(layers));
+            for number in rows {
+                let row = &whole.rows[number];
+                let found = Told::of(row, layers, whole);
+                insert.execute(params![
+                    number,
+                    row.root,
+                    row.path.as_bytes(),
+                    found.content.map(|content| contents_before[usize::from(row.layer)] + content),
+                    integer(row.size_bytes(layers)),
+                    found.modified,
+                    found.changing,
+                    status_name(status),
+                    found.partner,
+                    found.partner_shared_bytes,
+                    found.partner_relation,
+                    found.partner_in_place,
+                    row.layer,
+                    whole.other(number),
+                    number == first,
+                    Some(row.status(layers)).filter(|own| *own != status).map(status_name),
+                    number == first && tells > 0,
+                    message,
+                    message_set.filter(|_| number == first),
+                ])?;
+            }
+        }
+        let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
+        for ((root, status), documents) in statuses {
+            insert.execute(params![root, status, documents])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unread(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO unread VALUES (?,?,?,?)")?;
+        for (layer, (root, path, state)) in unread(publication) {
+            insert.execute(params![root, path.as_bytes(), unread_reason(*state), layer])?;
+        }
+        Ok(())
+    }
+}
+
+/// What could not be read, with the layer that could not: a document whose bytes cannot be read is told once.
+pub(super) fn unread<'a>(publication: &Publication<'a>) -> Vec<(usize, &'a (u16, DocumentPath, DocumentState))> {
+    let mut all: Vec<_> = publication
+        .layers
+        .iter()
+        .enumerate()
+        .flat_map(|(layer, found)| found.frozen.unread.iter().map(move |unread| (layer, unread)))
+        .collect();
+    all.sort_by(|(a_layer, a), (b_layer, b)| (a.0, &a.1, a_layer).cmp(&(b.0, &b.1, b_layer)));
+    all.dedup_by(|(_, later), (_, first)| (later.0, &later.1) == (first.0, &first.1));
+    all
+}
+
+/// What is told of a document under one view.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) content: Option<usize>,
+    pub(super) modified: i64,
+    pub(super) changing: bool,
+    /// The row of the document of another repository that it is best compared with.
+    pub(super) partner: Option<u32>,
+    pub(super) partner_shared_bytes: Option<i64>,
+    pub(super) partner_relation: Option<&'static str>,
+    pub(super) partner_in_place: Option<bool>,
+}
+
+impl Told {
+    pub(super) fn of(row: &WholeRow<'_>, layers: &[Layered], whole: &Whole<'_>) -> Told {
+        let What::Document(place) = row.what else { return Told::default() };
+        let layer = usize::from(row.layer);
+        let Layered { frozen, findings } = &layers[layer];
+        let document = &frozen.documents[place as usize];
+        let partner = findings.partners.of_document(place as usize);
+        Told {
+            content: Some(document.content.0 as usize),
+            modified: document.modified,
+            changing: document.changing,
+            partner: partner.map(|partner| whole.place(layer, partner.document)),
+            partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
+            partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
+            partner_in_place: partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),
+        }
+    }
+}

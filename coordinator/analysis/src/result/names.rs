@@ -1,0 +1,83 @@
+//! What things are called in a result.
+
+use cognate_proto::batch::DocumentState;
+use cognate_proto::v1::SkipReason;
+use cognate_similarity::{Relation, Shape};
+
+use crate::findings::Status;
+use crate::folders::FolderRelation;
+
+pub(super) fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::ExcludedEmpty => "excluded(empty)",
+        Status::ExcludedTemplate => "excluded(template)",
+        Status::ExcludedShort => "excluded(too short)",
+        Status::ExcludedNoText => "excluded(no text)",
+        Status::ExcludedContainer => "excluded(container)",
+        Status::Identical => "identical",
+        Status::Near => "near",
+        Status::Contains => "contains",
+        Status::Contained => "contained",
+        Status::Shares => "shares",
+        Status::Unique => "unique",
+    }
+}
+
+pub(super) fn relation_name(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Near => "near",
+        Relation::Contains => "contains",
+        Relation::Contained => "contained",
+        Relation::Shares => "shares",
+    }
+}
+
+pub(super) fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Pair => "pair",
+        Shape::Archive => "archive",
+        Shape::Group => "group",
+    }
+}
+
+pub(super) fn folder_relation_name(relation: FolderRelation) -> &'static str {
+    match relation {
+        FolderRelation::Identical => "identical",
+        FolderRelation::Contains => "contains",
+        FolderRelation::Contained => "contained",
+        FolderRelation::Overlaps => "overlaps",
+    }
+}
+
+pub(super) fn unread_reason(state: DocumentState) -> &'static str {
+    match state {
+        DocumentState::PermissionDenied => "permission denied",
+        DocumentState::Vanished => "vanished while it was looked at",
+        DocumentState::NotAFile => "not a regular file any more",
+        DocumentState::InputOutput => "input/output error",
+        DocumentState::NameTooLong => "path too long for the system",
+        DocumentState::LinkLoop => "a symbolic link leads back to a folder above it",
+        DocumentState::Encrypted => "unextractable: encrypted",
+        DocumentState::Damaged => "unextractable: damaged",
+        DocumentState::Unsupported => "unextractable: unsupported",
+        DocumentState::TooLarge => "unextractable: too large",
+        DocumentState::CompressedTooStrongly => "unextractable: compressed too strongly",
+        DocumentState::TooManyMembers => "unextractable: too many members",
+        DocumentState::TooDeep => "unextractable: too deep",
+        DocumentState::TimedOut => "unextractable: timed out",
+        DocumentState::OutOfMemory => "unextractable: out of memory",
+        DocumentState::Crashed => "unextractable: crashed",
+        _ => "cannot be read",
+    }
+}
+
+pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::SystemFolder => "system folder",
+        SkipReason::NotSelected => "not selected",
+        SkipReason::Symlink => "symbolic link",
+        SkipReason::Special => "special file",
+        SkipReason::OtherFileSystem => "other file system",
+        SkipReason::Unspecified => "unspecified",
+    }
+}

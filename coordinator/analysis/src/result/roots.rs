@@ -1,0 +1,120 @@
+//! Writes the repositories that took part, with what the documents of each come to.
+
+use cognate_proto::v1::{FileClass, SyncSummary};
+use rusqlite::params;
+
+use super::document_rows::{What, Whole, WholeRow, status_of};
+use super::documents::{Told, unread};
+use super::names::skip_reason;
+use super::{Publication, Writer, integer};
+use crate::findings::Status;
+use crate::layered::Layered;
+use crate::part::Part;
+use crate::second;
+
+impl Writer {
+    pub(super) fn roots(&self, publication: &Publication<'_>, whole: &Whole<'_>) -> rusqlite::Result<()> {
+        let frozen = publication.roots();
+        let sums = RootSums::of(publication, whole);
+        for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
+            let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
+            // What a site says of itself is not to be relied on, not even to add up.
+            let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
+            let sum = |count: fn(&SyncSummary) -> u64| {
+                let of_layers = publication.layers.iter().map(|layer| count(&layer.frozen.roots[number].summary));
+                let again = second::rows_of(publication.row, root.site.as_str(), root.repository.as_str());
+                let again = again.filter_map(|row| row.summary.as_ref()).map(count);
+                integer(of_layers.chain(again).fold(0, u64::saturating_add))
+            };
+            let text = |count: i64| publication.has_text().then_some(count);
+            self.connection.execute(
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                params![
+                    number,
+                    root.party.as_str(),
+                    root.site.as_str(),
+                    root.repository.as_str(),
+                    sums.documents,
+                    sums.bytes,
+                    sums.chunks,
+                    sums.empty,
+                    sums.unreadable,
+                    sums.changed,
+                    integer(compressed_bytes),
+                    sum(|summary| summary.read_bytes),
+                    sum(|summary| summary.read_documents),
+                    sum(|summary| summary.sent_bytes),
+                    text(sums.text_bytes),
+                    text(sums.members),
+                    text(sums.passages),
+                    text(sums.no_text),
+                ],
+            )?;
+            // Every layer's walk leaves the same out.
+            for skipped in &root.summary.skipped {
+                self.connection.execute(
+                    "INSERT INTO skipped VALUES (?,?,?)",
+                    params![number, skip_reason(skipped.reason()), integer(skipped.entries)],
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the documents of a repository come to.
+#[derive(Clone, Copy, Default)]
+struct RootSums {
+    documents: i64,
+    bytes: i64,
+    chunks: i64,
+    empty: i64,
+    unreadable: i64,
+    changed: i64,
+    text_bytes: i64,
+    members: i64,
+    passages: i64,
+    no_text: i64,
+}
+
+impl RootSums {
+    /// Bytes and chunks are those of the first layer.
+    fn of(publication: &Publication<'_>, whole: &Whole<'_>) -> Vec<RootSums> {
+        let layers = publication.layers;
+        let text = layers.len() - 1;
+        let has_text = publication.has_text();
+        let mut all = vec![RootSums::default(); publication.roots().roots.len()];
+        for rows in whole.documents() {
+            let rows = &whole.rows[rows];
+            let sums = &mut all[usize::from(rows[0].root)];
+            let statuses = rows.iter().map(|row| row.status(layers));
+            sums.documents += 1;
+            sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
+            sums.changed += i64::from(rows.iter().any(|row| Told::of(row, layers, whole).changing));
+            sums.members += i64::from(rows[0].part(layers) == Part::Member);
+            sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
+            for row in rows {
+                sums.no_text += i64::from(row.status(layers) == Status::ExcludedNoText);
+                if has_text && usize::from(row.layer) == text {
+                    sums.text_bytes += integer(row.size_bytes(layers));
+                }
+                if row.layer == 0 {
+                    sums.add(row, layers);
+                }
+            }
+        }
+        for (_, (root, ..)) in unread(publication) {
+            all[usize::from(*root)].unreadable += 1;
+        }
+        all
+    }
+
+    fn add(&mut self, row: &WholeRow<'_>, layers: &[Layered]) {
+        self.bytes += integer(row.size_bytes(layers));
+        if let What::Document(place) = row.what {
+            let frozen = &layers[0].frozen;
+            let content = frozen.documents[place as usize].content;
+            self.chunks += integer(frozen.contents[content.0 as usize].chunk_count);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The identical sets that a result lists: documents of the same bytes, then those of the same text, then, where messages
+//! are matched, those that are the same message.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cognate_similarity::ContentIndex;
+
+use super::document_rows::{What, Whole};
+use super::{Publication, content_index};
+use crate::layered::Layered;
+
+/// The sets, numbered in the order in which they are listed.
+pub(super) struct Sets {
+    /// Of each layer and content its set, if it has one that is listed.
+    numbers: Vec<Vec<Option<usize>>>,
+    /// What those of each layer come to.
+    pub(super) sums: Vec<IdenticalSums>,
+    pub(super) messages: Vec<MessageSet>,
+    /// The set of messages that a document belongs to, by its first row.
+    message_of: HashMap<usize, usize>,
+}
+
+/// What the identical sets of a layer come to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct IdenticalSums {
+    pub(super) sets: u64,
+    pub(super) in_place: u64,
+    pub(super) wasted_bytes: u64,
+}
+
+/// Documents with one EDRM Message ID Hash.
+pub(super) struct MessageSet {
+    pub(super) hash: [u8; 16],
+    pub(super) documents: u64,
+    pub(super) in_place: bool,
+}
+
+impl Sets {
+    pub(super) fn of(publication: &Publication<'_>, whole: &Whole<'_>) -> Sets {
+        let mut sets = Sets { numbers: Vec::new(), sums: Vec::new(), messages: Vec::new(), message_of: HashMap::new() };
+        let mut next = 0;
+        for layer in 0..publication.layers.len() {
+            let mut numbers = vec![None; publication.layers[layer].frozen.contents.len()];
+            let mut sums = IdenticalSums::default();
+            for (wasted_bytes, content) in wasting_most_first(publication, layer) {
+                if layer > 0 && sets.says_nothing_new(publication, whole, layer, content) {
+                    continue;
+                }
+                numbers[content] = Some(next);
+                next += 1;
+                sums.sets += 1;
+                sums.in_place += u64::from(is_in_place(&publication.layers[layer], content_index(content)));
+                sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
+            }
+            sets.numbers.push(numbers);
+            sets.sums.push(sums);
+        }
+        if publication.scan.spec.match_message_ids {
+            sets.take_messages(publication, whole);
+        }
+        sets
+    }
+
+    /// The set of a layer's content, where it is listed.
+    pub(super) fn of_content(&self, layer: usize, content: usize) -> Option<usize> {
+        self.numbers[layer][content]
+    }
+
+    /// The set of messages of a document, by its first row.
+    pub(super) fn of_message(&self, first_row: usize) -> Option<usize> {
+        self.message_of.get(&first_row).copied()
+    }
+
+    /// Whether all documents of a text are one set of the same bytes, which is listed.
+    fn says_nothing_new(&self, publication: &Publication<'_>, whole: &Whole<'_>, layer: usize, content: usize) -> bool {
+        let copies = publication.layers[layer].findings.copies.of_content(content_index(content));
+        let mut bytes = copies.iter().map(|document| {
+            let row = whole.place(layer, *document) as usize;
+            whole.other(row).and_then(|other| content_of(publication, whole, other))
+        });
+        let Some(Some(first)) = bytes.next() else { return false };
+        self.numbers[0][first].is_some() && bytes.all(|other| other == Some(first))
+    }
+
+    /// Finds the messages that several documents are. Documents that a listed set has together already are not told again.
+    fn take_messages(&mut self, publication: &Publication<'_>, whole: &Whole<'_>) {
+        let mut found: BTreeMap<[u8; 16], Vec<usize>> = BTreeMap::new();
+        for rows in whole.documents() {
+            let hash = rows.clone().find_map(|row| whole.rows[row].message(publication.layers));
+            hash.into_iter().for_each(|hash| found.entry(hash).or_default().push(rows.start));
+        }
+        found.retain(|_, rows| {
+            rows.len() > 1 && publication.crosses(rows.iter().map(|row| whole.rows[*row].root)) && {
+                let mut sets = rows.iter().map(|row| self.sets_of(publication, whole, *row));
+                let first = sets.next().unwrap_or_default();
+                let common = sets.fold(first, |common, other| {
+                    [common[0].filter(|_| common[0] == other[0]), common[1].filter(|_| common[1] == other[1])]
+                });
+                common == [None; 2]
+            }
+        });
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by_key(|(hash, rows)| (std::cmp::Reverse(rows.len()), *hash));
+        for (hash, rows) in found {
+            self.message_of.extend(rows.iter().map(|row| (*row, self.messages.len())));
+            let each_its_own = |pair: &[usize]| {
+                let [a, b] = [&whole.rows[pair[0]], &whole.rows[pair[1]]];
+                a.root != b.root && a.path == b.path
+            };
+            let in_place = rows.windows(2).all(each_its_own);
+            self.messages.push(MessageSet { hash, documents: rows.len() as u64, in_place });
+        }
+    }
+
+    /// The listed sets that a document belongs to by its contents, in the order of its rows.
+    fn sets_of(&self, publication: &Publication<'_>, whole: &Whole<'_>, first_row: usize) -> [Option<usize>; 2] {
+        let set = |row: usize| {
+            let content = content_of(publication, whole, row)?;
+            self.of_content(whole.rows[row].layer.into(), content)
+        };
+        match (whole.rows[first_row].layer, publication.layers.len()) {
+            // A member of an archive has text alone.
+            (1, 2) => [None, set(first_row)],
+            _ => [set(first_row), whole.other(first_row).and_then(set)],
+        }
+    }
+}
+
+fn content_of(publication: &Publication<'_>, whole: &Whole<'_>, row: usize) -> Option<usize> {
+    let row = &whole.rows[row];
+    match row.what {
+        What::Document(place) => {
+            let documents = &publication.layers[usize::from(row.layer)].frozen.documents;
+            Some(documents[place as usize].content.0 as usize)
+        }
+        What::Bare(_) => None,
+    }
+}
+
+/// The contents of a layer that form identical sets, those whose copies waste most bytes first.
+fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, usize)> {
+    let Layered { frozen, findings } = &publication.layers[layer];
+    let mut sets: Vec<(u64, usize)> = (0..frozen.contents.len())
+        .filter(|content| findings.identical[*content])
+        .map(|content| {
+            let copies = findings.copies.of_content(content_index(content)).len() as u64;
+            (frozen.contents[content].size_bytes.saturating_mul(copies - 1), content)
+        })
+        .collect();
+    sets.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    sets
+}
+
+/// Whether the documents of a content are one under the same path in each of several repositories.
+pub(super) fn is_in_place(layer: &Layered, content: ContentIndex) -> bool {
+    let documents = &layer.frozen.documents;
+    let copies = layer.findings.copies.of_content(content);
+    // Documents are ordered by root, so that two of one root stand side by side.
+    let each_its_own = |pair: &[u32]| {
+        let [a, b] = [&documents[pair[0] as usize], &documents[pair[1] as usize]];
+        a.root != b.root && a.path == b.path
+    };
+    copies.len() > 1 && copies.windows(2).all(each_its_own)
+}

@@ -1,0 +1,42 @@
+//! Templates in a frozen set: their chunks are left out of sizes here, and out of what contents share by the engine.
+
+use cognate_fingerprint::Tag;
+
+use crate::error::Error;
+use crate::freeze::{Frozen, SetAside};
+
+impl Frozen {
+    /// Sets tags aside, beside those that are: payloads are sizes less every occurrence of them, and the shards hand them
+    /// over as template.
+    pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>) -> Result<(), Error> {
+        tags.retain(|tag| self.shards.templates().binary_search(tag).is_err());
+        if tags.is_empty() {
+            return Ok(());
+        }
+        let mut copies = vec![0_u64; self.contents.len()];
+        self.documents.iter().for_each(|document| copies[document.content.0 as usize] += 1);
+        let Frozen { shards, contents, set_aside, .. } = self;
+        shards.visit_tags(&tags, &mut |tag, postings| {
+            let mut holders: Vec<u32> = postings.iter().map(|posting| posting.content.0).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            set_aside.push(SetAside {
+                tag,
+                documents: holders.iter().map(|content| copies[*content as usize]).sum(),
+                length_bytes: postings.iter().map(|posting| posting.length_bytes).max().unwrap_or(0),
+            });
+            // A chunk of one repeated byte is out of the payload already.
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                // Only chunks are ever marked, which weigh their bytes.
+                let content = &mut contents[posting.content.0 as usize];
+                content.payload_bytes = content.payload_bytes.saturating_sub(posting.length_bytes.into());
+                content.weight = content.weight.saturating_sub(posting.length_bytes.into());
+            }
+            Ok(())
+        })?;
+        set_aside.sort_unstable_by_key(|one| one.tag);
+        tags.extend_from_slice(shards.templates());
+        shards.set_templates(tags);
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! The postings of some contents, from the indexes that stand now.
+
+use std::collections::HashMap;
+
+use cognate_fingerprint::{ContentDigest, Tag};
+use cognate_similarity::{ContentIndex, ContentMap, Posting, RunInput, RunShards, Shards as _};
+
+use crate::error::Error;
+use cognate_storage::indexes::{Indexes, Sealed};
+use cognate_storage::template::Chunk;
+
+/// Which contents are wanted, and what is found of them.
+pub struct Postings {
+    /// The postings of those contents, in shards by tag.
+    pub shards: RunShards,
+    /// Contents that some index has.
+    pub found: usize,
+}
+
+impl Postings {
+    /// Opens the runs of these indexes for the contents that are wanted, each counted through the first index that has it.
+    /// Nothing: for all contents, under numbers that say nothing.
+    pub fn open(
+        indexes: &Indexes,
+        sealed: &[Sealed],
+        wanted: Option<&HashMap<ContentDigest, u32>>,
+    ) -> Result<Postings, Error> {
+        let mut postings = Postings { shards: RunShards::new(Vec::new()), found: 0 };
+        let mut taken = vec![false; wanted.map_or(0, HashMap::len)];
+        for Sealed { id, sequence } in sealed {
+            let index = indexes.load(*id, *sequence)?;
+            let (runs, ordinals) = indexes.runs(*id, *sequence)?;
+            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
+            for (digest, content) in &index.contents {
+                let number = match wanted {
+                    None => content.ordinal,
+                    Some(wanted) => match wanted.get(digest) {
+                        Some(number) if !std::mem::replace(&mut taken[*number as usize], true) => *number,
+                        _ => continue,
+                    },
+                };
+                map[content.ordinal as usize] = Some(ContentIndex(number));
+                postings.found += 1;
+            }
+            indexes.unload(*id);
+            let map: ContentMap = map.into_iter().collect();
+            postings.shards.runs.extend(runs.into_iter().map(|run| RunInput { run, contents: map.clone() }));
+        }
+        Ok(postings)
+    }
+
+    /// The chunks that at least so many of the contents have, ascending; those of one repeated byte apart. One tag's
+    /// postings are in memory at a time.
+    pub fn common(&self, contents_min: usize) -> Result<Vec<Chunk>, Error> {
+        let mut common = Vec::new();
+        by_tag(&self.shards, |postings| {
+            let mut holders: Vec<u32> = postings.iter().map(|posting| posting.content.0).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            if holders.len() >= contents_min && !postings[0].template {
+                common.push((postings[0].tag, postings[0].length_bytes));
+            }
+        })?;
+        Ok(common)
+    }
+
+    /// These chunks, ascending, as far as any of the contents has them.
+    pub fn known(&self, tags: &[Tag]) -> Result<Vec<Chunk>, Error> {
+        let mut known = Vec::new();
+        self.shards.visit_tags(tags, &mut |tag, postings| {
+            known.push((tag, postings[0].length_bytes));
+            Ok(())
+        })?;
+        Ok(known)
+    }
+}
+
+/// Hands over all postings tag by tag.
+pub(crate) fn by_tag(shards: &RunShards, mut each: impl FnMut(&[Posting])) -> Result<(), Error> {
+    let mut postings: Vec<Posting> = Vec::new();
+    for shard in 0..shards.shard_count() {
+        shards.visit(shard, &mut |slice| {
+            for posting in slice {
+                if postings.last().is_some_and(|last| last.tag != posting.tag) {
+                    each(&postings);
+                    postings.clear();
+                }
+                postings.push(*posting);
+            }
+            Ok(())
+        })?;
+    }
+    if !postings.is_empty() {
+        each(&postings);
+    }
+    Ok(())
+}

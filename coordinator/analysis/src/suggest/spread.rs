@@ -1,0 +1,178 @@
+//! Which tags are spread like boilerplate: over many contents that are otherwise unlike each other, and of most of which
+//! they are the lesser part.
+
+use cognate_fingerprint::Tag;
+use cognate_similarity::{Link, Posting, RunShards};
+
+use super::postings::by_tag;
+use crate::error::Error;
+use cognate_storage::template::Chunk;
+
+/// How often the holders of tags are looked at again, since each tag that drops out makes others weigh less.
+const PASSES_MAX: usize = 4;
+
+/// Stands for "in no cluster".
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// Contents that have most of each other's bytes, put together: versions of one document count as one.
+pub(crate) struct Kinds {
+    above: Vec<u32>,
+}
+
+impl Kinds {
+    pub(crate) fn of(links: &[Link], payload_bytes: &[u64]) -> Kinds {
+        let count = u32::try_from(payload_bytes.len()).expect("fewer than 2^32 contents");
+        let mut kinds = Kinds { above: (0..count).collect() };
+        for link in links {
+            let half_of = |content: u32| link.shared_bytes.saturating_mul(2) >= payload_bytes[content as usize];
+            if half_of(link.a.0) && half_of(link.b.0) {
+                let (a, b) = (kinds.find(link.a.0), kinds.find(link.b.0));
+                kinds.above[a.max(b) as usize] = a.min(b);
+            }
+        }
+        for content in 0..count {
+            kinds.above[content as usize] = kinds.find(content);
+        }
+        kinds
+    }
+
+    fn find(&mut self, mut content: u32) -> u32 {
+        while self.above[content as usize] != content {
+            let above = self.above[content as usize];
+            self.above[content as usize] = self.above[above as usize];
+            content = above;
+        }
+        content
+    }
+}
+
+/// Notes what it has been shown since it was begun anew, in the time of that alone.
+pub(crate) struct Seen {
+    round: u32,
+    last: Vec<u32>,
+}
+
+impl Seen {
+    pub(crate) fn new(count: usize) -> Seen {
+        Seen { round: 0, last: vec![0; count] }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        if self.round == u32::MAX {
+            self.last.fill(0);
+            self.round = 0;
+        }
+        self.round += 1;
+    }
+
+    /// Whether it is new.
+    pub(crate) fn show(&mut self, number: u32) -> bool {
+        std::mem::replace(&mut self.last[number as usize], self.round) != self.round
+    }
+
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.last[number as usize] == self.round
+    }
+}
+
+/// What is known of contents when tags are looked at.
+pub(crate) struct Contents<'a> {
+    pub(crate) kinds: &'a Kinds,
+    pub(crate) payload_bytes: &'a [u64],
+    /// The cluster of each, or [`NOWHERE`].
+    pub(crate) cluster_of: &'a [u32],
+    /// How many contents that are unlike each other must have a tag.
+    pub(crate) kinds_min: usize,
+}
+
+/// The tags that are spread, and how many bytes of each content they are.
+pub(crate) struct Spread {
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) held_bytes: Vec<u64>,
+}
+
+impl Spread {
+    /// Reads all postings once, and those of the tags that come into question again.
+    pub(crate) fn find(shards: &RunShards, contents: &Contents<'_>) -> Result<Spread, Error> {
+        let count = contents.payload_bytes.len();
+        let (mut kinds, mut members) = (Seen::new(count), Seen::new(count));
+        let mut spread = Spread { chunks: Vec::new(), held_bytes: vec![0; count] };
+        by_tag(shards, |postings| {
+            if !postings[0].template
+                && postings.len() >= contents.kinds_min
+                && contents.unlike(postings, &mut kinds, &mut members, |_| true) >= contents.kinds_min
+            {
+                spread.take(postings);
+            }
+        })?;
+        for _ in 0..PASSES_MAX {
+            let before = spread.chunks.len();
+            let tags: Vec<Tag> = spread.chunks.iter().map(|chunk| chunk.0).collect();
+            let held_bytes = std::mem::replace(&mut spread.held_bytes, vec![0; count]);
+            spread.chunks.clear();
+            let is_light = |content: u32| {
+                held_bytes[content as usize].saturating_mul(2) < contents.payload_bytes[content as usize]
+            };
+            shards.visit_tags(&tags, &mut |_, postings| {
+                let light = contents.unlike(postings, &mut kinds, &mut members, is_light);
+                // Of most contents they are the lesser part: what is most of a document is what the document is about.
+                let mut of = |wanted: bool| members.count(postings, |content| is_light(content) == wanted);
+                if light >= contents.kinds_min && of(true) >= of(false) && contents.meet(postings) {
+                    spread.take(postings);
+                }
+                Ok(())
+            })?;
+            if spread.chunks.len() == before {
+                break;
+            }
+        }
+        Ok(spread)
+    }
+
+    fn take(&mut self, postings: &[Posting]) {
+        self.chunks.push((postings[0].tag, postings[0].length_bytes));
+        for posting in postings {
+            self.held_bytes[posting.content.0 as usize] += u64::from(posting.length_bytes);
+        }
+    }
+}
+
+impl Seen {
+    /// How many contents of a kind have a tag.
+    fn count(&mut self, postings: &[Posting], is_wanted: impl Fn(u32) -> bool) -> usize {
+        self.begin();
+        postings
+            .iter()
+            .map(|posting| posting.content.0)
+            .filter(|content| is_wanted(*content) && self.show(*content))
+            .count()
+    }
+}
+
+impl Contents<'_> {
+    /// How many contents that are unlike each other have a tag.
+    fn unlike(
+        &self,
+        postings: &[Posting],
+        kinds: &mut Seen,
+        members: &mut Seen,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> usize {
+        kinds.begin();
+        members.begin();
+        let contents = postings.iter().map(|posting| posting.content.0).filter(|content| is_wanted(*content));
+        contents.filter(|content| members.show(*content) && kinds.show(self.kinds.above[*content as usize])).count()
+    }
+
+    /// Whether two contents of one cluster have a tag: otherwise no link rests on it.
+    fn meet(&self, postings: &[Posting]) -> bool {
+        let mut clusters: Vec<(u32, u32)> = postings
+            .iter()
+            .map(|posting| (self.cluster_of[posting.content.0 as usize], posting.content.0))
+            .filter(|(cluster, _)| *cluster != NOWHERE)
+            .collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        clusters.windows(2).any(|pair| pair[0].0 == pair[1].0)
+    }
+}

@@ -1,0 +1,97 @@
+//! What was found of a pair that the engine only proposed.
+
+use cognate_similarity::{ContentIndex, Relation, Resemblance, Thresholds};
+
+use crate::measured::{Estimate, Measured};
+use crate::ratio::Fraction;
+
+/// A pair that was looked at by itself, and is a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Verified {
+    /// The content with the smaller number.
+    pub(crate) a: ContentIndex,
+    pub(crate) b: ContentIndex,
+    pub(crate) found: Found,
+}
+
+/// What was found of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// Of a sample of both together, how much is in both; it may be all there is.
+    Sample { agreeing: u64, sample: u64, whole: bool },
+    /// Of two samples that can be compared, how many features each has, and how many both have.
+    Sets { common: u64, a: u64, b: u64, whole: bool },
+    /// The cosine of the angle between the two, in millionths.
+    Cosine(u32),
+    /// Bytes of chunks: of both, and of each.
+    Chunks { shared: u64, a: u64, b: u64 },
+}
+
+impl Verified {
+    /// What was found of two contents in any order.
+    pub(crate) fn of(a: u32, b: u32, found: Found) -> Verified {
+        let turned = match found {
+            Found::Chunks { shared, a, b } => Found::Chunks { shared, a: b, b: a },
+            Found::Sets { common, a, b, whole } => Found::Sets { common, a: b, b: a, whole },
+            same => same,
+        };
+        let (a, b, found) = if a < b { (a, b, found) } else { (b, a, turned) };
+        Verified { a: ContentIndex(a), b: ContentIndex(b), found }
+    }
+
+    /// What it says of contents of these sizes.
+    pub(crate) fn measured(&self, a_bytes: u64, b_bytes: u64) -> Measured {
+        let of = |part, whole| Fraction { part, whole };
+        match self.found {
+            Found::Chunks { shared, a, b } => {
+                let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a, b);
+                Measured {
+                    shared_bytes: [shared; 2],
+                    resemblance: of(part, whole),
+                    contained: Some([of(shared, a), of(shared, b)]),
+                    relation: Relation::of(shared, a, b),
+                    estimate: None,
+                }
+            }
+            Found::Sets { common, a, b, whole } => Measured {
+                shared_bytes: [of(common, a).of_bytes(a_bytes), of(common, b).of_bytes(b_bytes)],
+                resemblance: of(common, a + b - common),
+                contained: Some([of(common, a), of(common, b)]),
+                relation: Relation::of(common, a, b),
+                estimate: Some(Estimate::of(whole)),
+            },
+            Found::Sample { agreeing, sample, whole } => {
+                alike(of(agreeing, sample), a_bytes, b_bytes, Estimate::of(whole))
+            }
+            Found::Cosine(millionths) => {
+                alike(of(millionths.into(), 1_000_000), a_bytes, b_bytes, Estimate::Comparison)
+            }
+        }
+    }
+}
+
+/// Whether what was found of a pair makes it a link: by what one has of the other, or where that is not known by how alike
+/// they are.
+pub(crate) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
+    let Thresholds { min_shared_bytes, min_containment } = thresholds;
+    match measured.contained {
+        None => min_containment.is_reached_by(measured.resemblance.part, measured.resemblance.whole),
+        Some(both) => {
+            both.iter().any(|of| of.part > 0 && min_containment.is_reached_by(of.part, of.whole))
+                || measured.shared_bytes.iter().any(|shared| *shared > 0 && shared >= min_shared_bytes)
+        }
+    }
+}
+
+/// Where it is only known how alike two contents are: r (a + b) / (1 + r) bytes are in both.
+fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, estimate: Estimate) -> Measured {
+    let Fraction { part, whole } = resemblance;
+    let shared = Fraction { part, whole: whole + part }.of_bytes(a_bytes.saturating_add(b_bytes));
+    Measured {
+        shared_bytes: [shared; 2],
+        resemblance,
+        contained: None,
+        relation: if resemblance.is_near() { Relation::Near } else { Relation::Shares },
+        estimate: Some(estimate),
+    }
+}

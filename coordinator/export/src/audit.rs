@@ -1,0 +1,293 @@
+//! The auditor's report: the overlap of two or more sides, the coverage of the scan, the lengths that it could have missed,
+//! and the evidence to check it by. It is read where there is no coordinator.
+
+mod page;
+mod statement;
+
+use askama::Template as _;
+use cognate_result::report::{
+    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Report, ScanSection, SiteSection, UnreadSection,
+};
+use serde::Serialize;
+
+use crate::Result;
+
+/// The name of the document's schema.
+const SCHEMA: &str = "cognate.audit/1";
+/// Rows of a list that are written out; the rest is a number.
+const LISTED_MAX: usize = 1000;
+
+/// The content of an auditor's report. Sides are parties where the scan has two or more, else sites.
+#[derive(Serialize, Debug)]
+pub struct Audit {
+    schema: &'static str,
+    /// The findings in words, the first one first.
+    statement: Vec<String>,
+    made: Made,
+    asked: Asked,
+    scan: ScanSection,
+    /// `party` or `site`.
+    level: String,
+    sides: Vec<Side>,
+    overlap: Vec<Overlap>,
+    folders: Vec<FolderSection>,
+    folders_omitted: u64,
+    only_here: Vec<OnlyHereRow>,
+    sites: Vec<SiteSection>,
+    census: Vec<CensusSection>,
+    unread: Vec<UnreadSection>,
+    unread_omitted: u64,
+    run_lengths: Vec<RunLengthRow>,
+    controls: Vec<ControlRow>,
+    controls_omitted: u64,
+    evidence: Vec<EvidenceRow>,
+}
+
+/// By whom and when the document was made.
+#[derive(Serialize, Debug)]
+pub struct Made {
+    /// The person who made it.
+    pub by: String,
+    /// The time at which it was made, as reports write times.
+    pub at: String,
+    /// The program and its version.
+    pub software: String,
+    /// The federation, as its certificates name it.
+    pub federation: String,
+}
+
+/// The options of the scan, and the person who launched it.
+#[derive(Serialize, Debug)]
+pub struct Asked {
+    /// The person who launched the scan.
+    pub by: String,
+    /// The repositories of the scan, as `site/repository`.
+    pub repositories: Vec<String>,
+    /// Patterns of the files that are read; empty: all files.
+    pub include: Vec<String>,
+    /// Patterns of the files that are left out.
+    pub exclude: Vec<String>,
+    /// The size of the largest file that is read; nothing: no limit.
+    pub size_bytes_max: Option<u64>,
+    /// True if targets of symbolic links are read.
+    pub follow_symlinks: bool,
+    /// True if the sites were brought up to date first.
+    pub synced: bool,
+    /// Patterns of the planted controls.
+    pub control: Vec<String>,
+    /// The templates that the scan sets aside.
+    pub templates: Vec<String>,
+}
+
+/// A side in numbers.
+#[derive(Serialize, Debug)]
+struct Side {
+    name: String,
+    documents: u64,
+    bytes: u64,
+    unreadable: u64,
+    controls: u64,
+    /// Of no use to any other side's: neither identical nor linked to a document of another.
+    only_here_documents: u64,
+    only_here_bytes: u64,
+}
+
+/// The overlap of two sides, seen from both.
+#[derive(Serialize, Debug)]
+struct Overlap {
+    view: Option<String>,
+    directions: [Direction; 2],
+}
+
+/// The part of one side that the other has.
+#[derive(Serialize, Debug)]
+struct Direction {
+    of: String,
+    at: String,
+    documents: u64,
+    documents_total: u64,
+    /// Different ones.
+    contents: u64,
+    shared_bytes: u64,
+    shared_once_bytes: u64,
+    template_bytes: u64,
+    bytes_total: u64,
+}
+
+/// The shortest shared runs that would have been found in a repository's documents.
+#[derive(Serialize, Debug)]
+pub struct RunLengthRow {
+    /// The site.
+    pub site: String,
+    /// The repository.
+    pub repository: String,
+    /// `raw`, `text` or `passages`.
+    pub view: String,
+    /// Contents that were looked at; 0: it follows from the method alone.
+    pub contents: u64,
+    /// The least length in bytes that is found with a probability of 50 %; none where no length is.
+    pub p50_bytes: Option<u64>,
+    /// With 95 %.
+    pub p95_bytes: Option<u64>,
+    /// With 99 %.
+    pub p99_bytes: Option<u64>,
+}
+
+/// The parts of an audit that the result file does not hold.
+#[derive(Debug)]
+pub struct AuditInput {
+    /// Author, time, program and federation.
+    pub made: Made,
+    /// Options of the scan.
+    pub asked: Asked,
+    /// The digest of the report.
+    pub digest: String,
+    /// The shortest runs that would have been found.
+    pub run_lengths: Vec<RunLengthRow>,
+}
+
+impl Audit {
+    /// Gathers the findings of a result.
+    ///
+    /// # Errors
+    /// When the result cannot be read.
+    pub fn of(report: &Report, input: AuditInput) -> Result<Audit> {
+        let (folders, folders_omitted) = first(|each| report.folders(each))?;
+        let (unread, unread_omitted) = first(|each| report.unread(each))?;
+        let mut scan = report.scan()?;
+        scan.digest = Some(input.digest);
+        let mut controls = report.controls()?;
+        let sites = report.sites()?;
+        let level = report.side()?;
+        let only_here = report.only_here()?;
+        let mut audit = Audit {
+            schema: SCHEMA,
+            statement: Vec::new(),
+            made: input.made,
+            asked: input.asked,
+            sides: sides(&level, &sites, &controls, &only_here),
+            overlap: overlap(report, &level, &sites)?,
+            level,
+            scan,
+            folders,
+            folders_omitted,
+            only_here,
+            census: report.census()?,
+            sites,
+            unread,
+            unread_omitted,
+            run_lengths: input.run_lengths,
+            controls_omitted: controls.len().saturating_sub(LISTED_MAX) as u64,
+            evidence: report.evidence()?,
+            controls: Vec::new(),
+        };
+        audit.statement = statement::of(&audit, &controls);
+        // Missed controls come first.
+        controls.sort_by_key(|control| control.missed.is_empty());
+        controls.truncate(LISTED_MAX);
+        audit.controls = controls;
+        Ok(audit)
+    }
+
+    /// The audit as one JSON object.
+    ///
+    /// # Errors
+    /// When a row cannot be written.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// The audit as a page.
+    ///
+    /// # Errors
+    /// When the page cannot be rendered.
+    pub fn html(&self) -> Result<String> {
+        Ok(page::Page { audit: self }.render()?.trim_end().to_owned())
+    }
+}
+
+/// The first rows of a list, and how many follow.
+fn first<T>(list: impl FnOnce(&mut dyn FnMut(T) -> Result<()>) -> Result<()>) -> Result<(Vec<T>, u64)> {
+    let (mut rows, mut omitted) = (Vec::new(), 0);
+    list(&mut |row| {
+        match rows.len() < LISTED_MAX {
+            true => rows.push(row),
+            false => omitted += 1,
+        }
+        Ok(())
+    })?;
+    Ok((rows, omitted))
+}
+
+fn side_of<'a>(level: &str, site: &'a SiteSection) -> &'a str {
+    if level == "party" { &site.party } else { &site.site }
+}
+
+fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here: &[OnlyHereRow]) -> Vec<Side> {
+    let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
+    names.sort_unstable();
+    names.dedup();
+    // Of two views, the bytes come first: the text has rows of its own.
+    let first_view = only_here.first().and_then(|row| row.view.clone());
+    let side = |name: &str| {
+        let own = || sites.iter().filter(|site| side_of(level, site) == name);
+        let alone = || {
+            let is_own = |row: &&OnlyHereRow| if level == "party" { row.party == name } else { row.site == name };
+            only_here.iter().filter(is_own).filter(|row| row.view == first_view)
+        };
+        Side {
+            name: name.to_owned(),
+            documents: own().map(|site| site.documents).sum(),
+            bytes: own().map(|site| site.bytes).sum(),
+            unreadable: own().map(|site| site.unreadable).sum(),
+            controls: controls.iter().filter(|control| control.side == name).count() as u64,
+            only_here_documents: alone().map(|row| row.documents).sum(),
+            only_here_bytes: alone().map(|row| row.bytes).sum(),
+        }
+    };
+    names.into_iter().map(side).collect()
+}
+
+fn overlap(report: &Report, level: &str, sites: &[SiteSection]) -> Result<Vec<Overlap>> {
+    let all = report.overlap()?.into_iter().zip(report.overlap_once()?);
+    let total = |name: &str, count: fn(&SiteSection) -> u64| {
+        sites.iter().filter(|site| side_of(level, site) == name).map(count).sum::<u64>()
+    };
+    let both = all.filter(|(row, _)| row.level == level).map(|(row, once)| {
+        let of_text = row.view.as_deref() == Some("text");
+        let bytes_total = |name: &str| {
+            total(name, if of_text { |site| site.text_bytes.unwrap_or_default() } else { |site| site.bytes })
+        };
+        let direction = |of: &str, at: &str| Direction {
+            of: of.to_owned(),
+            at: at.to_owned(),
+            documents: 0,
+            documents_total: total(of, |site| site.documents),
+            contents: 0,
+            shared_bytes: 0,
+            shared_once_bytes: 0,
+            template_bytes: 0,
+            bytes_total: bytes_total(of),
+        };
+        let directions = [
+            Direction {
+                documents: row.documents_a,
+                contents: once.contents_a,
+                shared_bytes: row.shared_bytes_a,
+                shared_once_bytes: once.shared_bytes_a,
+                template_bytes: row.template_bytes_a,
+                ..direction(&row.a, &row.b)
+            },
+            Direction {
+                documents: row.documents_b,
+                contents: once.contents_b,
+                shared_bytes: row.shared_bytes_b,
+                shared_once_bytes: once.shared_bytes_b,
+                template_bytes: row.template_bytes_b,
+                ..direction(&row.b, &row.a)
+            },
+        ];
+        Overlap { view: row.view.clone(), directions }
+    });
+    Ok(both.collect())
+}

@@ -1,0 +1,81 @@
+//! The auditor's report as a page: for people, on paper as well.
+
+use askama::Template;
+
+use super::{Audit, Direction, Overlap, RunLengthRow};
+use cognate_result::report::Counts;
+
+use crate::filters;
+use crate::human::{bytes as size, percent};
+
+/// The page.
+#[derive(Template)]
+#[template(path = "audit.html")]
+pub(super) struct Page<'a> {
+    pub(super) audit: &'a Audit,
+}
+
+impl Audit {
+    fn scan_id(&self) -> &str {
+        self.scan.id.as_deref().unwrap_or_default()
+    }
+
+    fn finished(&self) -> &str {
+        self.scan.run.as_ref().map_or("", |run| &run.finished)
+    }
+
+    fn digest(&self) -> &str {
+        self.scan.digest.as_deref().unwrap_or_default()
+    }
+
+    fn has_views(&self) -> bool {
+        self.scan.view == "both"
+    }
+
+    fn min_containment(&self) -> String {
+        percent(u64::try_from(self.scan.min_containment.0).unwrap_or_default(), 10_000)
+    }
+
+    /// Files that were left out by rule, at all sites.
+    fn skipped(&self) -> Counts {
+        let mut all = Counts::new();
+        for (reason, count) in self.sites.iter().flat_map(|site| &site.skipped_reasons) {
+            *all.entry(reason.clone()).or_default() += count;
+        }
+        all
+    }
+}
+
+impl Overlap {
+    fn view(&self) -> &str {
+        self.view.as_deref().unwrap_or_default()
+    }
+}
+
+impl Direction {
+    fn documents_share(&self) -> String {
+        percent(self.documents, self.documents_total)
+    }
+
+    fn bytes_share(&self) -> String {
+        percent(self.shared_bytes, self.bytes_total)
+    }
+}
+
+impl RunLengthRow {
+    fn p50(&self) -> String {
+        length(self.p50_bytes)
+    }
+
+    fn p95(&self) -> String {
+        length(self.p95_bytes)
+    }
+
+    fn p99(&self) -> String {
+        length(self.p99_bytes)
+    }
+}
+
+fn length(bytes: Option<u64>) -> String {
+    bytes.map_or("–".to_owned(), size)
+}

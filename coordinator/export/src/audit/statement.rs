@@ -1,0 +1,179 @@
+//! The findings in words: sentences that are complete by themselves, the most important first.
+
+use super::{Audit, Direction, Overlap};
+use cognate_result::report::{ControlRow, MissingRow};
+
+use crate::human::{bytes as size, count as number, percent};
+
+/// The sentences on an audit.
+pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
+    let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
+    sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1)));
+    if audit.overlap.is_empty() {
+        sentences
+            .push("Only one side took part: there is nobody that it could have something in common with.".to_owned());
+    }
+    sentences.extend(found_controls(audit, controls));
+    sentences.extend(run_lengths(audit));
+    sentences.push(unread(audit));
+    sentences.extend(containers(audit));
+    sentences.extend(narrowed(audit));
+    if !audit.asked.templates.is_empty() {
+        let count = plural(audit.asked.templates.len() as u64, "template");
+        sentences.push(format!(
+            "{count} of boilerplate, marked by the people who run the federation, were set aside: what they cover is told \
+             apart as template bytes, and made no document similar to another."
+        ));
+    }
+    sentences.extend(audit.scan.notice.map(|notice| format!("The sites had no common key: {notice}.")));
+    sentences
+}
+
+fn missing(missing: &[MissingRow]) -> Option<String> {
+    if missing.is_empty() {
+        return None;
+    }
+    let places = missing.iter().map(|row| format!("{}/{} ({})", row.site, row.repository, row.reason));
+    let places = places.collect::<Vec<_>>().join("; ");
+    Some(format!("THIS RESULT IS PARTIAL. It says nothing of: {places}."))
+}
+
+fn overlap(row: &Overlap, named: bool) -> Vec<String> {
+    let under = match row.view.as_deref().filter(|_| named) {
+        Some("text") => "By their text: ",
+        Some(_) => "By their bytes: ",
+        None => "",
+    };
+    let [a, b] = &row.directions;
+    let is_nothing = |side: &Direction| side.documents == 0 && side.shared_bytes + side.template_bytes == 0;
+    if is_nothing(a) && is_nothing(b) {
+        return vec![format!(
+            "{under}{} and {} have nothing in common: no document of the one is identical or similar to a document of the \
+             other, and not one passage that the method tells apart occurs at both ({} documents against {}).",
+            a.of,
+            b.of,
+            number(a.documents_total),
+            number(b.documents_total),
+        )];
+    }
+    row.directions.iter().map(|side| format!("{under}{}", direction(side))).collect()
+}
+
+fn direction(side: &Direction) -> String {
+    let Direction { of, at, .. } = side;
+    let templates = match side.template_bytes {
+        0 => String::new(),
+        bytes => format!(", and {} more as boilerplate", size(bytes)),
+    };
+    format!(
+        "Of the {} documents of {of} ({}), {} ({}) are identical or similar to documents of {at}; {} of {of}'s bytes ({}) occur \
+         there{templates}. Without copies it is {} different documents and {}.",
+        number(side.documents_total),
+        size(side.bytes_total),
+        number(side.documents),
+        percent(side.documents, side.documents_total),
+        size(side.shared_bytes),
+        percent(side.shared_bytes, side.bytes_total),
+        number(side.contents),
+        size(side.shared_once_bytes),
+    )
+}
+
+fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
+    if audit.asked.control.is_empty() {
+        return vec![
+            "No document was planted as a control: that the scan finds what is there rests on its method alone."
+                .to_owned(),
+        ];
+    }
+    let patterns = audit.asked.control.join(", ");
+    let without: Vec<&str> =
+        audit.sides.iter().filter(|side| side.controls == 0).map(|side| side.name.as_str()).collect();
+    let missed = controls.iter().filter(|control| !control.missed.is_empty()).count() as u64;
+    let mut sentences = Vec::new();
+    if !without.is_empty() {
+        sentences.push(format!("NO CONTROL WAS PLANTED at {}: nothing there matches {patterns}.", without.join(", ")));
+    }
+    if missed > 0 {
+        sentences.push(format!(
+            "{} of {} were NOT FOUND at every other side: the result is not to be relied on before that is explained.",
+            number(missed),
+            plural(controls.len() as u64, "control"),
+        ));
+    } else if !controls.is_empty() && without.is_empty() {
+        sentences.push(format!(
+            "Every one of the {} planted as controls ({patterns}) was found at every other side. They count in no overlap.",
+            plural(controls.len() as u64, "document"),
+        ));
+    }
+    sentences
+}
+
+fn run_lengths(audit: &Audit) -> Option<String> {
+    if audit.run_lengths.is_empty() {
+        return Some(
+            "The method finds documents that are alike as a whole, not passages that they share: of the length of a shared \
+             passage that would have been found, nothing can be said."
+                .to_owned(),
+        );
+    }
+    let longest = |length: fn(&super::RunLengthRow) -> Option<u64>| {
+        // Where one repository's documents are too short for any length, it says nothing of the others.
+        audit.run_lengths.iter().filter_map(length).max()
+    };
+    let (half, most) = (longest(|row| row.p50_bytes)?, longest(|row| row.p95_bytes));
+    let nearly_all = longest(|row| row.p99_bytes);
+    let with = |length: Option<u64>, percent: u32| {
+        length.map(|length| format!(", one of {} with {percent} %", size(length))).unwrap_or_default()
+    };
+    Some(format!(
+        "A passage that two documents share word for word is found with a probability of 50 % if it has {}{}{}; a shorter one \
+         can escape. This was measured by simulation on the audited documents themselves.",
+        size(half),
+        with(most, 95),
+        with(nearly_all, 99),
+    ))
+}
+
+fn unread(audit: &Audit) -> String {
+    let unreadable: u64 = audit.sides.iter().map(|side| side.unreadable).sum();
+    match unreadable {
+        0 => "Every document in scope was read.".to_owned(),
+        count => format!(
+            "{} could not be read or understood, and nothing is said of them: they are listed with their reasons.",
+            plural(count, "document")
+        ),
+    }
+}
+
+/// In raw bytes, the contents of compressed containers match where the files are identical, and not otherwise.
+fn containers(audit: &Audit) -> Option<String> {
+    let bytes: u64 = audit.sites.iter().map(|site| site.compressed_bytes).sum();
+    (audit.scan.view == "raw" && bytes > 0).then(|| {
+        format!(
+            "{} of what was compared stand in compressed files (archives, office documents, PDF, media), of which only the bytes \
+             were compared: of those, identical files are found, similar ones are not. A scan of the text (--view both) looks \
+             into them.",
+            size(bytes)
+        )
+    })
+}
+
+fn narrowed(audit: &Audit) -> Option<String> {
+    let asked = &audit.asked;
+    let mut limits = Vec::new();
+    if !asked.include.is_empty() {
+        limits.push(format!("only documents that match {}", asked.include.join(", ")));
+    }
+    if !asked.exclude.is_empty() {
+        limits.push(format!("no documents that match {}", asked.exclude.join(", ")));
+    }
+    limits.extend(asked.size_bytes_max.map(|bytes| format!("no documents larger than {}", size(bytes))));
+    limits.extend(audit.scan.refines.as_ref().map(|scan| format!("only documents that scan {scan} left interesting")));
+    (!limits.is_empty()).then(|| format!("The scan was narrowed: {}.", limits.join("; ")))
+}
+
+fn plural(count: u64, one: &str) -> String {
+    let many = if count == 1 { "" } else { "s" };
+    format!("{} {one}{many}", number(count))
+}

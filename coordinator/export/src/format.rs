@@ -1,0 +1,112 @@
+//! The formats of a report: one list for the command line, the pages and the API.
+
+use std::fs::File;
+use std::io::{self, Seek as _, Write};
+
+use cognate_result::report::Report;
+
+use crate::{Error, Result, csv, html, json, loadfile, text, xlsx};
+
+/// A format of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Tables for people.
+    Text,
+    /// One object, schema `cognate.report/1`.
+    Json,
+    /// One object a line.
+    Ndjson,
+    /// One row a member, for spreadsheets.
+    Csv,
+    /// A workbook whose clusters and sets fold.
+    Xlsx,
+    /// One page that needs nothing else: to mail, to keep, to print.
+    Html,
+    /// CSV for review platforms: one row a content, with group, principal, similarity, all sites and paths.
+    Loadfile,
+    /// The result itself, a database that can be queried.
+    Sqlite,
+}
+
+impl Format {
+    /// The formats that pages offer, those for people first.
+    pub const OFFERED: [Format; 7] =
+        [Format::Html, Format::Xlsx, Format::Csv, Format::Loadfile, Format::Json, Format::Ndjson, Format::Sqlite];
+
+    /// Its name on a page.
+    pub fn label(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "JSON",
+            Format::Ndjson => "NDJSON",
+            Format::Csv => "CSV",
+            Format::Xlsx => "workbook",
+            Format::Html => "web page",
+            Format::Loadfile => "load file",
+            Format::Sqlite => "SQLite",
+        }
+    }
+
+    /// The end of its file's name, without the dot; unique among the formats.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Text => "txt",
+            Format::Json => "json",
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+            Format::Xlsx => "xlsx",
+            Format::Html => "html",
+            Format::Loadfile => "load.csv",
+            Format::Sqlite => "sqlite",
+        }
+    }
+
+    /// Its media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::Text => "text/plain; charset=utf-8",
+            Format::Json => "application/json",
+            Format::Ndjson => "application/x-ndjson",
+            Format::Csv | Format::Loadfile => "text/csv; charset=utf-8",
+            Format::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Format::Html => "text/html; charset=utf-8",
+            Format::Sqlite => "application/vnd.sqlite3",
+        }
+    }
+
+    /// Writes a report. `limit`: rows of each list in text; 0 for all.
+    ///
+    /// # Errors
+    /// When the result cannot be read, `out` fails, or the format cannot show a part of a result.
+    pub fn write(self, report: &Report, limit: usize, out: &mut impl Write) -> Result<()> {
+        match self {
+            Format::Text => text::write(report, limit, out),
+            Format::Json => json::write(report, out),
+            Format::Ndjson => json::write_lines(report, out),
+            Format::Csv => csv::write(report, out),
+            Format::Loadfile => loadfile::write(report, out),
+            Format::Html => html::write(report, out),
+            Format::Xlsx => through_file(out, |file| xlsx::write(report, file)),
+            Format::Sqlite if report.sliced().is_some() => {
+                Err(Error::Whole("--format sqlite is the whole result: without --site, or in another format"))
+            }
+            Format::Sqlite => {
+                let mut database = File::open(report.path())?;
+                io::copy(&mut database, out)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes by way of a file: the threads that put a workbook together do not own `out`.
+///
+/// # Errors
+/// When no temporary file can be made, or `fill` or `out` fails.
+pub fn through_file(out: &mut impl Write, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    let mut file = tempfile::tempfile()?;
+    fill(&mut file)?;
+    file.rewind()?;
+    io::copy(&mut file, out)?;
+    Ok(())
+}

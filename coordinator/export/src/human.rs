@@ -1,0 +1,144 @@
+//! Numbers for people: counts, sizes, shares, durations and moments. Text, pages, workbooks and HTML all use these, so that
+//! one number has the same digits wherever it is shown.
+
+use bytesize::ByteSize;
+
+/// A count with its thousands apart: `108,804`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A size in decimal units: `597.1 MB` for 597,100,000 bytes.
+pub fn bytes(bytes: u64) -> String {
+    ByteSize(bytes).display().si().to_string()
+}
+
+/// A part of a whole in percent: `93.8 %`. Less than all is never shown as all, and more than nothing never as nothing; of an
+/// empty whole it is a dash.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "–".to_owned();
+    }
+    match u128::from(part) * 1000 / u128::from(whole) {
+        0 if part > 0 => "< 0.1 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// A share in ten-thousandths, as results store it, in percent.
+pub fn share(ten_thousandths: i64) -> String {
+    percent(u64::try_from(ten_thousandths).unwrap_or(0).min(10_000), 10_000)
+}
+
+/// A duration in at most two units: `1 h 5 min`.
+pub fn duration(seconds: u64) -> String {
+    let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let mut rest = seconds;
+    let mut words = Vec::new();
+    for (each, unit) in units {
+        if rest >= each && words.len() < 2 {
+            words.push(format!("{} {unit}", rest / each));
+            rest %= each;
+        } else if !words.is_empty() {
+            break;
+        }
+    }
+    if words.is_empty() { "0 s".to_owned() } else { words.join(" ") }
+}
+
+/// A moment to the second, in UTC; a dash for one that no calendar has.
+pub fn moment(time: i64) -> String {
+    jiff::Timestamp::from_second(time)
+        .map_or_else(|_| "—".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// A moment for programs: RFC 3339; empty for one that no calendar has.
+pub fn stamp(time: i64) -> String {
+    jiff::Timestamp::from_second(time).map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+/// The distance of a moment from now, in words: `2 hours ago`.
+pub fn ago(time: i64, now: i64) -> String {
+    let apart = time.abs_diff(now);
+    let unit = |each: u64, unit: &str| {
+        let count = apart / each;
+        let many = if count == 1 { "" } else { "s" };
+        match time > now {
+            true => format!("in {count} {unit}{many}"),
+            false => format!("{count} {unit}{many} ago"),
+        }
+    };
+    match apart {
+        0..=4 => "just now".to_owned(),
+        5..60 => unit(1, "second"),
+        60..3600 => unit(60, "minute"),
+        3600..86_400 => unit(3600, "hour"),
+        86_400..2_592_000 => unit(86_400, "day"),
+        _ => jiff::Timestamp::from_second(time)
+            .map_or_else(|_| "—".to_owned(), |time| time.strftime("%Y-%m-%d").to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<I: Copy + std::fmt::Debug>(show: impl Fn(I) -> String, cases: &[(I, &str)]) {
+        for (input, shown) in cases {
+            assert_eq!(show(*input), *shown, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn shares_are_never_rounded_to_all_or_nothing() {
+        let cases = [((999_999, 1_000_000), "99.9 %"), ((1, 1_000_000), "< 0.1 %"), ((0, 10), "0.0 %")];
+        check(|(part, whole)| percent(part, whole), &cases);
+        check(
+            |(part, whole)| percent(part, whole),
+            &[((10, 10), "100.0 %"), ((0, 0), "–"), ((u64::MAX, u64::MAX), "100.0 %")],
+        );
+    }
+
+    #[test]
+    fn a_stored_share_has_the_digits_of_the_part_that_it_came_from() {
+        check(
+            share,
+            &[(0, "0.0 %"), (1, "< 0.1 %"), (10, "0.1 %"), (9_999, "99.9 %"), (10_000, "100.0 %"), (-1, "0.0 %")],
+        );
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        check(count, &[(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")]);
+    }
+
+    #[test]
+    fn sizes_are_decimal() {
+        check(bytes, &[(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (597_100_000, "597.1 MB")]);
+    }
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        check(duration, &[(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (90_061, "1 d 1 h")]);
+    }
+
+    #[test]
+    fn moments_are_in_utc_and_their_distance_in_words() {
+        assert_eq!((moment(0), stamp(1)), ("1970-01-01 00:00:00 UTC".to_owned(), "1970-01-01T00:00:01Z".to_owned()));
+        let cases = [
+            ((100, 100), "just now"),
+            ((40, 100), "1 minute ago"),
+            ((0, 7300), "2 hours ago"),
+            ((90_000, 0), "in 1 day"),
+        ];
+        check(|(time, now)| ago(time, now), &cases);
+    }
+}

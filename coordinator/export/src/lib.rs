@@ -1,0 +1,29 @@
+//! Output formats of results: the fourth floor of a coordinator, used by the command line, the pages and the API alike.
+//!
+//! [`mod@format`] lists the formats of a report. Lists are columns and cells ([`grid`], [`lists`]) that every format writes;
+//! [`human`] has the one way to write a count, a size, a share, a time. [`plan`] writes the plan of a site, [`audit`] the
+//! auditor's report.
+//!
+//! This crate reads results and writes bytes. It knows nothing of terminals, options, sessions, calls, or HTTP.
+
+pub mod audit;
+mod csv;
+mod error;
+pub mod filters;
+pub mod format;
+pub mod grid;
+pub mod html;
+pub mod human;
+mod json;
+pub mod lists;
+mod loadfile;
+mod overlap;
+pub mod plan;
+mod representative;
+pub mod show;
+pub mod table;
+mod text;
+pub mod xlsx;
+
+pub use error::{Error, Result};
+pub use format::Format;

@@ -1,0 +1,153 @@
+//! The overlap of each site, or party, with each other one, as a table of both directions.
+
+use std::collections::BTreeMap;
+
+use cognate_result::report::{Report, SiteSection};
+
+/// The overlap of one with another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InCommon {
+    pub(crate) documents: u64,
+    pub(crate) documents_total: u64,
+    pub(crate) bytes: u64,
+    pub(crate) bytes_total: u64,
+    pub(crate) template_bytes: u64,
+}
+
+/// One table: of a view, of sites or of parties.
+pub(crate) struct Matrix {
+    /// The view, if the report has two.
+    pub(crate) view: Option<String>,
+    /// `site` or `party`.
+    pub(crate) level: String,
+    pub(crate) names: Vec<String>,
+    cells: BTreeMap<(String, String), InCommon>,
+}
+
+impl Matrix {
+    /// All tables of a report, in its order.
+    pub(crate) fn of(report: &Report) -> crate::Result<Vec<Matrix>> {
+        let (sites, scan) = (report.sites()?, report.scan()?);
+        let mut tables: Vec<Matrix> = Vec::new();
+        for row in report.overlap()? {
+            let is_text = row.view.as_deref().unwrap_or(&scan.view) == "text";
+            let total = |name: &str| total(&sites, &row.level, name, is_text);
+            let is_next = |table: &Matrix| table.view != row.view || table.level != row.level;
+            if tables.last().is_none_or(is_next) {
+                let (view, level) = (row.view.clone(), row.level.clone());
+                tables.push(Matrix { view, level, names: Vec::new(), cells: BTreeMap::new() });
+            }
+            let (all_a, all_b) = (total(&row.a), total(&row.b));
+            let of_a = InCommon {
+                documents: row.documents_a,
+                documents_total: all_a.0,
+                bytes: row.shared_bytes_a,
+                bytes_total: all_a.1,
+                template_bytes: row.template_bytes_a,
+            };
+            let of_b = InCommon {
+                documents: row.documents_b,
+                documents_total: all_b.0,
+                bytes: row.shared_bytes_b,
+                bytes_total: all_b.1,
+                template_bytes: row.template_bytes_b,
+            };
+            if let Some(table) = tables.last_mut() {
+                table.cells.insert((row.a.clone(), row.b.clone()), of_a);
+                table.cells.insert((row.b.clone(), row.a.clone()), of_b);
+            }
+        }
+        for table in &mut tables {
+            table.names = table.cells.keys().map(|(from, _)| from.clone()).collect();
+            table.names.dedup();
+        }
+        Ok(tables)
+    }
+
+    /// The part of `from` that `to` has.
+    pub(crate) fn of_at(&self, from: &str, to: &str) -> Option<InCommon> {
+        self.cells.get(&(from.to_owned(), to.to_owned())).copied()
+    }
+
+    /// The subject of the table.
+    pub(crate) fn title(&self) -> String {
+        let whose = if self.level == "party" { "party × party" } else { "site × site" };
+        match self.view.as_deref() {
+            None => whose.to_owned(),
+            Some("text") => format!("{whose}, of text"),
+            Some(_) => format!("{whose}, of bytes"),
+        }
+    }
+}
+
+/// The documents and bytes, or bytes of text, that a site or party has to compare.
+fn total(sites: &[SiteSection], level: &str, name: &str, is_text: bool) -> (u64, u64) {
+    let mine = sites.iter().filter(|site| if level == "site" { site.site == name } else { site.party == name });
+    mine.fold((0, 0), |(documents, bytes), site| {
+        let containers = site.excluded.get("container").copied().unwrap_or(0);
+        let left_out = if is_text { (site.no_text.unwrap_or(0) + containers).min(site.documents) } else { 0 };
+        let own = site.passages.unwrap_or(site.documents - left_out);
+        let size = if is_text { site.text_bytes.unwrap_or(site.bytes) } else { site.bytes };
+        (documents + own, bytes + size)
+    })
+}
+
+/// The statuses in the order in which they are listed.
+pub(crate) const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+
+/// The documents of all sites by status.
+pub(crate) fn by_status(sites: &[SiteSection]) -> Vec<(&'static str, u64)> {
+    let sum = |status: &str| sites.iter().filter_map(|site| site.status.get(status)).sum();
+    STATUSES.iter().map(|status| (*status, sum(status))).collect()
+}
+
+/// The options of a scan, as pairs of words.
+pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, String)>> {
+    use crate::human::{bytes, count};
+    let scan = report.scan()?;
+    let needs = |shared: Option<u64>| {
+        let share = format!("{} % of the smaller one", scan.min_containment.to_f64() * 100.0);
+        shared.map_or(share.clone(), |shared| format!("{} in common, or {share}", bytes(shared)))
+    };
+    let chunks =
+        |mean: Option<u64>| mean.map(|mean| format!(", a chunk or feature for {}", bytes(mean))).unwrap_or_default();
+    let param = scan.param.as_ref().map(|param| format!(" ({param})")).unwrap_or_default();
+    let mut options = vec![
+        ("Scan", scan.id.clone().unwrap_or_default()),
+        ("Method", format!("{}{param}{}", scan.method, chunks(scan.chunk_bytes))),
+        ("View", scan.view.clone()),
+        ("A link needs", needs(scan.min_shared_bytes)),
+    ];
+    if let Some(text) = scan.layers.as_ref().and_then(|layers| layers.get(1)) {
+        options.push(("Of text", format!("{}{}", needs(text.min_shared_bytes), chunks(text.chunk_bytes))));
+    }
+    if let Some(verified_by) = &scan.verified_by {
+        options.push(("Verified by", verified_by.clone()));
+    }
+    if let Some(cluster) = &scan.cluster {
+        options.push(("Clusters", cluster.clone()));
+    }
+    if scan.across_only {
+        options.push(("Counted", "only what crosses sites (parties, where there are several)".to_owned()));
+    }
+    if let (Some(refines), Some(refined)) = (&scan.refines, &scan.refined) {
+        let chosen =
+            format!("{} documents ({}) of scan {refines}, and no others", count(refined.documents), refined.what);
+        options.push(("Refines", chosen));
+    }
+    options
+        .push(("Key", if scan.keyed { "fingerprinted with a key" } else { "fingerprinted without a key" }.to_owned()));
+    if let Some(digest) = &scan.templates_digest {
+        options.push(("Templates", format!("set aside, digest {digest}")));
+    }
+    if let Some(run) = &scan.run {
+        options.push(("Started", run.started.clone()));
+        options.push(("Finished", run.finished.clone()));
+    }
+    if let Some(site) = report.sliced() {
+        options.push(("Slice", format!("only what concerns {site}")));
+    }
+    options.push(("Digest of the report", report.digest()?));
+    options.push(("Written by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()));
+    Ok(options)
+}

@@ -1,0 +1,99 @@
+//! Names from outside as HTML: harmless, and readable.
+
+use std::fmt::Write as _;
+
+/// Longer names are shortened in the middle.
+const NAME_CHARS_MAX: usize = 96;
+const NAME_CHARS_BEGIN: usize = 48;
+const NAME_CHARS_END: usize = 40;
+/// Of what is longer, no more is given at all.
+const WHOLE_CHARS_MAX: usize = 8192;
+
+/// A name from outside, as HTML: characters that act on the text around them are made visible, and a long name is
+/// shortened, with its full text in the tooltip.
+pub fn name(text: &str) -> String {
+    let mut html = String::with_capacity(text.len() + 32);
+    let count = text.chars().count();
+    let is_odd = text.chars().any(is_marked);
+    html.push_str("<bdi class=\"name\"");
+    if count > NAME_CHARS_MAX || is_odd {
+        html.push_str(" title=\"");
+        text.chars().take(WHOLE_CHARS_MAX).for_each(|character| plain(&mut html, character));
+        if count > WHOLE_CHARS_MAX {
+            html.push('…');
+        }
+        html.push('"');
+    }
+    html.push('>');
+    if count > NAME_CHARS_MAX {
+        text.chars().take(NAME_CHARS_BEGIN).for_each(|character| shown(&mut html, character));
+        html.push_str("<span class=\"gap\">…</span>");
+        text.chars().skip(count - NAME_CHARS_END).for_each(|character| shown(&mut html, character));
+    } else {
+        text.chars().for_each(|character| shown(&mut html, character));
+    }
+    html.push_str("</bdi>");
+    html
+}
+
+/// True if a character is shown by its number: it has no glyph of its own, or changes others.
+fn is_marked(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{10ffff}')
+}
+
+fn shown(html: &mut String, character: char) {
+    if is_marked(character) {
+        html.push_str("<span class=\"mark\">");
+        plain(html, character);
+        html.push_str("</span>");
+    } else {
+        plain(html, character);
+    }
+}
+
+/// A character as text or within an attribute.
+fn plain(html: &mut String, character: char) {
+    match character {
+        '&' => html.push_str("&amp;"),
+        '<' => html.push_str("&lt;"),
+        '>' => html.push_str("&gt;"),
+        '"' => html.push_str("&quot;"),
+        '\'' => html.push_str("&#39;"),
+        character if is_marked(character) => {
+            let _ = write!(html, "\\u{{{:x}}}", u32::from(character));
+        }
+        character => html.push(character),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_shows_what_it_is_and_does_nothing() {
+        assert_eq!(name("a/b c.txt"), "<bdi class=\"name\">a/b c.txt</bdi>");
+        let shown = name("<script>alert(\"1\")</script>&'");
+        assert!(!shown.contains("<script") && shown.contains("&lt;script&gt;alert(&quot;1&quot;)"), "{shown}");
+        let shown = name("invoice\u{202e}fdp.exe\n\u{0}");
+        assert!(shown.contains("<span class=\"mark\">\\u{202e}</span>fdp.exe"), "{shown}");
+        assert!(!shown.contains(['\u{202e}', '\n', '\u{0}']), "{shown}");
+    }
+
+    #[test]
+    fn a_long_name_is_shortened_in_the_middle_and_whole_in_its_title() {
+        let long = format!("begin{}é-end.txt", "ü".repeat(4000));
+        let shown = name(&long);
+        assert!(shown.contains(&format!("title=\"{long}\"")));
+        let body = shown.split_once("\">").unwrap().1;
+        assert!(
+            body.starts_with("beginü") && body.ends_with("é-end.txt</bdi>") && body.chars().count() < 160,
+            "{body}"
+        );
+    }
+}

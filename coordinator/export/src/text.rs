@@ -1,0 +1,387 @@
+//! The report for people: the answer first, then folders, changed documents, copies, clusters, and what could not be
+//! read. Long lists are cut, with a count and the option that shows the rest.
+
+mod histogram;
+mod method;
+mod places;
+mod sets;
+mod views;
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use crate::Error;
+use cognate_proto::path::printable;
+use cognate_result::report::{FolderPlace, FolderSection, Report, ScanSection, SiteSection};
+
+use self::places::{Change, Places};
+use self::sets::{write_clusters, write_identical};
+use self::views::{Words, shown};
+use crate::human::{bytes, count, percent};
+use crate::table::table;
+
+/// Writes the report, with at most `limit` rows a list; 0: all.
+pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    let sites = report.sites()?;
+    let words = Words::of(report)?;
+    write_answer(report, &words, &sites, out)?;
+    if let Some(site) = report.sliced() {
+        writeln!(out, "\nWhat follows is of {site} alone: --site.")?;
+    }
+    if sites.len() == 2 && report.sliced().is_none() {
+        let places = Places::of(report, [&sites[0], &sites[1]])?;
+        write_places(&places, &words, limit, out)?;
+        write_moved(report, &words, limit, out)?;
+        write_changes(&places, &words, limit, out)?;
+    } else {
+        write_folder_pairs(report, &words, limit, out)?;
+    }
+    write_identical(report, &words, limit, out)?;
+    write_clusters(report, &words, limit, out)?;
+    for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
+        histogram::write(&histogram, out)?;
+    }
+    write_unread(report, limit, out)
+}
+
+/// The answer in five lines: documents by status, the share in common each way, files not read, compressed files.
+fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+    let scan = report.scan()?;
+    if scan.status != "complete" {
+        writeln!(out, "PARTIAL: some repositories are missing from this result.")?;
+        for missing in &scan.missing {
+            writeln!(out, "  {}/{}: {}", missing.site, missing.repository, missing.reason)?;
+        }
+        writeln!(out)?;
+    }
+    write_refined(&scan, out)?;
+    let documents = format!(" {}", words.titles[1]);
+    let mut headings = vec!["SITE", &documents];
+    headings.extend(words.sizes.iter().map(|size| size.heading));
+    let statuses = words.statuses();
+    let status_headings: Vec<String> = statuses.iter().map(|status| format!(" {}", status.to_uppercase())).collect();
+    headings.extend(status_headings.iter().map(String::as_str));
+    let rows = sites.iter().map(|site| {
+        let mut row = vec![name(site), count(site.passages.unwrap_or(site.documents))];
+        row.extend(words.sizes.iter().map(|size| bytes((size.of)(site))));
+        row.extend(statuses.iter().map(|status| count(site.status.get(*status).copied().unwrap_or(0))));
+        row
+    });
+    writeln!(out, "{}\n", table(&headings, rows))?;
+    for row in report.overlap()? {
+        let size = words.size(row.view.as_deref());
+        let total = |name: &str| -> (u64, u64) {
+            let mine =
+                sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
+            mine.fold((0, 0), |(documents, bytes), site| {
+                let own = site.passages.unwrap_or(site.documents - (size.left_out)(site));
+                (documents + own, bytes + (size.of)(site))
+            })
+        };
+        for (from, to, documents, shared) in [
+            (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
+            (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
+        ] {
+            let (all_documents, all_bytes) = total(from);
+            writeln!(
+                out,
+                "In common     {} of {from}'s {}{} ({}) stand at {to} too; {} of its {} {} have a copy or a relative there",
+                bytes(shared),
+                bytes(all_bytes),
+                size.what,
+                percent(shared, all_bytes),
+                count(documents),
+                count(all_documents),
+                words.documents,
+            )?;
+        }
+    }
+    write_templates(report, out)?;
+    let unreadable: u64 = sites.iter().map(|site| site.unreadable).sum();
+    let changed: u64 = sites.iter().map(|site| site.changed).sum();
+    let skipped: u64 = sites.iter().map(|site| site.skipped).sum();
+    let mut not_read = match unreadable {
+        0 => "nothing that could be found".to_owned(),
+        _ => format!("{} that are listed below", count(unreadable)),
+    };
+    if changed > 0 {
+        not_read.push_str(&format!("; {} kept changing while they were read", count(changed)));
+    }
+    if skipped > 0 {
+        let mut reasons = std::collections::BTreeMap::<&str, u64>::new();
+        for (reason, entries) in sites.iter().flat_map(|site| &site.skipped_reasons) {
+            *reasons.entry(reason).or_default() += entries;
+        }
+        let reasons: Vec<String> =
+            reasons.iter().map(|(reason, entries)| format!("{} × {reason}", count(*entries))).collect();
+        not_read.push_str(&format!("; left out: {}", reasons.join(", ")));
+    }
+    writeln!(out, "Not read      {not_read}")?;
+    views::write_text(sites, out)?;
+    method::write(&scan, out)?;
+    if !words.has_bytes() {
+        return Ok(());
+    }
+    let compressed: u64 = sites.iter().map(|site| site.compressed_bytes).sum();
+    let all: u64 = sites.iter().map(|site| site.bytes).sum();
+    writeln!(
+        out,
+        "Compressed    {} of {} ({}) are archives, office files, PDFs and media, {}",
+        bytes(compressed),
+        bytes(all),
+        percent(compressed, all),
+        if words.has_text() { "compared by what can be read in them" } else { "where only identical files are found" },
+    )?;
+    Ok(())
+}
+
+/// The scope of a refinement: the rest of the report is about nothing else.
+fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
+    let (Some(refines), Some(refined)) = (&scan.refines, &scan.refined) else { return Ok(()) };
+    let size = refined.size_min_bytes.map(|size| format!(", unmatched ones of {} and more", bytes(size)));
+    writeln!(
+        out,
+        "REFINED: {} documents of scan {refines} ({}{}), and no others.",
+        count(refined.documents),
+        refined.what,
+        size.unwrap_or_default(),
+    )?;
+    if refined.changed > 0 {
+        writeln!(out, "  {} of them are gone or not what they were, and left out", count(refined.changed))?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The documents that were set aside, if any.
+fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
+    let (mut tags, mut occurrences) = (0, 0);
+    report.set_aside::<Error>(|row| {
+        tags += 1;
+        occurrences += row.documents * row.length_bytes;
+        Ok(())
+    })?;
+    if tags > 0 {
+        writeln!(
+            out,
+            "Templates     {} tags are set aside, at least {} of all documents",
+            count(tags),
+            bytes(occurrences)
+        )?;
+    }
+    Ok(())
+}
+
+/// The statuses of the folders of two sites: same, changed, moved, only at the first, only at the second.
+fn write_places(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let rows = places.rows(limit.max(15));
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let [a, b] = places.names();
+    let (only_a, only_b) = (format!(" ONLY IN {}", a.to_uppercase()), format!(" ONLY IN {}", b.to_uppercase()));
+    let [folder, folders] = words.folders;
+    writeln!(out, "\n{folders}, and what became of their {} from {a} to {b}\n", words.documents)?;
+    let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
+    let rows = rows.into_iter().map(|row| {
+        vec![
+            shorten(words.folder(&row.folder)),
+            count(row.sums.same),
+            count(row.sums.changed),
+            count(row.sums.moved),
+            count(row.sums.only[0]),
+            count(row.sums.only[1]),
+        ]
+    });
+    writeln!(out, "{}", table(&headings, rows))?;
+    writeln!(
+        out,
+        "  (same: equal {0} under the same path · changed: other {0} under the same path · moved: a copy or a relative elsewhere)",
+        words.compared
+    )?;
+    Ok(())
+}
+
+/// Folders whose documents are elsewhere at the other site.
+fn write_moved(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let title = format!("MOVED OR COPIED {}", words.folders[1]);
+    write_pairs(report, words, &title, |pair| pair.a.path != pair.b.path, limit, out)
+}
+
+/// The same for one site, or more than two.
+fn write_folder_pairs(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    write_pairs(report, words, &format!("{} IN COMMON", words.folders[1]), |_| true, limit, out)
+}
+
+fn write_pairs(
+    report: &Report,
+    words: &Words,
+    title: &str,
+    is_told: impl Fn(&FolderSection) -> bool,
+    limit: usize,
+    out: &mut impl Write,
+) -> crate::Result<()> {
+    let (mut list, best) = (Cut::new(limit), BestView::of(report)?);
+    report.folders::<Error>(|pair| {
+        if is_told(&pair) && best.is_of(&pair) {
+            list.push(|| folder_row(&pair, words));
+        }
+        Ok(())
+    })?;
+    let documents = format!(" {}", words.titles[1]);
+    list.write(title, &[words.folders[0], "STANDS AT", &documents, " BYTES", "AS"], out)
+}
+
+/// Of two folders that have documents in common under both views, the view that matches more of them.
+#[derive(Default)]
+struct BestView(HashMap<[(String, String); 2], [u64; 2]>);
+
+impl BestView {
+    fn of(report: &Report) -> crate::Result<BestView> {
+        let mut best = BestView::default();
+        if report.views().len() > 1 {
+            report.folders::<Error>(|pair| {
+                let side = usize::from(pair.view.as_deref() == Some("text"));
+                best.0.entry(folders_of(&pair)).or_default()[side] = pair.documents_a + pair.documents_b;
+                Ok(())
+            })?;
+        }
+        Ok(best)
+    }
+
+    fn is_of(&self, pair: &FolderSection) -> bool {
+        self.0.get(&folders_of(pair)).is_none_or(|[of_bytes, of_text]| {
+            if pair.view.as_deref() == Some("text") { of_text > of_bytes } else { of_bytes >= of_text }
+        })
+    }
+}
+
+fn folders_of(pair: &FolderSection) -> [(String, String); 2] {
+    [&pair.a, &pair.b].map(|place| (format!("{}/{}", place.site, place.repository), place.path.clone()))
+}
+
+/// A pair is listed from the site that has documents in it.
+fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
+    let place = |place: &FolderPlace| {
+        let path = if place.path.is_empty() { "/" } else { &place.path };
+        format!("{}: {}", place.site, shorten(words.folder(&printable(path.as_bytes()))))
+    };
+    let from_a = pair.documents_a > 0;
+    let (from, to) = if from_a { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
+    let (documents, total) = match from_a {
+        true => (pair.documents_a, pair.documents_total_a),
+        false => (pair.documents_b, pair.documents_total_b),
+    };
+    let (shared_bytes, all_bytes) =
+        if from_a { (pair.shared_bytes_a, pair.bytes_a) } else { (pair.shared_bytes_b, pair.bytes_b) };
+    let share = match (pair.relation.as_str(), from_a) {
+        ("identical", _) => "identical".to_owned(),
+        ("contained", true) | ("contains", false) => "all of it, among others".to_owned(),
+        ("contains", true) | ("contained", false) => "all there is there".to_owned(),
+        _ => {
+            let what = if words.size(pair.view.as_deref()).is_text() { "text" } else { "bytes" };
+            format!("{} of its {what}", percent(shared_bytes, all_bytes))
+        }
+    };
+    let documents = format!("{} of {}", count(documents), count(total));
+    vec![place(from), place(to), documents, bytes(shared_bytes), share]
+}
+
+/// Documents that changed, those with most changed bytes first; then documents that only one site has.
+fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let [a, b] = places.names();
+    let row = |change: &Change| {
+        let path = match &change.moved_to {
+            None => shorten(&shown(&change.path)),
+            Some(to) => format!("{} → {}", shorten(&shown(&change.path)), shorten(&shown(to))),
+        };
+        let in_common = change.shared_bytes.map(|shared_bytes| percent(shared_bytes, change.size_bytes));
+        vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
+    };
+    let mut list = Cut::new(limit);
+    places.changed().iter().for_each(|change| list.push(|| row(change)));
+    let [document, documents] = words.titles;
+    list.write(&format!("CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
+    let mut list = Cut::new(limit);
+    places.moved().iter().for_each(|change| list.push(|| row(change)));
+    list.write(&format!("MOVED AND CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
+    for (side, site) in [a, b].into_iter().enumerate() {
+        let mut list = Cut::new(limit);
+        for alone in places.only(side) {
+            list.push(|| vec![shorten(&shown(&alone.path)), bytes(alone.size_bytes)]);
+        }
+        list.write(&format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
+    }
+    Ok(())
+}
+
+fn write_unread(report: &Report, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let mut list = Cut::new(limit);
+    report.unread::<Error>(|row| {
+        list.push(|| vec![place(&row.site, &row.repository, &row.path), row.reason.clone()]);
+        Ok(())
+    })?;
+    list.write("COULD NOT BE READ", &["WHAT", "WHY"], out)
+}
+
+fn write_rest(rest: u64, what: &str, out: &mut impl Write) -> crate::Result<()> {
+    if rest > 0 {
+        writeln!(out, "  … {} more {what}; --limit 0 shows all", count(rest))?;
+    }
+    Ok(())
+}
+
+/// A list that is cut after so many rows, and counts on.
+struct Cut {
+    limit: usize,
+    rows: Vec<Vec<String>>,
+    all: u64,
+}
+
+impl Cut {
+    fn new(limit: usize) -> Cut {
+        Cut { limit, rows: Vec::new(), all: 0 }
+    }
+
+    fn push(&mut self, row: impl FnOnce() -> Vec<String>) {
+        self.all += 1;
+        if self.rows.len() < self.limit {
+            self.rows.push(row());
+        }
+    }
+
+    fn write(self, title: &str, headings: &[&str], out: &mut impl Write) -> crate::Result<()> {
+        if self.all == 0 {
+            return Ok(());
+        }
+        let rest = self.all - self.rows.len() as u64;
+        writeln!(out, "\n{title}: {}\n", count(self.all))?;
+        writeln!(out, "{}", table(headings, self.rows))?;
+        write_rest(rest, "rows", out)
+    }
+}
+
+/// The name of a repository, with its site unless it is the only one at that site.
+fn name(site: &SiteSection) -> String {
+    let name = if site.repository == "main" { site.site.clone() } else { format!("{}/{}", site.site, site.repository) };
+    if site.party == "home" { name } else { format!("{}:{name}", site.party) }
+}
+
+fn place(site: &str, repository: &str, path: &str) -> String {
+    let path = shorten(&shown(&printable(path.as_bytes())));
+    if repository == "main" { format!("{site}: {path}") } else { format!("{site}/{repository}: {path}") }
+}
+
+/// A path that does not fill the screen: the middle is cut, because the ends matter most.
+fn shorten(path: &str) -> String {
+    const SHOWN_MAX: usize = 90;
+    let characters: Vec<char> = path.chars().collect();
+    if characters.len() <= SHOWN_MAX {
+        return path.to_owned();
+    }
+    let (head, tail) = (SHOWN_MAX / 3, SHOWN_MAX - SHOWN_MAX / 3 - 1);
+    let start: String = characters[..head].iter().collect();
+    let end: String = characters[characters.len() - tail..].iter().collect();
+    format!("{start}…{end}")
+}

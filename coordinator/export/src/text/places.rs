@@ -1,0 +1,287 @@
+//! The status of each document from one site to the other, by folder.
+//!
+//! The table of folders is short and still shows the places of change: it begins with the root alone and opens, again
+//! and again, the folder in which most documents differ, until it has enough rows and none covers too much.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::Error;
+use cognate_proto::path::printable;
+use cognate_result::report::{Fate, FatePartner, Report, SiteSection};
+
+/// Two sites next to each other.
+pub(super) struct Places {
+    names: [String; 2],
+    folders: BTreeMap<String, Sums>,
+    changed: Vec<Change>,
+    moved: Vec<Change>,
+    only: [Vec<Change>; 2],
+}
+
+/// A document that is not just the same at both.
+pub(super) struct Change {
+    pub(super) path: String,
+    pub(super) moved_to: Option<String>,
+    pub(super) size_bytes: u64,
+    /// Bytes in common; unknown where they are too few for a link.
+    pub(super) shared_bytes: Option<u64>,
+}
+
+/// Documents by status. All but `only[1]` are counted at the first site.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Sums {
+    pub(super) same: u64,
+    pub(super) changed: u64,
+    pub(super) moved: u64,
+    pub(super) only: [u64; 2],
+}
+
+impl Sums {
+    fn differing(&self) -> u64 {
+        self.changed + self.moved + self.only[0] + self.only[1]
+    }
+
+    fn add(&mut self, other: Sums) {
+        self.same += other.same;
+        self.changed += other.changed;
+        self.moved += other.moved;
+        self.only[0] += other.only[0];
+        self.only[1] += other.only[1];
+    }
+}
+
+/// A row of the table.
+pub(super) struct PlaceRow {
+    pub(super) folder: String,
+    pub(super) sums: Sums,
+}
+
+impl Places {
+    pub(super) fn of(report: &Report, sites: [&SiteSection; 2]) -> crate::Result<Places> {
+        let names = sites.map(|site| match site.repository.as_str() {
+            "main" => site.site.clone(),
+            repository => format!("{}/{repository}", site.site),
+        });
+        let empty = || [Vec::new(), Vec::new()];
+        let mut places =
+            Places { names, folders: BTreeMap::new(), changed: Vec::new(), moved: Vec::new(), only: empty() };
+        report.fates::<Error>(|fate| {
+            places.take(&fate);
+            Ok(())
+        })?;
+        places.pair_rewritten();
+        // What differs most comes first: the bytes that are not in common.
+        for list in [&mut places.changed, &mut places.moved] {
+            list.sort_by_key(|change| {
+                std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes.unwrap_or(0)))
+            });
+        }
+        places.only.iter_mut().for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
+        Ok(places)
+    }
+
+    fn take(&mut self, fate: &Fate<'_>) {
+        let change = |moved_to: Option<&[u8]>, shared_bytes: Option<u64>| Change {
+            path: printable(fate.path).into_owned(),
+            moved_to: moved_to.map(|path| printable(path).into_owned()),
+            size_bytes: fate.size_bytes,
+            shared_bytes,
+        };
+        let mut sums = Sums::default();
+        match fate.partner {
+            None if fate.empty => return,
+            None => {
+                sums.only[fate.site] = 1;
+                self.only[fate.site].push(change(None, None));
+            }
+            // A pair is listed once, from the first site.
+            Some(_) if fate.site == 1 => return,
+            Some(FatePartner { identical: true, moved_to: None, .. }) => sums.same = 1,
+            Some(FatePartner { identical: true, moved_to: Some(_), .. }) => sums.moved = 1,
+            Some(FatePartner { shared_bytes, moved_to: None, .. }) => {
+                sums.changed = 1;
+                self.changed.push(change(None, Some(shared_bytes)));
+            }
+            Some(FatePartner { shared_bytes, moved_to, .. }) => {
+                sums.moved = 1;
+                self.moved.push(change(moved_to, Some(shared_bytes)));
+            }
+        }
+        let path = printable(fate.path);
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // Most documents lie in a folder that is known: only the others cost a name.
+        match self.folders.get_mut(folder) {
+            Some(known) => known.add(sums),
+            None => drop(self.folders.insert(folder.to_owned(), sums)),
+        }
+    }
+
+    /// A document that is at both under one path, and has too little in common to be linked, was rewritten: it is not
+    /// missing on either side.
+    fn pair_rewritten(&mut self) {
+        let [only_a, only_b] = std::mem::take(&mut self.only);
+        let paths_b: HashSet<&str> = only_b.iter().map(|alone| alone.path.as_str()).collect();
+        let rewritten: HashSet<String> = only_a
+            .iter()
+            .filter(|alone| paths_b.contains(alone.path.as_str()))
+            .map(|alone| alone.path.clone())
+            .collect();
+        for (side, list) in [only_a, only_b].into_iter().enumerate() {
+            for alone in list {
+                if !rewritten.contains(&alone.path) {
+                    self.only[side].push(alone);
+                    continue;
+                }
+                let sums = self.folders.entry(folder_of(&alone.path)).or_default();
+                sums.only[side] -= 1;
+                if side == 0 {
+                    sums.changed += 1;
+                    self.changed.push(alone);
+                }
+            }
+        }
+    }
+
+    pub(super) fn names(&self) -> [&str; 2] {
+        [&self.names[0], &self.names[1]]
+    }
+
+    pub(super) fn changed(&self) -> &[Change] {
+        &self.changed
+    }
+
+    pub(super) fn moved(&self) -> &[Change] {
+        &self.moved
+    }
+
+    pub(super) fn only(&self, side: usize) -> &[Change] {
+        &self.only[side]
+    }
+
+    /// At most `limit` rows and one for all the rest; together they count every document once.
+    pub(super) fn rows(&self, limit: usize) -> Vec<PlaceRow> {
+        let mut open = vec![Node::of(String::new(), &self.folders)];
+        let all = open[0].sums.differing();
+        loop {
+            let widest = open
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| node.can_open(&self.folders))
+                .max_by_key(|(place, node)| (node.sums.differing(), std::cmp::Reverse(*place)));
+            // A folder in which an eighth of everything differs says too little as one row, however many there are.
+            let worth_opening = |node: &Node| open.len() < limit || node.sums.differing() > all / 8;
+            let Some((place, _)) = widest.filter(|(_, node)| worth_opening(node)) else { break };
+            let node = open.remove(place);
+            open.extend(node.opened(&self.folders));
+        }
+        open.sort_by(|a, b| b.sums.differing().cmp(&a.sums.differing()).then_with(|| a.folder.cmp(&b.folder)));
+        let shown = open.iter().take(limit).take_while(|node| node.sums.differing() > 0).count();
+        let mut rest = Sums::default();
+        open[shown..].iter().for_each(|node| rest.add(node.sums));
+        open.truncate(shown);
+        open.sort_by(|a, b| a.folder.cmp(&b.folder));
+        let mut rows: Vec<PlaceRow> = open.iter().map(Node::row).collect();
+        if rest != Sums::default() {
+            let folder = if rows.is_empty() { "everything" } else { "everything else" }.to_owned();
+            rows.push(PlaceRow { folder, sums: rest });
+        }
+        rows
+    }
+}
+
+/// A folder with all below it, or only with the documents that lie in it directly.
+struct Node {
+    folder: String,
+    direct_only: bool,
+    sums: Sums,
+}
+
+impl Node {
+    fn of(folder: String, folders: &BTreeMap<String, Sums>) -> Node {
+        let mut sums = Sums::default();
+        below(&folder, folders).for_each(|(_, own)| sums.add(*own));
+        Node { folder, direct_only: false, sums }
+    }
+
+    fn can_open(&self, folders: &BTreeMap<String, Sums>) -> bool {
+        !self.direct_only
+            && self.sums.differing() > 0
+            && below(&self.folder, folders).any(|(name, _)| *name != self.folder)
+    }
+
+    /// The folder's own documents, and each of its folders.
+    fn opened(self, folders: &BTreeMap<String, Sums>) -> Vec<Node> {
+        let prefix = if self.folder.is_empty() { 0 } else { self.folder.len() + 1 };
+        let mut nodes: Vec<Node> = Vec::new();
+        // Adjacent names are not enough: `b-c` sorts between `b` and `b/x`.
+        let mut children = BTreeSet::new();
+        for (name, own) in below(&self.folder, folders) {
+            if *name == self.folder {
+                nodes.push(Node { folder: self.folder.clone(), direct_only: true, sums: *own });
+            } else if let Some(child) = name[prefix..].split('/').next() {
+                children.insert(format!("{}{child}", &name[..prefix]));
+            }
+        }
+        nodes.extend(children.into_iter().map(|child| Node::of(child, folders)));
+        nodes
+    }
+
+    fn row(&self) -> PlaceRow {
+        let name = printable(self.folder.as_bytes());
+        let folder = match (self.direct_only, self.folder.is_empty()) {
+            (true, true) => "(in the root itself)".to_owned(),
+            (true, false) => format!("{name}/ (in it directly)"),
+            (false, true) => "(all)".to_owned(),
+            (false, false) => format!("{name}/"),
+        };
+        PlaceRow { folder, sums: self.sums }
+    }
+}
+
+fn folder_of(path: &str) -> String {
+    path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
+}
+
+/// A folder and all folders below it.
+fn below<'a>(
+    folder: &'a str,
+    folders: &'a BTreeMap<String, Sums>,
+) -> Box<dyn Iterator<Item = (&'a String, &'a Sums)> + 'a> {
+    if folder.is_empty() {
+        return Box::new(folders.iter());
+    }
+    let own = folders.get_key_value(folder).into_iter();
+    // `/` is followed by `0` among bytes: this is every name that begins with `folder/`.
+    let inner = folders.range(format!("{folder}/")..format!("{folder}0"));
+    Box::new(own.chain(inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(folders: &[(&str, u64, u64)], limit: usize, rows: &[(&str, u64, u64)]) {
+        let sums = |same, changed| Sums { same, changed, ..Sums::default() };
+        let folders = folders.iter().map(|(name, same, changed)| ((*name).to_owned(), sums(*same, *changed))).collect();
+        let empty = || [Vec::new(), Vec::new()];
+        let places = Places { names: ["a".into(), "b".into()], folders, changed: vec![], moved: vec![], only: empty() };
+        let shown: Vec<_> =
+            places.rows(limit).into_iter().map(|row| (row.folder, row.sums.same, row.sums.changed)).collect();
+        let rows: Vec<_> = rows.iter().map(|(name, same, changed)| ((*name).to_owned(), *same, *changed)).collect();
+        assert_eq!(shown, rows);
+    }
+
+    #[test]
+    fn folders_are_opened_where_most_documents_differ() {
+        let folders = [("", 1, 0), ("a", 5, 0), ("b", 2, 1), ("b/x", 0, 9), ("b/y", 4, 0), ("b-c", 1, 1)];
+        check(&folders, 1, &[("b/x/", 0, 9), ("everything else", 13, 2)]);
+        let four = [("b/ (in it directly)", 2, 1), ("b-c/", 1, 1), ("b/x/", 0, 9), ("everything else", 10, 0)];
+        check(&folders, 4, &four);
+        check(&folders, 6, &four);
+    }
+
+    #[test]
+    fn equal_trees_are_one_row() {
+        check(&[("", 1, 0), ("a", 5, 0)], 9, &[("everything", 6, 0)]);
+    }
+}

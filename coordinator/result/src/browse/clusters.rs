@@ -1,0 +1,343 @@
+//! Pages of clusters.
+
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
+
+use super::documents::Pattern;
+use super::filter::{Change, ClusterFilter, Sort, VerdictWanted, begins};
+use super::{Browse, Page, Window};
+use crate::error::Error;
+use crate::report::{Ratio, path_of, time};
+use cognate_storage::verdict;
+
+/// A cluster as a list shows it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ClusterRow {
+    /// Its number in the result.
+    #[serde(skip)]
+    pub number: i64,
+    /// Its id: the same in later scans.
+    pub id: String,
+    /// The digest of its members.
+    pub members_digest: String,
+    /// `raw` or `text`.
+    pub view: String,
+    /// `pair`, `archive` or `group`.
+    pub relation: String,
+    /// Bytes of its contents, each counted once.
+    pub total_bytes: u64,
+    /// Contents.
+    pub members: u64,
+    /// Documents, every copy counted.
+    pub documents: u64,
+    /// Where they are.
+    pub sites: Vec<String>,
+    /// Links.
+    pub links: u64,
+    /// The least resemblance over the links.
+    pub min_resemblance: Option<Ratio>,
+    /// The mean.
+    pub mean_resemblance: Option<Ratio>,
+    /// The greatest.
+    pub max_resemblance: Option<Ratio>,
+    /// The greatest containment over the links.
+    pub max_containment: Option<Ratio>,
+    /// What the strongest link shares.
+    pub shared_bytes: u64,
+    /// In copies beyond the first, and what each member shares with the one it is joined to best.
+    pub redundant_bytes: u64,
+    /// When the document was modified that was modified first.
+    pub first_modified: String,
+    /// And last.
+    pub last_modified: String,
+    /// Where the representative is.
+    pub site: String,
+    /// Its repository.
+    pub repository: String,
+    /// Its path.
+    pub path: String,
+    /// Whether the path is percent-escaped.
+    pub path_escaped: bool,
+}
+
+/// The columns of [`cluster_row`].
+const COLUMNS: &str =
+    "k.id, k.name, k.members_digest, k.view, k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
+  k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
+  k.first_modified, k.last_modified, r.site, r.repository, k.path";
+
+/// A condition and what stands in it.
+pub(super) struct Condition {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+impl Condition {
+    pub(super) fn new() -> Condition {
+        Condition { sql: "1".to_owned(), values: Vec::new() }
+    }
+
+    pub(super) fn and(&mut self, sql: &str, value: Option<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.values.extend(value);
+    }
+
+    pub(super) fn at_least(&mut self, column: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.and(&format!("{column} >= ?"), Some(Value::Integer(value)));
+        }
+    }
+
+    pub(super) fn at_most(&mut self, column: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.and(&format!("{column} <= ?"), Some(Value::Integer(value)));
+        }
+    }
+
+    pub(super) fn is(&mut self, column: &str, value: Option<&String>) {
+        if let Some(value) = value {
+            self.and(&format!("{column} = ?"), Some(Value::Text(value.clone())));
+        }
+    }
+}
+
+impl Browse {
+    /// A page of the clusters that a filter lets through.
+    ///
+    /// # Errors
+    /// When the filter names no site of the scan, or the files cannot be read.
+    pub fn clusters(&self, filter: &ClusterFilter, sort: Sort, window: Window) -> Result<Page<ClusterRow>, Error> {
+        let condition = self.condition(filter)?;
+        let total = self.count(&condition)?;
+        let order = order(sort, sort.is_descending());
+        let sql = format!(
+            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.id IN
+               (SELECT k.id FROM side.cluster k WHERE {} ORDER BY {order} LIMIT {} OFFSET {})
+             ORDER BY {order}",
+            condition.sql,
+            window.rows(),
+            window.offset(),
+        );
+        let rows = self.collect(&sql, params_from_iter(condition.values), |row| self.cluster_row(row))?;
+        Ok(Page { rows, total })
+    }
+
+    /// The clusters that a filter lets through, as their numbers, ascending.
+    ///
+    /// # Errors
+    /// As [`Browse::clusters`].
+    pub fn cluster_numbers(&self, filter: &ClusterFilter) -> Result<Vec<i64>, Error> {
+        let condition = self.condition(filter)?;
+        let sql = format!("SELECT k.id FROM side.cluster k WHERE {} ORDER BY k.id", condition.sql);
+        self.collect(&sql, params_from_iter(condition.values), |row| row.get(0))
+    }
+
+    /// The clusters before and after one in a filtered and sorted list.
+    ///
+    /// # Errors
+    /// As [`Browse::clusters`].
+    pub fn neighbours(
+        &self,
+        filter: &ClusterFilter,
+        sort: Sort,
+        number: i64,
+    ) -> Result<(Option<ClusterRow>, Option<ClusterRow>), Error> {
+        let condition = self.condition(filter)?;
+        let beside = |after: bool| -> Result<Option<ClusterRow>, Error> {
+            let descending = sort.is_descending() == after;
+            let than = if descending { "<" } else { ">" };
+            let expression = sort.expression();
+            // What is equal stands in the order of numbers, whichever way the list goes.
+            let number_than = if after { ">" } else { "<" };
+            let by_number = if after { "ASC" } else { "DESC" };
+            let by = if descending { "DESC" } else { "ASC" };
+            let here = format!("(SELECT {expression} FROM side.cluster k WHERE k.id = {number})");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root
+                 WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
+                 ORDER BY {expression} {by}, k.id {by_number} LIMIT 1",
+                condition.sql
+            );
+            self.one(&sql, params_from_iter(condition.values.clone()), |row| self.cluster_row(row))
+        };
+        Ok((beside(false)?, beside(true)?))
+    }
+
+    /// The cluster of this view and id.
+    ///
+    /// # Errors
+    /// When the files cannot be read.
+    pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND k.view = ?"
+        );
+        self.one(&sql, [id, view], |row| self.cluster_row(row))
+    }
+
+    /// The one cluster whose id begins so, under this view or whichever has it.
+    ///
+    /// # Errors
+    /// When there is none, there are several, or the files cannot be read.
+    pub fn cluster_beginning(&self, view: &str, beginning: &str) -> Result<ClusterRow, Error> {
+        let beginning = beginning.to_ascii_lowercase();
+        let shown = cognate_proto::name::one_line(&beginning);
+        if beginning.is_empty() || beginning.len() > 32 || !beginning.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Error::Invalid(format!("`{shown}` is no id of a cluster: it has up to 32 hexadecimal digits")));
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root
+             WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR k.view = ?2) ORDER BY k.id LIMIT 2"
+        );
+        let mut found = self.collect(&sql, [beginning.as_str(), view], |row| self.cluster_row(row))?;
+        match (found.pop(), found.pop()) {
+            (Some(cluster), None) => Ok(cluster),
+            (None, _) => Err(Error::Unknown(format!("the scan has no cluster `{shown}`"))),
+            (Some(_), Some(_)) => {
+                Err(Error::Invalid(format!("more than one cluster begins with `{shown}`: type more of it")))
+            }
+        }
+    }
+
+    /// The cluster of this row number of the browse index, where there is one.
+    pub fn cluster_numbered(&self, number: i64) -> Result<Option<ClusterRow>, Error> {
+        let sql = format!("SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.id = ?");
+        self.one(&sql, [number], |row| self.cluster_row(row))
+    }
+
+    fn count(&self, condition: &Condition) -> Result<u64, Error> {
+        let sql = format!("SELECT count(*) FROM side.cluster k WHERE {}", condition.sql);
+        Ok(self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0))
+    }
+
+    fn condition(&self, filter: &ClusterFilter) -> Result<Condition, Error> {
+        let mut condition = Condition::new();
+        for site in &filter.sites {
+            self.at_site(&mut condition, site)?;
+        }
+        if filter.across {
+            condition.and("k.crosses", None);
+        }
+        condition.is("k.relation", filter.relation.as_ref());
+        condition.is("k.view", filter.view.as_ref());
+        condition.at_least("k.min_resemblance", filter.least.0);
+        condition.at_most("k.min_resemblance", filter.least.1);
+        condition.at_least("k.mean_resemblance", filter.mean.0);
+        condition.at_most("k.mean_resemblance", filter.mean.1);
+        condition.at_least("k.max_containment", filter.containment);
+        condition.at_least("k.total_bytes", filter.size.0.map(integer));
+        condition.at_most("k.total_bytes", filter.size.1.map(integer));
+        condition.at_least("k.members", filter.members.0.map(integer));
+        condition.at_most("k.members", filter.members.1.map(integer));
+        condition.at_least("k.last_modified", filter.from.map(begins));
+        let day_after = |day: jiff::civil::Date| begins(day.tomorrow().unwrap_or(day)) - 1;
+        condition.at_most("k.first_modified", filter.to.map(day_after));
+        if let Some(wanted) = filter.verdict {
+            by_verdict(&mut condition, wanted);
+        }
+        if filter.since.is_some() {
+            // Attached as `before` by who opened that scan's file.
+            let same = "SELECT 1 FROM before.cluster b WHERE b.name = k.name AND b.view = k.view";
+            condition.and(
+                &match filter.change {
+                    Change::New => format!("NOT EXISTS ({same})"),
+                    Change::Changed => format!("EXISTS ({same} AND b.members_digest <> k.members_digest)"),
+                    Change::Either => format!("NOT EXISTS ({same} AND b.members_digest = k.members_digest)"),
+                },
+                None,
+            );
+        }
+        if let Some(path) = &filter.path {
+            self.keep_found(&self.clusters_with_path(&Pattern::new(path)?)?)?;
+            condition.and("k.id IN (SELECT cluster FROM temp.found)", None);
+        }
+        Ok(condition)
+    }
+
+    pub(super) fn at_site(&self, condition: &mut Condition, site: &str) -> Result<(), Error> {
+        let number = self.sites.iter().position(|known| known == site).ok_or_else(|| {
+            let site = cognate_proto::name::one_line(site);
+            Error::Invalid(format!("`site`: the scan has no site `{site}`"))
+        })?;
+        condition.and("instr(k.sites, ?) > 0", Some(Value::Text(format!(",{number},"))));
+        Ok(())
+    }
+
+    /// Puts numbers where a query can look for them.
+    fn keep_found(&self, found: &[bool]) -> Result<(), Error> {
+        let connection = self.report.connection();
+        let keep = || -> rusqlite::Result<()> {
+            connection.execute_batch(
+                "CREATE TEMP TABLE IF NOT EXISTS found (cluster INTEGER PRIMARY KEY); DELETE FROM temp.found; BEGIN;",
+            )?;
+            let mut insert = connection.prepare_cached("INSERT INTO temp.found VALUES (?)")?;
+            let numbers = found.iter().enumerate().filter(|(_, found)| **found);
+            let inserted = numbers.map(|(number, _)| insert.execute([number])).find(Result::is_err);
+            connection.execute_batch("COMMIT")?;
+            inserted.map_or(Ok(()), |failed| failed.map(drop))
+        };
+        keep().map_err(|error| self.failed(error))
+    }
+
+    /// Attaches what pages need of another scan's result, so that a filter can ask what changed since.
+    ///
+    /// # Errors
+    /// When it cannot be made or read.
+    pub fn compare_with(&self, earlier: &Browse) -> Result<(), Error> {
+        // What was attached before is let go of, if there was any.
+        let _ = self.report.connection().execute_batch("DETACH before");
+        self.attach("before", &earlier.side)
+    }
+
+    fn cluster_row(&self, row: &Row<'_>) -> rusqlite::Result<ClusterRow> {
+        let (path, escaped) = path_of(row.get_ref(20)?.as_blob()?);
+        let ratio = |column: usize| row.get::<_, Option<i64>>(column).map(|ratio| ratio.map(Ratio));
+        Ok(ClusterRow {
+            number: row.get(0)?,
+            id: row.get(1)?,
+            members_digest: row.get(2)?,
+            view: row.get(3)?,
+            relation: row.get(4)?,
+            total_bytes: row.get(5)?,
+            members: row.get(6)?,
+            documents: row.get(7)?,
+            sites: self.site_names(row.get_ref(8)?.as_str()?),
+            links: row.get(9)?,
+            min_resemblance: ratio(10)?,
+            mean_resemblance: ratio(11)?,
+            max_resemblance: ratio(12)?,
+            max_containment: ratio(13)?,
+            shared_bytes: row.get(14)?,
+            redundant_bytes: row.get(15)?,
+            first_modified: time(row.get(16)?),
+            last_modified: time(row.get(17)?),
+            site: row.get(18)?,
+            repository: row.get(19)?,
+            path,
+            path_escaped: escaped.is_some(),
+        })
+    }
+}
+
+fn by_verdict(condition: &mut Condition, wanted: VerdictWanted) {
+    let holds = "SELECT cluster FROM temp.mark WHERE NOT changed";
+    match wanted {
+        VerdictWanted::Open => condition.and(&format!("k.id NOT IN ({holds})"), None),
+        VerdictWanted::None => condition.and("k.id NOT IN (SELECT cluster FROM temp.mark)", None),
+        VerdictWanted::Any => condition.and(&format!("k.id IN ({holds})"), None),
+        VerdictWanted::Changed => condition.and("k.id IN (SELECT cluster FROM temp.mark WHERE changed)", None),
+        VerdictWanted::Is(verdict) => {
+            let word = Value::Text(verdict::word(verdict).to_owned());
+            condition.and(&format!("k.id IN ({holds} AND verdict = ?)"), Some(word));
+        }
+    }
+}
+
+/// What is equal stands in the order of numbers: by size, then by id.
+fn order(sort: Sort, descending: bool) -> String {
+    format!("{} {}, k.id", sort.expression(), if descending { "DESC" } else { "ASC" })
+}
+
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,316 @@
+//! What was decided, as it lies to a result: which clusters bear a verdict, and whether it still holds.
+
+use std::collections::HashSet;
+
+use cognate_proto::v1;
+use rusqlite::{OptionalExtension as _, params};
+
+use crate::browse::{Browse, ClusterRow, SetRow};
+use crate::error::Error;
+use crate::report::{hex, time};
+use cognate_storage::store::Store;
+use cognate_storage::verdict::{CLUSTER, DOCUMENT, IDENTICAL, Key, VIEWS, VerdictEntry, VerdictRow, word};
+
+/// A view, and the content under it.
+type Named = (String, Vec<u8>);
+
+/// A verdict as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Mark {
+    /// By which action.
+    pub(crate) action: u64,
+    /// Who decided.
+    pub by: String,
+    /// Why it does not hold any more; nothing: it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+    /// What others are to know.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// In the result of which scan it was seen.
+    #[serde(skip)]
+    pub(crate) scan: u64,
+    /// When.
+    pub time: String,
+    /// The same, in seconds since 1970.
+    #[serde(skip)]
+    pub(crate) seconds: i64,
+    /// What was decided.
+    pub verdict: &'static str,
+}
+
+impl Mark {
+    pub(super) fn of(entry: &VerdictEntry, changed: Option<String>) -> Mark {
+        Mark {
+            action: entry.action,
+            by: entry.by.clone(),
+            changed,
+            note: entry.note.clone(),
+            scan: entry.scan,
+            time: time(entry.time),
+            seconds: entry.time,
+            verdict: word(entry.verdict()),
+        }
+    }
+}
+
+impl Browse {
+    /// Brings the marks of clusters level with the store.
+    pub fn mark(&mut self, store: &Store) -> Result<(), Error> {
+        let now = store.verdict_number()?;
+        if self.marked == Some(now) {
+            return Ok(());
+        }
+        let begun = self.marked.is_some();
+        self.within(|browse| {
+            if begun {
+                let keys = store.verdicts_changed(browse.marked.unwrap_or(0))?;
+                return keys.into_iter().try_for_each(|key| {
+                    let row = store.verdict(key)?.unwrap_or_default();
+                    browse.mark_one(key, &row)
+                });
+            }
+            browse.execute("DELETE FROM temp.mark")?;
+            store.verdicts().try_for_each(|entry| {
+                let (key, row) = entry?;
+                browse.mark_one(key, &row)
+            })
+        })?;
+        self.marked = Some(now);
+        Ok(())
+    }
+
+    /// All or nothing.
+    fn within(&self, work: impl FnOnce(&Browse) -> Result<(), Error>) -> Result<(), Error> {
+        self.execute("BEGIN")?;
+        let done = work(self);
+        self.execute(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+        done
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), Error> {
+        self.report().connection().execute_batch(sql).map_err(|error| self.failed(error))
+    }
+
+    fn mark_one(&self, key: Key, row: &VerdictRow) -> Result<(), Error> {
+        if key.0[0] != CLUSTER {
+            return Ok(());
+        }
+        let connection = self.report().connection();
+        let mark = || -> rusqlite::Result<()> {
+            connection.prepare_cached("DELETE FROM temp.mark WHERE key = ?")?.execute([key.0])?;
+            let Some(entry) = row.entries.last() else { return Ok(()) };
+            let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
+            let word = word(entry.verdict());
+            let sql = "SELECT id, members_digest FROM side.cluster WHERE name = ? AND view = ?";
+            let found = connection
+                .prepare_cached(sql)?
+                .query_row([name.as_str(), view], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+                .optional()?;
+            if let Some((cluster, digest)) = found {
+                let changed = digest != hex(&entry.decided.digest);
+                let sql = "INSERT OR REPLACE INTO temp.mark VALUES (?,?,?,?)";
+                return connection.prepare_cached(sql)?.execute(params![cluster, word, changed, key.0]).map(drop);
+            }
+            // The member that gave the cluster its id is gone: it goes on under the id of another.
+            let sql = "SELECT m.cluster FROM side.member m JOIN side.cluster k ON k.id = m.cluster
+                       WHERE m.digest = ? AND k.view = ?";
+            let mut find = connection.prepare_cached(sql)?;
+            for member in entry.decided.members.as_chunks::<16>().0 {
+                let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
+                if let Some(cluster) = heir {
+                    let sql = "INSERT OR IGNORE INTO temp.mark VALUES (?,?,1,?)";
+                    return connection.prepare_cached(sql)?.execute(params![cluster, word, key.0]).map(drop);
+                }
+            }
+            Ok(())
+        };
+        mark().map_err(|error| self.failed(error))
+    }
+
+    /// What was decided about a cluster.
+    pub fn mark_of_cluster(&self, store: &Store, cluster: &ClusterRow) -> Result<Option<Mark>, Error> {
+        let sql = "SELECT key, changed FROM temp.mark WHERE cluster = ?";
+        let connection = self.report().connection();
+        let found = connection.prepare_cached(sql).and_then(|mut statement| {
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, [u8; 18]>(0)?, row.get::<_, bool>(1)?));
+            statement.query_row([cluster.number], read).optional()
+        });
+        let Some((key, changed)) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
+        let Some(row) = store.verdict(Key(key))? else { return Ok(None) };
+        let Some(entry) = row.entries.last() else { return Ok(None) };
+        let why = if changed { Some(self.why_changed(entry, cluster)?) } else { None };
+        Ok(Some(Mark::of(entry, why)))
+    }
+
+    /// What of a cluster's members has come and gone since.
+    fn why_changed(&self, entry: &VerdictEntry, cluster: &ClusterRow) -> Result<String, Error> {
+        let decided = &entry.decided;
+        let before: HashSet<[u8; 16]> = decided.members.as_chunks().0.iter().copied().collect();
+        if before.len() as u64 != decided.member_count {
+            return Ok(format!("it had {} members and has {}", decided.member_count, cluster.members));
+        }
+        let connection = self.report().connection();
+        let now =
+            connection.prepare_cached("SELECT digest FROM content WHERE cluster = ?").and_then(|mut statement| {
+                let digests = statement.query_map([cluster.number], |row| row.get::<_, [u8; 16]>(0))?;
+                digests.collect::<rusqlite::Result<HashSet<_>>>()
+            });
+        let now = now.map_err(|error| self.failed(error))?;
+        let (gone, added) = (before.difference(&now).count(), now.difference(&before).count());
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 member {what}")),
+            count => Some(format!("{count} members {what}")),
+        };
+        let told: Vec<String> = [counted(gone, "gone"), counted(added, "added")].into_iter().flatten().collect();
+        Ok(told.join(", "))
+    }
+
+    /// What was decided about an identical set.
+    pub fn mark_of_set(&self, store: &Store, set: &SetRow) -> Result<Option<Mark>, Error> {
+        let Some(key) = Key::of_set(&set.tier, &set.id) else { return Ok(None) };
+        let Some(row) = store.verdict(key)? else { return Ok(None) };
+        Ok(row.entries.last().map(|entry| {
+            let changed = hex(&entry.decided.digest) != set.members_digest;
+            let why = || match (entry.decided.member_count, set.documents) {
+                (before, now) if before == now => "its documents are at other places".to_owned(),
+                (before, now) => format!("it had {before} documents and has {now}"),
+            };
+            Mark::of(entry, changed.then(why))
+        }))
+    }
+
+    /// What was decided about a document, which has this content under this view.
+    pub fn mark_of_document(
+        &self,
+        store: &Store,
+        (site, repository, path): (&str, &str, &[u8]),
+        (view, digest): (&str, &str),
+    ) -> Result<Option<Mark>, Error> {
+        let Some(row) = store.verdict(Key::of_document(site, repository, path))? else { return Ok(None) };
+        let Some(entry) = row.entries.last() else { return Ok(None) };
+        // What it is under the other view is looked for only where that was decided about.
+        let same = match entry.decided.view == view {
+            true => hex(&entry.decided.digest) == digest,
+            false => self.document_at(site, repository, path)?.is_some_and(|all| {
+                all.iter().any(|(of, digest)| *of == entry.decided.view && *digest == entry.decided.digest)
+            }),
+        };
+        Ok(Some(Mark::of(entry, (!same).then(|| "its content has changed".to_owned()))))
+    }
+
+    /// All verdicts about clusters and sets of this result, and those about documents whose content is in a cluster or set.
+    pub fn verdict_states<E: From<Error>>(
+        &self,
+        store: &Store,
+        mut each: impl FnMut(v1::VerdictState) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for entry in store.verdicts() {
+            let (key, row) = entry.map_err(Error::from)?;
+            let Some(last) = row.entries.last() else { continue };
+            let state = match key.0[0] {
+                CLUSTER => self.cluster_state(store, key)?,
+                IDENTICAL => match self.set_called(&hex(&key.0[2..]))? {
+                    Some(set) => self.mark_of_set(store, &set)?.map(|mark| (key.subject(), mark)),
+                    None => None,
+                },
+                DOCUMENT => self.document_state(key, last)?,
+                _ => None,
+            };
+            if let Some((subject, mark)) = state {
+                each(v1::VerdictState {
+                    subject: Some(subject),
+                    verdict: last.verdict,
+                    note: mark.note,
+                    by: mark.by,
+                    time: mark.seconds,
+                    scan: mark.scan,
+                    action: mark.action,
+                    changed: mark.changed.unwrap_or_default(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cluster_state(&self, store: &Store, key: Key) -> Result<Option<(v1::Subject, Mark)>, Error> {
+        let connection = self.report().connection();
+        let found = connection
+            .prepare_cached("SELECT cluster FROM temp.mark WHERE key = ?")
+            .and_then(|mut statement| statement.query_row([key.0], |row| row.get::<_, i64>(0)).optional());
+        let Some(number) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
+        let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
+        let mark = self.mark_of_cluster(store, &cluster)?;
+        // Of one that goes on under another id, that one is told.
+        let subject = v1::Subject { id: cluster.id, ..key.subject() };
+        Ok(mark.map(|mark| (subject, mark)))
+    }
+
+    /// A document is found by its content: its verdict says where it is as a hash alone.
+    fn document_state(&self, key: Key, entry: &VerdictEntry) -> Result<Option<(v1::Subject, Mark)>, Error> {
+        let sql = "SELECT r.site, r.repository, d.path FROM document d JOIN root r ON r.id = d.root
+                   WHERE d.content IN (SELECT c.id FROM side.member m JOIN content c ON c.cluster = m.cluster AND c.digest = m.digest
+                                       WHERE m.digest = ?1
+                                       UNION SELECT c.id FROM side.identical i JOIN content c ON c.identical = i.id
+                                       WHERE i.name = ?2 AND i.tier <> 'same message')
+                     AND r.site = ?3 AND r.repository = ?4";
+        let decided = &entry.decided;
+        let connection = self.report().connection();
+        let find = || -> rusqlite::Result<Option<Vec<u8>>> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows =
+                statement.query(params![decided.digest, hex(&decided.digest), decided.site, decided.repository])?;
+            while let Some(row) = rows.next()? {
+                let path: Vec<u8> = row.get(2)?;
+                if Key::of_document(&decided.site, &decided.repository, &path) == key {
+                    return Ok(Some(path));
+                }
+            }
+            Ok(None)
+        };
+        let found = find().map_err(|error| self.failed(error))?;
+        Ok(found.map(|path| {
+            let subject = v1::Subject {
+                site: decided.site.clone(),
+                repository: decided.repository.clone(),
+                path,
+                ..key.subject()
+            };
+            (subject, Mark::of(entry, None))
+        }))
+    }
+
+    /// Under which views a document has which content; nothing: it is not in this result.
+    pub fn document_at(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Vec<Named>>, Error> {
+        let connection = self.report().connection();
+        let find = || -> rusqlite::Result<Option<Vec<Named>>> {
+            let sql = "SELECT id FROM root WHERE site = ? AND repository = ?";
+            let root = connection.query_row(sql, [site, repository], |row| row.get::<_, i64>(0)).optional()?;
+            let Some(root) = root else { return Ok(None) };
+            // Rows are numbered in the order of (repository, path).
+            let mut low = 0;
+            let mut high: i64 =
+                connection.query_row("SELECT coalesce(max(id), -1) + 1 FROM document", [], |row| row.get(0))?;
+            let mut at = connection.prepare_cached("SELECT root, path FROM document WHERE id = ?")?;
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let before = at.query_row([middle], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get_ref(1)?.as_blob()?) < (root, path))
+                })?;
+                if before {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            let sql = "SELECT l.view, c.digest FROM document d JOIN content c ON c.id = d.content
+                       JOIN layer l ON l.number = d.layer
+                       WHERE d.id IN (?1, ?1 + 1) AND d.root = ?2 AND d.path = ?3 ORDER BY d.id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let all = statement.query_map(params![low, root, path], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            all.collect::<rusqlite::Result<Vec<_>>>().map(|all| Some(all).filter(|all| !all.is_empty()))
+        };
+        find().map_err(|error| self.failed(error))
+    }
+}

@@ -1,0 +1,216 @@
+//! What a result says, read from its file: the rows of the report `cognate.report/1`, in the order in which it lists them.
+//!
+//! Lists can be long, so they are handed over row by row and never held whole. The fields of every row are declared in
+//! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
+//! report can be taken while it streams.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Row};
+
+use crate::error::Error;
+use cognate_analysis::result::FORMAT;
+use cognate_analysis::ten_thousandths;
+
+mod canonical;
+mod clusters;
+mod documents;
+mod evidence;
+mod load;
+mod members;
+mod pair;
+mod places;
+mod refined;
+mod rows;
+mod scan;
+mod sets;
+mod share;
+mod since;
+mod slice;
+mod verdicts;
+
+pub use canonical::json_digest;
+pub use documents::DocumentFilter;
+pub use evidence::*;
+pub use load::{LoadRow, NearGroup};
+pub use pair::{Found, FoundView, Route};
+pub use rows::*;
+pub use since::{Change, Changes};
+pub use slice::ClusterTotals;
+pub use verdicts::VerdictSection;
+
+/// The name of the report's schema. Fields may be added to it, never renamed.
+pub const SCHEMA: &str = "cognate.report/1";
+
+/// An open result.
+pub struct Report {
+    connection: Connection,
+    path: PathBuf,
+    /// The scan's views, `raw` or `text`, by the numbers of their layers.
+    views: Vec<String>,
+    /// The site whose slice is told, if not all is.
+    slice: Option<String>,
+    /// What was decided, by whether it is about a cluster, by view or tier, and by id.
+    verdicts: HashMap<(bool, String, String), VerdictSection>,
+    /// What was decided about documents.
+    of_documents: HashMap<verdicts::PlaceKey, VerdictSection>,
+    /// Whether that was said.
+    has_verdicts: bool,
+}
+
+impl Report {
+    /// Opens a result for reading.
+    ///
+    /// # Errors
+    /// When the file is not there, or is not a result of a version that this build reads.
+    pub fn open(path: &Path) -> Result<Report, Error> {
+        let failed = |source| Error::Result { path: path.to_owned(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        // Plans are to stay as they are: without this, each cluster's queries were prepared anew for its number.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
+        let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
+        if format != FORMAT {
+            let detail = format!("it is a result of format `{format}`, this version reads `{FORMAT}`");
+            return Err(Error::Corrupt { path: path.to_owned(), detail });
+        }
+        let mut report = Report {
+            connection,
+            path: path.to_owned(),
+            views: Vec::new(),
+            slice: None,
+            verdicts: HashMap::new(),
+            of_documents: HashMap::new(),
+            has_verdicts: false,
+        };
+        report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
+        Ok(report)
+    }
+
+    /// Checks a result file: its structure, and its digest where one is given. Answers the problem, if there is one.
+    pub fn check(path: &Path, digest: Option<&str>) -> Option<String> {
+        let quick = || -> rusqlite::Result<String> {
+            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        };
+        match quick() {
+            Ok(answer) if answer == "ok" => {}
+            Ok(answer) => return Some(cognate_proto::name::one_line(&answer)),
+            Err(error) => return Some(error.to_string()),
+        }
+        let expected = digest?;
+        match Report::open(path).and_then(|report| report.digest()) {
+            Ok(found) if found != expected => Some(format!("its digest is {found} and was {expected}")),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// The views that were compared, `raw` or `text`, in the order in which their rows are told.
+    pub fn views(&self) -> &[String] {
+        &self.views
+    }
+
+    /// The view of a layer, where there are two: it is told of every row.
+    fn view(&self, layer: usize) -> Option<String> {
+        self.views.get(layer).filter(|_| self.views.len() > 1).cloned()
+    }
+
+    /// In what the documents of an identical set of a layer are the same.
+    fn tier(&self, layer: usize) -> &'static str {
+        if self.views.get(layer).is_some_and(|view| view == "text") { "same text" } else { "same bytes" }
+    }
+
+    /// Where the result lies: a file of `SQLite` that anybody may open.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the rows are read through.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn one<T>(&self, sql: &str, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+        self.connection.query_row(sql, [], read).map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), Error> {
+        let mut run = || {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                read(row)?;
+            }
+            Ok(())
+        };
+        run().map_err(|error| self.failed(error))
+    }
+
+    fn collect<T>(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        self.each(sql, |row| read(row).map(|row| all.push(row)))?;
+        Ok(all)
+    }
+
+    /// Hands over what a query's rows come to, and stops when the taker fails.
+    fn each_or<T, E: From<Error>>(
+        &self,
+        sql: &str,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+        each: &mut impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            if let Some(read) = read(row).map_err(|error| self.failed(error))? {
+                each(read)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
+        Error::Result { path: self.path.clone(), source }
+    }
+}
+
+/// Columns 3 to 8 of the queries that list documents.
+fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
+    let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
+    Ok(Located {
+        message_id_hash: row.get_ref(8)?.as_blob_or_null()?.map(hex),
+        modified: time(row.get(4)?),
+        path,
+        path_escaped,
+        repository: row.get(6)?,
+        site: row.get(5)?,
+        size_bytes: None,
+    })
+}
+
+pub(crate) fn path_of(bytes: &[u8]) -> (String, Option<bool>) {
+    let (text, escaped) = cognate_proto::path::escaped(bytes);
+    (text.into_owned(), escaped.then_some(true))
+}
+
+pub(crate) fn reversed(relation: &str) -> &str {
+    match relation {
+        "contains" => "contained",
+        "contained" => "contains",
+        same => same,
+    }
+}
+
+/// Lowercase hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
+
+/// A time as text. One that no calendar has is shown at the edge.
+pub fn time(seconds: i64) -> String {
+    let clamped = seconds.clamp(jiff::Timestamp::MIN.as_second() + 1, jiff::Timestamp::MAX.as_second());
+    jiff::Timestamp::from_second(clamped).map_or_else(|_| String::new(), |time| time.to_string())
+}

@@ -1,0 +1,296 @@
+//! What makes a result believable, as it says itself: what was planted, what was received, and who is alone with what.
+//!
+//! Results of earlier versions say nothing of it.
+
+use serde::Serialize;
+
+use super::{Report, path_of};
+use crate::error::Error;
+
+/// What two sides have in common with each content once, however many copies.
+#[derive(Clone, Serialize, Debug)]
+pub struct OverlapOnceRow {
+    /// The first.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// Contents of the first that are identical or linked to one of the second.
+    pub contents_a: u64,
+    /// And the other way.
+    pub contents_b: u64,
+    /// `site` or `party`.
+    pub level: String,
+    /// Bytes of the first's chunks that occur at the second.
+    pub shared_bytes_a: u64,
+    /// And the other way.
+    pub shared_bytes_b: u64,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// Documents of a folder at the top of a repository that no other side has anything of.
+#[derive(Clone, Serialize, Debug)]
+pub struct OnlyHereRow {
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many there are.
+    pub documents: u64,
+    /// The folder; nothing: the repository itself.
+    pub folder: String,
+    /// Set when the folder is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder_escaped: Option<bool>,
+    /// The party of the site.
+    pub party: String,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// What kind of files bytes stand in.
+#[derive(Clone, Serialize, Debug)]
+pub struct CensusSection {
+    /// Their bytes.
+    pub bytes: u64,
+    /// `plain`, `archive`, `office`, `pdf` or `media`.
+    pub class: String,
+    /// How many there are.
+    pub documents: u64,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+}
+
+/// By what both sides know that an index is what its site sent.
+#[derive(Clone, Serialize, Debug)]
+pub struct EvidenceRow {
+    /// How many batches were received.
+    pub batches: u64,
+    /// What their bodies came to.
+    pub bytes: u64,
+    /// What the site chose when it began the index.
+    pub epoch: String,
+    /// The chain over the batches, as in the site's ledger.
+    pub head: String,
+    /// The multiset hash over documents and contents that both sides arrived at.
+    pub index_root: String,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+    /// Under which of two views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// A document that was planted so that it must be found.
+#[derive(Clone, Serialize, Debug)]
+pub struct ControlRow {
+    /// Where something like it was found, and how it relates.
+    pub found: Vec<ControlMatch>,
+    /// The sides at which nothing like it was found.
+    pub missed: Vec<String>,
+    /// Its path.
+    pub path: String,
+    /// Set when the path is percent-escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_escaped: Option<bool>,
+    /// The repository.
+    pub repository: String,
+    /// The party, where there are several, else the site.
+    pub side: String,
+    /// The site.
+    pub site: String,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// What a control was found as.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Debug)]
+pub struct ControlMatch {
+    /// `identical`, `near`, `contains`, `contained` or `shares`.
+    pub relation: String,
+    /// The side that has it.
+    pub side: String,
+}
+
+impl Report {
+    /// Whether the result says what the rest of this file reads.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so for every method below.
+    pub fn has_evidence(&self) -> Result<bool, Error> {
+        self.one("SELECT count(*) FROM sqlite_master WHERE name = 'evidence'", |row| row.get(0))
+    }
+
+    /// Overlap without copies, in the order of [`overlap`](Report::overlap).
+    pub fn overlap_once(&self) -> Result<Vec<OverlapOnceRow>, Error> {
+        self.collect("SELECT * FROM overlap_once ORDER BY layer, level = 'party', a, b", |row| {
+            Ok(OverlapOnceRow {
+                a: row.get("a")?,
+                b: row.get("b")?,
+                contents_a: row.get("contents_a")?,
+                contents_b: row.get("contents_b")?,
+                level: row.get("level")?,
+                shared_bytes_a: row.get("shared_bytes_a")?,
+                shared_bytes_b: row.get("shared_bytes_b")?,
+                view: self.view(row.get("layer")?),
+            })
+        })
+    }
+
+    /// What nobody else has anything of.
+    pub fn only_here(&self) -> Result<Vec<OnlyHereRow>, Error> {
+        let sql = "SELECT o.*, r.party, r.site, r.repository FROM only_here o JOIN root r ON r.id = o.root
+                   ORDER BY o.layer, o.root, o.bytes DESC, o.folder";
+        self.collect(sql, |row| {
+            let (folder, folder_escaped) = path_of(row.get_ref("folder")?.as_blob()?);
+            Ok(OnlyHereRow {
+                bytes: row.get("bytes")?,
+                documents: row.get("documents")?,
+                folder,
+                folder_escaped,
+                party: row.get("party")?,
+                repository: row.get("repository")?,
+                site: row.get("site")?,
+                view: self.view(row.get("layer")?),
+            })
+        })
+    }
+
+    /// What kinds of files there are.
+    pub fn census(&self) -> Result<Vec<CensusSection>, Error> {
+        let sql =
+            "SELECT c.class, c.documents, c.bytes, r.site, r.repository FROM census c JOIN root r ON r.id = c.root
+                   ORDER BY c.root, c.bytes DESC, c.class";
+        self.collect(sql, |row| {
+            Ok(CensusSection {
+                bytes: row.get("bytes")?,
+                class: row.get("class")?,
+                documents: row.get("documents")?,
+                repository: row.get("repository")?,
+                site: row.get("site")?,
+            })
+        })
+    }
+
+    /// What was received of each repository.
+    pub fn evidence(&self) -> Result<Vec<EvidenceRow>, Error> {
+        let sql =
+            "SELECT e.*, r.site, r.repository FROM evidence e JOIN root r ON r.id = e.root ORDER BY e.layer, e.root";
+        self.collect(sql, |row| {
+            Ok(EvidenceRow {
+                batches: row.get("batches")?,
+                bytes: row.get("bytes")?,
+                epoch: row.get("epoch")?,
+                head: row.get("head")?,
+                index_root: row.get("index_root")?,
+                repository: row.get("repository")?,
+                site: row.get("site")?,
+                view: self.view(row.get("layer")?),
+            })
+        })
+    }
+
+    /// The controls, each with where it was found.
+    pub fn controls(&self) -> Result<Vec<ControlRow>, Error> {
+        let side = self.side()?;
+        let sides = self.collect(&format!("SELECT DISTINCT {side} FROM root ORDER BY 1"), |row| row.get(0))?;
+        let sql = format!(
+            "SELECT d.id, d.path, d.size_bytes, d.content, r.site, r.repository, r.{side} AS side
+             FROM control c JOIN document d ON d.id = c.document JOIN root r ON r.id = d.root ORDER BY d.id"
+        );
+        let mut rows = self.collect(&sql, |row| {
+            let (path, path_escaped) = path_of(row.get_ref("path")?.as_blob()?);
+            let content: i64 = row.get("content")?;
+            Ok((
+                content,
+                ControlRow {
+                    found: Vec::new(),
+                    missed: Vec::new(),
+                    path,
+                    path_escaped,
+                    repository: row.get("repository")?,
+                    side: row.get("side")?,
+                    site: row.get("site")?,
+                    size_bytes: row.get("size_bytes")?,
+                },
+            ))
+        })?;
+        for (content, row) in &mut rows {
+            let own = row.side.clone();
+            row.found = self.held_by(&side, *content, "identical", &own)?;
+            for (other, relation) in self.linked(*content)? {
+                row.found.extend(self.held_by(&side, other, &relation, &own)?);
+            }
+            row.found.sort();
+            row.found.dedup();
+            let is_missed = |side: &&String| **side != own && row.found.iter().all(|found| found.side != **side);
+            row.missed = sides.iter().filter(is_missed).cloned().collect();
+        }
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Between what a comparison of sides is: parties where there are two or more, else sites.
+    pub fn side(&self) -> Result<String, Error> {
+        let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
+        Ok(if parties > 1 { "party" } else { "site" }.to_owned())
+    }
+
+    /// The other sides that have a content.
+    fn held_by(&self, side: &str, content: i64, relation: &str, own: &str) -> Result<Vec<ControlMatch>, Error> {
+        let sql = format!(
+            "SELECT DISTINCT r.{side} FROM document d JOIN root r ON r.id = d.root WHERE d.content = {content} ORDER BY 1"
+        );
+        let sides: Vec<String> = self.collect(&sql, |row| row.get(0))?;
+        let others = sides.into_iter().filter(|side| side != own);
+        Ok(others.map(|side| ControlMatch { relation: relation.to_owned(), side }).collect())
+    }
+
+    /// The contents that one is linked with, and how it relates to them.
+    fn linked(&self, content: i64) -> Result<Vec<(i64, String)>, Error> {
+        let sql = format!(
+            "SELECT a, b, relation FROM link WHERE cluster = (SELECT cluster FROM content WHERE id = {content})
+             AND {content} IN (a, b) ORDER BY a, b"
+        );
+        self.collect(&sql, |row| {
+            let (a, b, relation): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(if a == content { (b, relation) } else { (a, super::reversed(&relation).to_owned()) })
+        })
+    }
+
+    /// Digests of contents of a repository under a layer with their numbers of chunks, spread evenly over all digests: at
+    /// most about `count`, none with more than `chunks_max`.
+    pub fn some_contents(
+        &self,
+        layer: usize,
+        site: &str,
+        repository: &str,
+        count: u64,
+        chunks_max: u64,
+    ) -> Result<Vec<[u8; 16]>, Error> {
+        let sql = format!("SELECT min(id), max(id) FROM content WHERE layer = {layer}");
+        let (first, last): (Option<u64>, Option<u64>) = self.one(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+        // Contents are numbered by their digests, which are as good as random.
+        let stride = ((last - first + 1) / count.max(1)).max(1);
+        let sql = "SELECT c.digest FROM content c
+                   WHERE c.layer = ?1 AND (c.id - ?2) % ?3 = 0 AND c.chunks BETWEEN 1 AND ?4 AND EXISTS
+                     (SELECT 1 FROM document d JOIN root r ON r.id = d.root
+                      WHERE d.content = c.id AND r.site = ?5 AND r.repository = ?6)
+                   ORDER BY c.id";
+        let read = || {
+            let mut statement = self.connection.prepare(sql)?;
+            let layer = u64::try_from(layer).unwrap_or(u64::MAX);
+            let rows = statement.query_map((layer, first, stride, chunks_max, site, repository), |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed(error))
+    }
+}

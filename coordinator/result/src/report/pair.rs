@@ -1,0 +1,184 @@
+//! Two documents of a result: where each stands in it, and how they are linked, directly or through others.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use cognate_fingerprint::{ContentDigest, Tag};
+use rusqlite::params;
+
+use super::{ClusterDocument, LinkRow, Report, path_of, time};
+use crate::error::Error;
+
+/// A document as a result has it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its site.
+    pub site: String,
+    /// Its repository.
+    pub repository: String,
+    /// Its path.
+    pub path: String,
+    /// Whether the path is percent-escaped.
+    pub path_escaped: bool,
+    /// When it was last modified.
+    pub modified: String,
+    /// What became of it, over all views.
+    pub status: String,
+    /// What it is under each view that has it.
+    pub views: Vec<FoundView>,
+}
+
+/// A document under one view.
+#[derive(Clone, Debug)]
+pub struct FoundView {
+    /// The place of the view among [`Report::views`].
+    pub view: usize,
+    /// Its content, by which a result knows it.
+    pub content: i64,
+    /// The digest of that.
+    pub digest: ContentDigest,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its size less templates.
+    pub payload_bytes: u64,
+    /// How many documents have it.
+    pub copies: u64,
+    /// Its cluster, by which a result knows it, and the cluster's id.
+    pub cluster: Option<(i64, String)>,
+}
+
+/// How two contents of a cluster are linked.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The contents from the one to the other, each shown as its first document.
+    pub documents: Vec<ClusterDocument>,
+    /// The links between them, each told from the one before; one fewer.
+    pub links: Vec<LinkRow>,
+}
+
+impl Report {
+    /// The document of this path, if the result has it.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so for every method below.
+    pub fn find(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Found>, Error> {
+        let read = || -> rusqlite::Result<Option<Found>> {
+            let sql =
+                "SELECT d.layer, d.content, c.digest, c.size_bytes, c.payload_bytes, c.documents, c.cluster, k.name,
+                              d.modified, d.status
+                       FROM document d JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
+                            LEFT JOIN cluster k ON k.id = c.cluster
+                       WHERE r.site = ? AND r.repository = ? AND d.path = ? ORDER BY d.layer";
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query(params![site, repository, path])?;
+            let mut found: Option<Found> = None;
+            while let Some(row) = rows.next()? {
+                let (shown, path_escaped) = path_of(path);
+                let found = match &mut found {
+                    Some(found) => found,
+                    none => none.insert(Found {
+                        site: site.to_owned(),
+                        repository: repository.to_owned(),
+                        path: shown,
+                        path_escaped: path_escaped.is_some(),
+                        modified: time(row.get(8)?),
+                        status: row.get(9)?,
+                        views: Vec::new(),
+                    }),
+                };
+                let Some(content) = row.get::<_, Option<i64>>(1)? else { continue };
+                let cluster: Option<(i64, String)> = row.get::<_, Option<i64>>(6)?.zip(row.get(7)?);
+                found.views.push(FoundView {
+                    view: row.get(0)?,
+                    content,
+                    digest: ContentDigest(row.get(2)?),
+                    size_bytes: row.get(3)?,
+                    payload_bytes: row.get(4)?,
+                    copies: row.get(5)?,
+                    cluster,
+                });
+            }
+            Ok(found)
+        };
+        read().map_err(|error| self.failed(error))
+    }
+
+    /// The tags that were set aside under a view.
+    pub fn templates(&self, view: usize) -> Result<HashSet<Tag>, Error> {
+        let sql = format!("SELECT tag FROM set_aside WHERE layer = {view}");
+        Ok(self.collect(&sql, |row| row.get(0).map(Tag))?.into_iter().collect())
+    }
+
+    /// The shortest way from one content of a cluster to another over the links that the result keeps; of several, the one
+    /// that begins with the strongest link.
+    pub fn route(&self, cluster: i64, from: i64, to: i64) -> Result<Option<Route>, Error> {
+        let read = || -> rusqlite::Result<Option<Route>> {
+            let members = self.members(cluster)?;
+            let links = self.links(cluster, &members)?;
+            let place = |content: i64| members.iter().position(|member| member.content == content);
+            let (Some(from), Some(to)) = (place(from), place(to)) else { return Ok(None) };
+            let way = shortest(&links, from, to);
+            let shown = |place: usize| members[place].document.clone();
+            Ok(way.map(|links| {
+                let documents = std::iter::once(from).chain(links.iter().map(|link| link.b)).map(shown).collect();
+                Route { documents, links }
+            }))
+        };
+        read().map_err(|error| self.failed(error))
+    }
+
+    /// The contents of a cluster, the oldest first, each shown as its first document.
+    pub fn versions(&self, cluster: i64) -> Result<Vec<ClusterDocument>, Error> {
+        let mut documents: Vec<ClusterDocument> = self
+            .members(cluster)
+            .map_err(|error| self.failed(error))?
+            .into_iter()
+            .map(|member| member.document)
+            .collect();
+        // Times are written so that their order is that of their letters; what is as old stays in the order of the report.
+        documents.sort_by(|a, b| a.modified.cmp(&b.modified));
+        Ok(documents)
+    }
+}
+
+/// The fewest links from one place to another, each turned so that it leads there.
+fn shortest(links: &[LinkRow], from: usize, to: usize) -> Option<Vec<LinkRow>> {
+    let mut beside: HashMap<usize, Vec<LinkRow>> = HashMap::new();
+    for link in links {
+        beside.entry(link.a).or_default().push(link.clone());
+        beside.entry(link.b).or_default().push(turned(link));
+    }
+    beside.values_mut().for_each(|links| links.sort_by_key(|link| (std::cmp::Reverse(link.shared_bytes), link.b)));
+    let mut reached: HashMap<usize, LinkRow> = HashMap::new();
+    let mut waiting = VecDeque::from([from]);
+    while let Some(place) = waiting.pop_front() {
+        if place == to {
+            break;
+        }
+        for link in beside.get(&place).into_iter().flatten() {
+            if link.b != from && !reached.contains_key(&link.b) {
+                reached.insert(link.b, link.clone());
+                waiting.push_back(link.b);
+            }
+        }
+    }
+    let (mut way, mut at) = (Vec::new(), to);
+    while at != from {
+        let link = reached.remove(&at)?;
+        at = link.a;
+        way.push(link);
+    }
+    way.reverse();
+    Some(way)
+}
+
+/// The same link, told from the other side.
+fn turned(link: &LinkRow) -> LinkRow {
+    LinkRow {
+        a: link.b,
+        b: link.a,
+        a_in_b: link.b_in_a,
+        b_in_a: link.a_in_b,
+        relation: super::reversed(&link.relation).to_owned(),
+        ..link.clone()
+    }
+}

@@ -1,0 +1,91 @@
+//! What people decided, told beside what they decided about. It is no part of the result: the digest leaves it out.
+
+use cognate_proto::v1::{SubjectKind, VerdictState};
+use serde::Serialize;
+
+use super::{Located, Report, path_of, time};
+use cognate_storage::verdict::word;
+
+/// Where a document is: its site, its repository, and its path as it is written and whether that is escaped.
+pub(super) type PlaceKey = (String, String, String, bool);
+
+/// What was decided about a cluster, an identical set or a document.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct VerdictSection {
+    /// Who decided.
+    pub by: String,
+    /// Why it does not hold any more; absent: it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+    /// What others are to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When.
+    pub time: String,
+    /// `duplicate`, `not-a-duplicate`, `intentional`, `keep` or `done`.
+    pub verdict: &'static str,
+}
+
+impl Report {
+    /// Tells from now on what was decided about clusters and identical sets, as the coordinator says it of this result; and
+    /// plans by it.
+    pub fn set_verdicts(&mut self, states: impl IntoIterator<Item = VerdictState>) {
+        self.has_verdicts = true;
+        for state in states {
+            let verdict = state.verdict();
+            let Some(subject) = state.subject else { continue };
+            let section = VerdictSection {
+                by: state.by,
+                changed: Some(state.changed).filter(|why| !why.is_empty()),
+                note: Some(state.note).filter(|note| !note.is_empty()),
+                time: time(state.time),
+                verdict: word(verdict),
+            };
+            match subject.kind() {
+                SubjectKind::Cluster => drop(self.verdicts.insert((true, subject.view, subject.id), section)),
+                SubjectKind::Identical => drop(self.verdicts.insert((false, subject.view, subject.id), section)),
+                SubjectKind::Document => {
+                    let (path, escaped) = path_of(&subject.path);
+                    self.of_documents.insert((subject.site, subject.repository, path, escaped.is_some()), section);
+                }
+                SubjectKind::Unspecified => {}
+            }
+        }
+    }
+
+    /// Whether it was said what people decided: a file of a result does not say it.
+    pub fn has_verdicts(&self) -> bool {
+        self.has_verdicts
+    }
+
+    /// What was decided about clusters and identical sets: whether it is about a cluster, the view or tier, the id, and what.
+    pub(crate) fn decided(&self) -> impl Iterator<Item = ((bool, &str, &str), &VerdictSection)> {
+        self.verdicts
+            .iter()
+            .map(|((is_cluster, view, id), verdict)| ((*is_cluster, view.as_str(), id.as_str()), verdict))
+    }
+
+    pub(crate) fn verdict_of_document(&self, document: &Located) -> Option<VerdictSection> {
+        if self.of_documents.is_empty() {
+            return None;
+        }
+        let Located { site, repository, path, path_escaped, .. } = document;
+        let place = (site.clone(), repository.clone(), path.clone(), path_escaped.is_some());
+        self.of_documents.get(&place).cloned()
+    }
+
+    pub(super) fn verdict_of_cluster(&self, layer: usize, id: &str) -> Option<VerdictSection> {
+        if self.verdicts.is_empty() {
+            return None;
+        }
+        let view = self.views.get(layer).cloned().unwrap_or_default();
+        self.verdicts.get(&(true, view, id.to_owned())).cloned()
+    }
+
+    pub(super) fn verdict_of_set(&self, tier: &str, id: &str) -> Option<VerdictSection> {
+        if self.verdicts.is_empty() {
+            return None;
+        }
+        self.verdicts.get(&(false, tier.to_owned(), id.to_owned())).cloned()
+    }
+}

@@ -1,0 +1,79 @@
+//! Audits: the auditor's report of a scan, made from its result and signed with the key of the federation's authority.
+
+mod run_length;
+mod signed;
+
+use std::sync::Arc;
+
+use cognate_analysis::Analyser;
+use cognate_export::audit::{Asked, Audit, AuditInput, Made};
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use cognate_result::report::{Report, time};
+use cognate_storage::store::{ScanRow, ScanStep};
+
+use self::signed::Signed;
+pub use self::signed::{VerifyError, verify};
+use crate::error::Error;
+use crate::identity::Members;
+
+/// Makes auditors' reports.
+pub struct Audits {
+    pub(crate) analyser: Arc<Analyser>,
+    pub(crate) members: Arc<Members>,
+}
+
+impl Audits {
+    /// The auditor's report of a scan.
+    ///
+    /// # Errors
+    /// When the scan has no result, or it cannot be read.
+    pub(crate) fn audit(&self, id: ScanId, by: &str) -> Result<Audit, Error> {
+        let row = self.analyser.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
+        let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;
+        let report = Report::open(&self.analyser.result_path(id))?;
+        let made = Made {
+            by: by.to_owned(),
+            at: time(cognate_storage::clock::seconds((self.analyser.clock)())),
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+            federation: self.members.authority()?.deployment().to_owned(),
+        };
+        let run_lengths = self.run_lengths(&row, &report)?;
+        let input = AuditInput { made, asked: asked(&row), digest: row.digest.clone(), run_lengths };
+        Ok(Audit::of(&report, input)?)
+    }
+
+    /// The same as a signed document of JSON.
+    ///
+    /// # Errors
+    /// As [`Audits::audit`].
+    pub(crate) fn json(&self, id: ScanId, by: &str) -> Result<Vec<u8>, Error> {
+        Signed::JSON.seal(self.audit(id, by)?.json()?, self.members.authority()?)
+    }
+
+    /// The same as a signed page.
+    ///
+    /// # Errors
+    /// As [`Audits::audit`].
+    pub(crate) fn html(&self, id: ScanId, by: &str) -> Result<Vec<u8>, Error> {
+        Signed::HTML.seal(self.audit(id, by)?.html()?, self.members.authority()?)
+    }
+}
+
+fn asked(row: &ScanRow) -> Asked {
+    let spec = row.spec.clone().unwrap_or_default();
+    let selection = spec.selection.unwrap_or_default();
+    let templates = (0..row.layers()).flat_map(|layer| row.layer(layer).templates);
+    let name = |place: &v1::RepositoryRef| format!("{}/{}", place.site, place.repository);
+    Asked {
+        by: row.launched_by.clone(),
+        repositories: spec.repositories.iter().map(name).collect(),
+        include: selection.include,
+        exclude: selection.exclude,
+        size_bytes_max: selection.size_bytes_max,
+        follow_symlinks: spec.follow_symlinks,
+        synced: !spec.no_sync,
+        control: spec.control,
+        templates: templates.map(|template| ScanId(template).to_string()).collect(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The shortest shared run that would have been found, by simulation on the audited documents.
+
+use std::collections::HashSet;
+
+use cognate_export::audit::RunLengthRow;
+use cognate_fingerprint::{ContentDigest, Method, Runs};
+use cognate_result::report::Report;
+use cognate_storage::store::{FrozenRow, ScanRow};
+
+use super::Audits;
+use crate::error::Error;
+
+/// The approximate number of contents of a layer that are read.
+const CONTENTS: u64 = 4000;
+/// None with more chunks than this: one would speak for all.
+const CHUNKS_MAX: u64 = 100_000;
+
+impl Audits {
+    /// One row for each repository and view. The chunks of some of its contents, as they lie, and the chances of falling into
+    /// step.
+    pub(super) fn run_lengths(&self, row: &ScanRow, report: &Report) -> Result<Vec<RunLengthRow>, Error> {
+        let spec = row.spec.as_ref();
+        let first = spec.and_then(|spec| spec.method.as_ref());
+        let text = spec.and_then(|spec| spec.text.as_ref()).and_then(|text| text.method.as_ref());
+        let mut rows = Vec::new();
+        for (layer, method) in [first, text].into_iter().flatten().enumerate() {
+            let Ok(method) = Method::try_from(method) else { continue };
+            let Some(runs) = Runs::of(&method) else { continue };
+            for frozen in row.frozen_of(layer) {
+                let documents = self.chunk_lengths(frozen, layer, report)?;
+                let lengths = match documents.is_empty() {
+                    true => runs.lengths(),
+                    false => runs.observed(documents.iter().map(Vec::as_slice)),
+                };
+                rows.push(RunLengthRow {
+                    site: frozen.site.clone(),
+                    repository: frozen.repository.clone(),
+                    view: method.view().to_string(),
+                    contents: documents.len() as u64,
+                    p50_bytes: lengths.p50,
+                    p95_bytes: lengths.p95,
+                    p99_bytes: lengths.p99,
+                });
+            }
+        }
+        rows.sort_by(|a, b| (&a.view, &a.site, &a.repository).cmp(&(&b.view, &b.site, &b.repository)));
+        Ok(rows)
+    }
+
+    /// The lengths of the chunks of some contents, in their order, as far as the index that stands now has them.
+    fn chunk_lengths(&self, frozen: &FrozenRow, layer: usize, report: &Report) -> Result<Vec<Vec<u32>>, Error> {
+        let indexes = &self.analyser.indexes;
+        let place = (frozen.site.clone(), frozen.repository.clone());
+        let _hold = indexes.hold(std::iter::once(place));
+        let sealed = frozen.slot().map(|key| indexes.sealed(&key)).transpose()?.flatten();
+        let Some(sealed) = sealed else { return Ok(Vec::new()) };
+        let digests = report.some_contents(layer, &frozen.site, &frozen.repository, CONTENTS, CHUNKS_MAX)?;
+        let wanted: HashSet<ContentDigest> = digests.into_iter().map(ContentDigest).collect();
+        let mut documents = Vec::new();
+        indexes.manifests(&sealed, &wanted, &mut |manifest| {
+            documents.push((manifest.content.digest, manifest.chunks.length_bytes));
+            Ok(())
+        })?;
+        // The same contents in the same order, however they arrived.
+        documents.sort_by_key(|(digest, _)| *digest);
+        documents.dedup_by_key(|(digest, _)| *digest);
+        Ok(documents.into_iter().map(|(_, lengths)| lengths).collect())
+    }
+}

@@ -1,0 +1,69 @@
+//! Bodies that can be ended from outside.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body::{Frame, SizeHint};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::Bytes;
+use tonic::codegen::http::HeaderMap;
+
+/// Resolves when a body has to end, with the reason.
+pub(super) type Cut = Pin<Box<dyn Future<Output = Status> + Send>>;
+
+/// A body that ends when its [`Cut`] says so.
+pub(super) struct CutBody {
+    body: Body,
+    cut: Option<Cut>,
+    end: End,
+}
+
+/// The recipient of the reason for which a body ended.
+enum End {
+    /// To the handler: as the error of its next message.
+    Error,
+    /// To the peer: as the status of the call.
+    Trailers,
+}
+
+impl CutBody {
+    pub(super) fn request(body: Body, cut: Cut) -> CutBody {
+        CutBody { body, cut: Some(cut), end: End::Error }
+    }
+
+    pub(super) fn response(body: Body, cut: Cut) -> CutBody {
+        CutBody { body, cut: Some(cut), end: End::Trailers }
+    }
+}
+
+impl http_body::Body for CutBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        let Some(cut) = &mut this.cut else { return Poll::Ready(None) };
+        if let Poll::Ready(status) = cut.as_mut().poll(context) {
+            this.cut = None;
+            // What the handler still has to say, nobody hears.
+            this.body = Body::empty();
+            return Poll::Ready(Some(match this.end {
+                End::Error => Err(status),
+                End::Trailers => {
+                    let mut trailers = HeaderMap::new();
+                    status.add_header(&mut trailers).map(|()| Frame::trailers(trailers))
+                }
+            }));
+        }
+        Pin::new(&mut this.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.cut.is_none() || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

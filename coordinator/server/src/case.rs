@@ -1,0 +1,222 @@
+//! Cases: a query with all its answers, from its opening on.
+//!
+//! Each answer is a file of its own, `cases/NAME/NUMBER.json`; the journal holds the person, the time and the digest.
+//! If a site is forgotten, answers that name it are erased; the fact of the erasure stays.
+
+use crate::find::Finder;
+use crate::find::stored::check_name;
+use crate::records::Records;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use cognate_proto::name::SiteName;
+use cognate_proto::v1;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::find::stored::{names, sees, without_features};
+use crate::find::{Answer, FindQuery, record};
+use cognate_result::report::{json_digest, time};
+use cognate_storage::journal::{CaseChecked, CaseErased, What};
+
+/// The schema of a case as it is exported.
+const SCHEMA: &str = "cognate.case/1";
+/// The number of answers of one case, and the bytes of one answer, at most.
+const CHECKS_MAX: usize = 1000;
+const RECORD_BYTES_MAX: usize = 32 << 20;
+
+/// Cases: queries with all their answers.
+pub struct Cases {
+    pub(crate) records: Arc<Records>,
+    pub(crate) finder: Arc<Finder>,
+    pub(crate) folder: PathBuf,
+    pub(crate) lock: Mutex<()>,
+}
+
+impl Cases {
+    /// Opens a case: stores the query, and its answer now.
+    ///
+    /// # Errors
+    /// When there is one of the name, the query makes no sense, or the state cannot be written.
+    pub fn open_case(&self, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
+        check_name(&case.name, &case.note)?;
+        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        let known = self.records.store.case(&case.name)?;
+        if let Some(known) = &known
+            && (&known.query, &known.note, known.opened_by.as_str()) == (&case.query, &case.note, by)
+            && known.checks.len() == 1
+        {
+            // Asked again: the answer was lost on its way.
+            return Ok(v1::Case { query: known.query.as_ref().map(without_features), ..known.clone() });
+        }
+        if known.is_some_and(|known| !known.checks.is_empty()) {
+            return Err(Error::Exists(format!("there is a case `{}`: `cognate case check` asks it again", case.name)));
+        }
+        let opened = self.records.now();
+        let case = v1::Case { opened_by: by.to_owned(), opened, checks: Vec::new(), ..case };
+        let (answer, record) = self.answer(&case)?;
+        self.records.record(What::Case(case.clone()), by)?;
+        self.keep(&case, &answer, &record, by)
+    }
+
+    /// Asks a case's query again, and stores the answer.
+    ///
+    /// # Errors
+    /// When there is no such case, or the state cannot be read or written.
+    pub(crate) fn check_case(&self, name: &str, by: &str) -> Result<v1::Case, Error> {
+        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        let case = self.case(name)?;
+        if case.checks.len() >= CHECKS_MAX {
+            return Err(Error::Refused(format!("case `{name}` was asked {CHECKS_MAX} times: open another one")));
+        }
+        let (answer, record) = self.answer(&case)?;
+        self.keep(&case, &answer, &record, by)
+    }
+
+    /// A case with its query.
+    pub fn case(&self, name: &str) -> Result<v1::Case, Error> {
+        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` shows what there is"));
+        self.records.store.case(name)?.ok_or_else(unknown)
+    }
+
+    /// The answer of a case, by its place among all, from 0; nothing: it is erased, or never was.
+    ///
+    /// # Errors
+    /// When there is no such case, or the answer is not what was kept.
+    pub(crate) fn case_answer(&self, name: &str, place: usize) -> Result<Option<Value>, Error> {
+        let case = self.case(name)?;
+        let check = case.checks.get(place).filter(|check| !check.erased);
+        check.map(|check| self.read_record(name, place, &check.digest)).transpose()
+    }
+
+    /// The whole case as one object.
+    ///
+    /// # Errors
+    /// When there is none, or an answer is not what was kept.
+    pub(crate) fn export_case(&self, name: &str) -> Result<Value, Error> {
+        let case = self.case(name)?;
+        let query = case.query.clone().unwrap_or_default();
+        let sought = query.documents.iter().map(|document| {
+            let end = document.end.clone().unwrap_or_default();
+            json!({"path": document.name, "size_bytes": end.size_bytes, "content": hex(&end.digest)})
+        });
+        let mut checks = Vec::new();
+        for (number, check) in case.checks.iter().enumerate() {
+            let record = if check.erased { Value::Null } else { self.read_record(name, number, &check.digest)? };
+            checks.push(json!({
+                "time": time(check.time),
+                "by": check.by,
+                "digest": check.digest,
+                "documents": check.documents,
+                "searched": check.searched,
+                "not_searched": check.not_searched,
+                "erased": check.erased,
+                "record": record,
+            }));
+        }
+        Ok(json!({
+            "schema": SCHEMA,
+            "name": case.name,
+            "note": case.note,
+            "opened": time(case.opened),
+            "opened_by": case.opened_by,
+            "sought": sought.collect::<Vec<Value>>(),
+            "checks": checks,
+        }))
+    }
+
+    /// Erases the answers that name a site.
+    pub fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        for case in self.records.store.cases()? {
+            for (number, check) in (0_u32..).zip(&case.checks) {
+                if check.erased || !check.sites.iter().any(|one| one == site.as_str()) {
+                    continue;
+                }
+                let path = self.record_path(&case.name, number as usize);
+                match std::fs::remove_file(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::state(&path)(error));
+                    }
+                    _ => {}
+                }
+                self.records.record(What::CaseErased(CaseErased { name: case.name.clone(), number }), by)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&self, case: &v1::Case) -> Result<(Answer, Value), Error> {
+        let stored = case.query.clone().unwrap_or_default();
+        let query = FindQuery::stored(&stored)?;
+        let answer = self.finder.find(&query, &|site| sees(&self.records.store, (&case.site, &case.party), site))?;
+        let record = record::object(&query.under(), &answer, &names(&stored));
+        Ok((answer, record))
+    }
+
+    /// Stores an answer: the file first, so that the journal names only files that exist.
+    fn keep(&self, case: &v1::Case, answer: &Answer, record: &Value, by: &str) -> Result<v1::Case, Error> {
+        let bytes = serde_json::to_vec(record).map_err(|error| Error::Invalid(error.to_string()))?;
+        if bytes.len() > RECORD_BYTES_MAX {
+            return Err(Error::Refused(
+                "the answer is too large to be kept: ask for fewer matches with --limit, or for stronger ones"
+                    .to_owned(),
+            ));
+        }
+        let number = case.checks.len();
+        write(&self.record_path(&case.name, number), &bytes)?;
+        let searched = answer.coverage.iter().filter(|row| row.searched.is_some()).count();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut sites: Vec<String> = answer.coverage.iter().map(|row| row.site.clone()).collect();
+        sites.dedup();
+        let check = v1::CaseCheck {
+            time: self.records.now(),
+            by: by.to_owned(),
+            digest: json_digest(record),
+            documents: answer.documents.iter().map(|found| found.documents).sum(),
+            searched: count(searched),
+            not_searched: count(answer.coverage.len() - searched),
+            sites,
+            erased: false,
+        };
+        let number = count(number);
+        self.records
+            .record(What::CaseChecked(CaseChecked { name: case.name.clone(), number, check: Some(check) }), by)?;
+        let case = self.case(&case.name)?;
+        Ok(v1::Case { query: case.query.as_ref().map(without_features), ..case })
+    }
+
+    fn record_path(&self, name: &str, number: usize) -> PathBuf {
+        self.folder.join(name).join(format!("{}.json", number + 1))
+    }
+
+    fn read_record(&self, name: &str, number: usize, digest: &str) -> Result<Value, Error> {
+        let path = self.record_path(name, number);
+        let bytes = std::fs::read(&path).map_err(Error::state(&path))?;
+        let record: Option<Value> = serde_json::from_slice(&bytes).ok();
+        let detail = || "it is not what was kept: its digest is another".to_owned();
+        record.filter(|record| json_digest(record) == digest).ok_or_else(|| Error::corrupt(path, detail()))
+    }
+}
+
+/// Writes a file that exists only once it is complete.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let beside = path.with_extension("json.tmp");
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(Error::state(path))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,326 @@
+//! A coordinator as a whole: opens the state, builds every service with its handles, and serves. The composition root of this
+//! crate: nothing else in it refers to [`Coordinator`].
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cognate_analysis::spec::ScanSpec;
+use cognate_analysis::{Analyser, AnalysisLimits};
+use cognate_proto::name::{PartyName, ScanId, SiteName};
+use cognate_proto::v1;
+use cognate_storage::clock::{Clock, seconds};
+use cognate_storage::indexes::IndexesConfig;
+use cognate_storage::journal::What;
+use cognate_storage::maintenance;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio_stream::Stream;
+
+use crate::audit::Audits;
+use crate::case::Cases;
+use crate::error::Error;
+use crate::find::{FINDS_AT_ONCE, Finder};
+use crate::health::Health;
+use crate::identity::{self, Authority, Members, Refusals};
+use crate::logins::Logins;
+use crate::metrics::Metrics;
+use crate::operator::{OperatorService, OperatorSettings};
+use crate::records::Records;
+use crate::removal::Removal;
+use crate::results::Results;
+use crate::scan::{ANALYSES_AT_ONCE, ScanProgress, Scans};
+use crate::schedule::{self, Schedules};
+use crate::server::{self, Peer};
+use crate::services::Services;
+use crate::session::Sessions;
+use crate::template::Templates;
+use crate::verdict::Verdicts;
+use crate::watch::{self as watches, Watches};
+use crate::worker_service::WorkerService;
+
+/// The longest wait for connections to end.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Configuration of a coordinator.
+#[derive(Clone, Debug)]
+pub struct CoordinatorConfig {
+    /// The folder for its state; only one coordinator writes there.
+    pub state_dir: PathBuf,
+    /// If set, an acknowledgement survives a loss of power. Off only where the state is thrown away at the end.
+    pub durable: bool,
+    /// The clock for the times of scans.
+    pub clock: Clock,
+    /// Nothing is taken in while less than this is free on the state's disk; 0: no reserve.
+    pub disk_reserve_bytes: u64,
+    /// The most that the segments of one site may take.
+    pub site_quota_bytes: Option<u64>,
+}
+
+/// An open coordinator.
+pub struct Coordinator {
+    services: Arc<Services>,
+}
+
+impl Coordinator {
+    /// Opens or makes the state. Scans that were cut off stay as they are: see [`Coordinator::carry_on`] and
+    /// [`Coordinator::end_interrupted`].
+    ///
+    /// # Errors
+    /// When the state cannot be used, is damaged, has another version, or another process has it.
+    pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
+        let CoordinatorConfig { state_dir, clock, disk_reserve_bytes, .. } = config.clone();
+        std::fs::create_dir_all(&state_dir).map_err(Error::state(&state_dir))?;
+        let (store, indexes) = maintenance::open(
+            &state_dir,
+            IndexesConfig {
+                durable: config.durable,
+                clock,
+                disk_reserve_bytes,
+                site_quota_bytes: config.site_quota_bytes,
+            },
+        )?;
+        let metrics = Arc::new(Metrics::new());
+        let members = Arc::new(members(config, &store, &metrics)?);
+        let records = Arc::new(Records { store: Arc::clone(&store), clock });
+        let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), clock));
+        let folder = state_dir.join("scans");
+        let analyser = Arc::new(Analyser { store: Arc::clone(&store), indexes: Arc::clone(&indexes), folder, clock });
+        let scans = Arc::new(Scans {
+            records: Arc::clone(&records),
+            analyser: Arc::clone(&analyser),
+            sessions: Arc::clone(&sessions),
+            metrics: Arc::clone(&metrics),
+            launching: Mutex::default(),
+            running: Mutex::default(),
+            analyses: Semaphore::new(ANALYSES_AT_ONCE),
+            ended: Mutex::default(),
+        });
+        let results = Arc::new(Results { analyser: Arc::clone(&analyser), idle: Mutex::default() });
+        let finder = Arc::new(Finder {
+            store,
+            indexes,
+            members: Arc::clone(&members),
+            sessions: Arc::clone(&sessions),
+            turns: Semaphore::new(FINDS_AT_ONCE),
+        });
+        let cases = Arc::new(Cases {
+            records: Arc::clone(&records),
+            finder: Arc::clone(&finder),
+            folder: state_dir.join("cases"),
+            lock: Mutex::default(),
+        });
+        let removal = Removal {
+            records: Arc::clone(&records),
+            members: Arc::clone(&members),
+            sessions: Arc::clone(&sessions),
+            scans: Arc::clone(&scans),
+            results: Arc::clone(&results),
+            cases: Arc::clone(&cases),
+        };
+        let health = Health {
+            records: Arc::clone(&records),
+            members: Arc::clone(&members),
+            sessions: Arc::clone(&sessions),
+            scans: Arc::clone(&scans),
+            metrics: Arc::clone(&metrics),
+            state_dir,
+            disk_reserve_bytes,
+            started: seconds(clock()),
+            draining: watch::Sender::new(false),
+        };
+        let services = Services {
+            logins: Logins::new(clock),
+            verdicts: Verdicts { records: Arc::clone(&records), results: Arc::clone(&results) },
+            templates: Templates { records: Arc::clone(&records), scans: Arc::clone(&scans) },
+            watches: Arc::new(Watches {
+                records: Arc::clone(&records),
+                finder: Arc::clone(&finder),
+                sessions: Arc::clone(&sessions),
+                metrics: Arc::clone(&metrics),
+                lock: Mutex::default(),
+            }),
+            audits: Audits { analyser, members: Arc::clone(&members) },
+            schedules: Arc::new(Schedules {
+                records: Arc::clone(&records),
+                scans: Arc::clone(&scans),
+                metrics: Arc::clone(&metrics),
+                changed: Notify::new(),
+            }),
+            removal: Arc::new(removal),
+            records,
+            members,
+            sessions,
+            scans,
+            metrics,
+            results,
+            finder,
+            cases,
+            health,
+        };
+        Ok(Coordinator { services: Arc::new(services) })
+    }
+
+    /// The services, for pages and other callers within the process.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// Ends the scans that an earlier process was cut off in, and removes their unfinished files.
+    ///
+    /// # Errors
+    /// When the store fails, or something cannot be removed.
+    pub fn end_interrupted(&self) -> Result<(), Error> {
+        self.services.scans.end_interrupted()
+    }
+
+    /// Continues the scans that an earlier process was cut off in, each from its last step, on the current runtime.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn carry_on(&self, limits: &AnalysisLimits) -> Result<(), Error> {
+        self.services.scans.carry_on(limits)
+    }
+
+    /// Lets a site attach, as a member of a party.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn admit(&self, site: &SiteName, party: &PartyName) -> Result<(), Error> {
+        if self.services.records.store.party_of(site)?.is_some_and(|known| known == *party) {
+            return Ok(());
+        }
+        let membership = v1::Membership {
+            kind: v1::MemberKind::Site.into(),
+            name: site.to_string(),
+            party: party.to_string(),
+            ..v1::Membership::default()
+        };
+        self.services.records.record(What::Admitted(membership), "")
+    }
+
+    /// Serves workers on the streams of `incoming` until `shutdown` resolves.
+    ///
+    /// # Errors
+    /// When the transport fails as a whole; a single connection that breaks is nothing of the kind.
+    pub async fn serve<S>(
+        &self,
+        incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), tonic::transport::Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        server::serve(self.calls(None), incoming, shutdown, DRAIN).await
+    }
+
+    /// Serves the members of a federation on the streams of `incoming` until `shutdown` resolves, and from then on for at
+    /// most `drain`. Schedules and watches run meanwhile.
+    ///
+    /// # Errors
+    /// When the transport fails as a whole; a single connection that breaks is nothing of the kind.
+    pub async fn serve_federation<S>(
+        &self,
+        settings: OperatorSettings,
+        incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
+        shutdown: impl Future<Output = ()>,
+        drain: Duration,
+    ) -> Result<(), tonic::transport::Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let Services { schedules, removal, watches, .. } = &*self.services;
+        let (limits, keep) = (settings.limits, settings.keep);
+        let operator = self.operator_service(settings);
+        tokio::select! {
+            served = server::serve(self.calls(Some(operator)), incoming, shutdown, drain) => served,
+            () = schedule::run(Arc::clone(schedules), Arc::clone(removal), limits, keep) => Ok(()),
+            () = watches::run(Arc::clone(watches)) => Ok(()),
+        }
+    }
+
+    /// The operators' calls, for the pages.
+    pub fn operator_service(&self, settings: OperatorSettings) -> OperatorService {
+        OperatorService { services: Arc::clone(&self.services), settings: Arc::new(settings) }
+    }
+
+    /// Counts refused calls and connections, by reason.
+    pub fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(self.services.members.refusals())
+    }
+
+    fn calls(&self, operator: Option<OperatorService>) -> server::Calls {
+        server::Calls { members: Arc::clone(&self.services.members), worker: self.worker_service(), operator }
+    }
+
+    /// The service for workers.
+    pub(crate) fn worker_service(&self) -> WorkerService {
+        WorkerService {
+            sessions: Arc::clone(&self.services.sessions),
+            scans: Arc::clone(&self.services.scans),
+            metrics: Arc::clone(&self.services.metrics),
+        }
+    }
+
+    /// Launches a scan within this process. It runs on the current runtime until it ends or is cancelled.
+    ///
+    /// # Errors
+    /// When it names a site that was never admitted.
+    pub fn launch(&self, spec: ScanSpec) -> Result<ScanId, Error> {
+        self.services.scans.launch(spec)
+    }
+
+    /// Follows a scan that is under way.
+    ///
+    /// # Errors
+    /// When there is no such scan.
+    pub fn watch(&self, id: ScanId) -> Result<watch::Receiver<ScanProgress>, Error> {
+        self.services.scans.watch(id)
+    }
+
+    /// Asks a scan to stop. It does so at the next opportunity, and leaves nothing behind.
+    pub fn cancel(&self, id: ScanId) {
+        self.services.scans.cancel(id);
+    }
+
+    /// Stops all scans where they are. They continue at the next start.
+    pub fn halt(&self) {
+        self.services.scans.halt();
+    }
+
+    /// Deletes a scan that has ended, with its result.
+    ///
+    /// # Errors
+    /// When its files cannot be removed.
+    pub fn delete(&self, id: ScanId) -> Result<(), Error> {
+        self.services.removal.delete_as(id, "").map(drop)
+    }
+
+    /// Begins no more work: sites are asked to leave, and `/readyz` says so.
+    pub fn drain(&self, retry_after_ms: u32) {
+        self.services.health.drain(retry_after_ms);
+    }
+
+    /// The reason why nothing is written any more, once there is one: the process must end then.
+    pub fn failed(&self) -> watch::Receiver<Option<String>> {
+        self.services.records.store.failed()
+    }
+}
+
+/// The registry, with the federation's authority where it has one.
+fn members(
+    config: &CoordinatorConfig,
+    store: &Arc<cognate_storage::store::Store>,
+    metrics: &Arc<Metrics>,
+) -> Result<Members, Error> {
+    let authority = match config.state_dir.join(identity::KEY_FILE).is_file() {
+        true => Some(Arc::new(Authority::open(&config.state_dir, config.clock)?)),
+        false => None,
+    };
+    let counter = Arc::clone(metrics);
+    let refusals = Refusals::heard_by(move |refusal| counter.auth_failure(refusal.label()));
+    Ok(Members::new(Arc::clone(store), authority, config.clock, Arc::new(refusals)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Find: the places of copies, versions and parts of given documents. A query has fingerprints; the documents, their
+//! names and the key stay with the person who asks.
+//!
+//! The current indexes are searched one after the other by their runs, as they were sealed; nothing is synced. The
+//! answer from a method's postings is exact for methods that cut; the signatures of others are read back and compared.
+
+mod fingerprints;
+pub mod hashes;
+mod measure;
+mod query;
+pub mod record;
+mod search;
+pub mod stored;
+mod wire;
+
+use crate::identity::Members;
+use crate::session::Sessions;
+use cognate_storage::indexes::Indexes;
+use cognate_storage::store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+use cognate_fingerprint::{ContentDigest, Method, MethodId, RunLengths, Runs};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::FindRelation;
+
+pub use self::fingerprints::Fingerprints;
+pub use self::query::{FindQuery, Least, Sought};
+use crate::error::Error;
+use cognate_result::report::Ratio;
+use cognate_storage::store::SlotKey;
+
+pub(crate) use self::query::Arriving;
+
+/// A repository, and the index that was searched.
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    /// The site's party.
+    pub party: String,
+    /// The site.
+    pub site: String,
+    /// The repository.
+    pub repository: String,
+    /// The index that was searched; nothing: it has no index under the method.
+    pub searched: Option<Searched>,
+    /// It has an index under the same method that was made with another key, or none.
+    pub other_key: bool,
+}
+
+/// An index that was searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Searched {
+    /// Its documents.
+    pub documents: u64,
+    /// Of them, those that the site could not read: they were not searched.
+    pub unread: u64,
+    /// The time of its seal; seconds since 1970.
+    pub sealed: i64,
+}
+
+/// The answer to a query.
+#[derive(Clone, Default, Debug)]
+pub struct Answer {
+    /// All repositories that the query is about and the person may see, by site and name.
+    pub coverage: Vec<Coverage>,
+    /// The length from which a shared run is found, if the method has one: of bytes without repeats.
+    pub run_lengths: Option<RunLengths>,
+    /// The matches of each document of the query, in their order.
+    pub documents: Vec<Found>,
+}
+
+/// The matches of one document.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its size.
+    pub size_bytes: u64,
+    /// Of it, what templates and chunks of one repeated byte are: they count for nothing.
+    pub template_bytes: u64,
+    /// The length from which a shared run of this document is found elsewhere.
+    pub run_lengths: Option<RunLengths>,
+    /// The strongest matches: identical ones first, then by what is shared, falling.
+    pub matches: Vec<Match>,
+    /// The number of documents that match, and of those that are not among the holders of `matches`.
+    pub documents: u64,
+    /// See `documents`.
+    pub documents_omitted: u64,
+}
+
+/// A content that has something in common with a document of the query.
+#[derive(Clone, Debug)]
+pub struct Match {
+    /// The digest of the content.
+    pub digest: ContentDigest,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The overlap of the two.
+    pub measure: Measure,
+    /// The number of documents that have it.
+    pub documents: u64,
+    /// The first of them, by site, repository and path.
+    pub holders: Vec<Holder>,
+}
+
+/// The overlap of two contents, as far as the method can measure it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measure {
+    /// The relation of the match to the document of the query.
+    pub relation: FindRelation,
+    /// Bytes in common.
+    pub shared_bytes: Option<u64>,
+    /// The share of their union that they have in common.
+    pub resemblance: Option<Share>,
+    /// The share of the query's document that is in the match.
+    pub sought_in_found: Option<Share>,
+    /// The share of the match that is in the query's document.
+    pub found_in_sought: Option<Share>,
+    /// True if it is estimated from samples.
+    pub estimated: bool,
+}
+
+/// A ratio, and the interval that holds it in 95 of 100 cases where it is an estimate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Share {
+    /// The ratio.
+    pub ratio: Ratio,
+    /// From and to.
+    pub interval: Option<[Ratio; 2]>,
+}
+
+/// A document that has a content.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Holder {
+    /// Its site.
+    pub site: SiteName,
+    /// Its repository.
+    pub repository: RepositoryName,
+    /// Its path.
+    pub path: DocumentPath,
+    /// The time of its last change; seconds since 1970.
+    pub modified: i64,
+    /// The site's party.
+    pub party: String,
+}
+
+/// Finds that run at the same time: each may use a few hundred megabytes of memory.
+pub(crate) const FINDS_AT_ONCE: usize = 2;
+
+/// Searches indexes for documents, and asks sites for hashes of files.
+pub struct Finder {
+    pub(crate) store: Arc<Store>,
+    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) members: Arc<Members>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) turns: Semaphore,
+}
+
+impl Finder {
+    /// Searches the current indexes for documents. Only sites that `sees` allows are read or named in the answer.
+    ///
+    /// Blocks for as long as reading the indexes takes.
+    ///
+    /// # Errors
+    /// When a site or repository that is asked about is not there, or the state cannot be read.
+    pub fn find(&self, query: &FindQuery, sees: &dyn Fn(&SiteName) -> bool) -> Result<Answer, Error> {
+        let places = self.places(query, sees)?;
+        let names = places.keys().map(|(site, repository)| (site.to_string(), repository.to_string()));
+        let _hold = self.indexes.hold(names);
+        let runs = Runs::of(&query.method);
+        let mut search = search::Search::new(self, query)?;
+        let mut coverage = Vec::new();
+        for ((site, repository), other_key) in places {
+            let party = self.store.party_of(&site)?.map(|party| party.to_string()).unwrap_or_default();
+            let key = SlotKey { site, repository, method_id: query.method_id, scope: None };
+            let searched = search.index(&key, &party)?;
+            coverage.push(Coverage {
+                party,
+                site: key.site.to_string(),
+                repository: key.repository.to_string(),
+                searched,
+                other_key,
+            });
+        }
+        let documents = search.finish(runs.as_ref());
+        Ok(Answer { coverage, run_lengths: runs.map(|runs| runs.lengths()), documents })
+    }
+
+    /// The repositories that the query is about; true if one has an index under the method with another key.
+    fn places(
+        &self,
+        query: &FindQuery,
+        sees: &dyn Fn(&SiteName) -> bool,
+    ) -> Result<BTreeMap<(SiteName, RepositoryName), bool>, Error> {
+        let places = self.repositories(&query.repositories, sees)?;
+        let mut places: BTreeMap<_, _> = places.into_iter().map(|place| (place, false)).collect();
+        for (key, _, row) in self.indexes.all()? {
+            let is_same_method = || {
+                let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+                method.and_then(|method| Method::try_from(method).ok()) == Some(query.method)
+            };
+            let other = key.method_id != query.method_id && key.scope.is_none() && row.sealed && is_same_method();
+            if let Some(place) = places.get_mut(&(key.site, key.repository)) {
+                *place |= other;
+            }
+        }
+        Ok(places)
+    }
+
+    /// The repositories that the query is about: all that are known, of sites that `sees` allows.
+    fn repositories(
+        &self,
+        asked: &[(SiteName, Option<RepositoryName>)],
+        sees: &dyn Fn(&SiteName) -> bool,
+    ) -> Result<BTreeSet<(SiteName, RepositoryName)>, Error> {
+        let mut places = BTreeSet::new();
+        for member in self.members.list(cognate_proto::v1::MemberKind::Site)? {
+            let Some(Ok(site)) = member.membership.map(|membership| membership.name.parse::<SiteName>()) else {
+                continue;
+            };
+            let mut known = self.store.seen(&site)?.repositories;
+            if let Some(attached) = self.sessions.attached(&site) {
+                known.extend(attached.repositories.iter().map(ToString::to_string));
+            }
+            places.extend(known.iter().filter_map(|name| Some((site.clone(), name.parse().ok()?))));
+        }
+        places.extend(self.indexes.all()?.into_iter().map(|(key, ..)| (key.site, key.repository)));
+        places.retain(|(site, _)| sees(site));
+        let is_within = |place: &(SiteName, RepositoryName),
+                         (site, repository): &(SiteName, Option<RepositoryName>)| {
+            place.0 == *site && repository.as_ref().is_none_or(|repository| place.1 == *repository)
+        };
+        if let Some((site, repository)) = asked.iter().find(|asked| !places.iter().any(|place| is_within(place, asked)))
+        {
+            let name =
+                repository.as_ref().map_or_else(|| site.to_string(), |repository| format!("{site}/{repository}"));
+            return Err(Error::UnknownMember(format!(
+                "no repository `{name}`: `cognate repo list` shows what there is"
+            )));
+        }
+        places.retain(|place| asked.is_empty() || asked.iter().any(|asked| is_within(place, asked)));
+        Ok(places)
+    }
+}
+
+/// The id of a method with a key that is not known here.
+pub(crate) fn method_id_of(spec: &cognate_proto::v1::MethodSpec) -> Result<MethodId, Error> {
+    let id = spec.method_id.as_slice().try_into().map(MethodId);
+    id.map_err(|_| Error::Invalid("`method_id`: it has 16 bytes".to_owned()))
+}

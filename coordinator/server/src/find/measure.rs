@@ -1,0 +1,126 @@
+//! The overlap of two contents, in the terms of reports.
+
+use cognate_fingerprint::{Agreement, binomial_interval};
+use cognate_proto::v1::FindRelation;
+use cognate_similarity::{Containment, Relation, Resemblance};
+
+use super::{Least, Measure, Share};
+use cognate_result::report::Ratio;
+
+impl Measure {
+    /// The same content.
+    pub(super) fn identical(size_bytes: u64) -> Measure {
+        let whole = Some(Share { ratio: Ratio::of(1, 1), interval: None });
+        Measure {
+            relation: FindRelation::Identical,
+            shared_bytes: Some(size_bytes),
+            resemblance: whole,
+            sought_in_found: whole,
+            found_in_sought: whole,
+            estimated: false,
+        }
+    }
+
+    /// The method proposes it without a measure.
+    pub(super) fn candidate() -> Measure {
+        Measure {
+            relation: FindRelation::Candidate,
+            shared_bytes: None,
+            resemblance: None,
+            sought_in_found: None,
+            found_in_sought: None,
+            estimated: false,
+        }
+    }
+
+    /// The exact overlap from chunks in common. Sizes are payloads.
+    pub(super) fn exact(shared_bytes: u64, sought_bytes: u64, found_bytes: u64) -> Measure {
+        let relation = match Relation::of(shared_bytes, found_bytes, sought_bytes) {
+            Relation::Near => FindRelation::Near,
+            Relation::Contains => FindRelation::Contains,
+            Relation::Contained => FindRelation::Contained,
+            Relation::Shares => FindRelation::Shares,
+        };
+        let exactly = |part, whole| Some(Share { ratio: Ratio::of(part, whole), interval: None });
+        let resemblance = Resemblance::of(shared_bytes, sought_bytes, found_bytes);
+        Measure {
+            relation,
+            shared_bytes: Some(shared_bytes),
+            resemblance: exactly(resemblance.shared, resemblance.union),
+            sought_in_found: exactly(shared_bytes, sought_bytes),
+            found_in_sought: exactly(shared_bytes, found_bytes),
+            estimated: false,
+        }
+    }
+
+    /// The agreement of two samples, that of the query first.
+    pub(super) fn sampled(agreement: &Agreement, sought_bytes: u64, found_bytes: u64) -> Measure {
+        let reaches = |part, whole| Containment::FOUR_FIFTHS.is_reached_by(part, whole);
+        match *agreement {
+            Agreement::Sets { common, a, b, whole } => {
+                let relation = match (reaches(common, a), reaches(common, b)) {
+                    (true, true) => FindRelation::Near,
+                    (true, false) => FindRelation::Contains,
+                    (false, true) => FindRelation::Contained,
+                    (false, false) => FindRelation::Shares,
+                };
+                Measure {
+                    relation,
+                    shared_bytes: Some(part_of(common, a, sought_bytes)),
+                    resemblance: Some(share(common, a + b - common, whole)),
+                    sought_in_found: Some(share(common, a, whole)),
+                    found_in_sought: Some(share(common, b, whole)),
+                    estimated: !whole,
+                }
+            }
+            Agreement::Sample { agreeing, sample, whole } => Measure {
+                relation: if reaches(agreeing, sample) { FindRelation::Near } else { FindRelation::Shares },
+                // r (a + b) / (1 + r)
+                shared_bytes: Some(part_of(agreeing, sample + agreeing, sought_bytes.saturating_add(found_bytes))),
+                resemblance: Some(share(agreeing, sample, whole)),
+                sought_in_found: None,
+                found_in_sought: None,
+                estimated: !whole,
+            },
+        }
+    }
+
+    /// True if it is enough for the query.
+    pub(super) fn reaches(&self, least: &Least, sizes: [u64; 2]) -> bool {
+        let Least { shared_bytes, containment } = *least;
+        let Some(shared) = self.shared_bytes else { return true };
+        if self.relation == FindRelation::Identical || (shared_bytes == 0 && containment.is_none()) {
+            return true;
+        }
+        let share = |containment: Containment| match (self.sought_in_found, self.resemblance) {
+            // Methods without containment are held against resemblance.
+            (None, Some(resemblance)) => {
+                let ratio = u64::try_from(resemblance.ratio.0).unwrap_or(0);
+                containment.is_reached_by(ratio, 10_000)
+            }
+            _ => sizes.iter().any(|size| containment.is_reached_by(shared, *size)),
+        };
+        (shared_bytes > 0 && shared >= shared_bytes) || containment.is_some_and(share)
+    }
+
+    /// The order in which matches are listed: the stronger is the greater.
+    pub(super) fn rank(&self) -> (bool, u64, Option<Share>) {
+        (self.relation == FindRelation::Identical, self.shared_bytes.unwrap_or(0), self.resemblance)
+    }
+}
+
+fn share(part: u64, whole: u64, is_all: bool) -> Share {
+    let interval = (!is_all && whole > 0).then(|| binomial_interval(part, whole).map(rounded));
+    Share { ratio: Ratio::of(part, whole), interval }
+}
+
+/// This part of so many bytes.
+fn part_of(part: u64, whole: u64, bytes: u64) -> u64 {
+    let product = u128::from(part) * u128::from(bytes) / u128::from(whole.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]
+fn rounded(share: f64) -> Ratio {
+    Ratio((share * 10_000.0).round() as i64)
+}

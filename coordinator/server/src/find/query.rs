@@ -1,0 +1,200 @@
+//! A query, as it arrives: piece by piece, within the limits of one find.
+
+use cognate_fingerprint::{ContentDigest, Feature, Method, MethodId};
+use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_MATCHES_DEFAULT, FIND_MATCHES_MAX};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::v1::{self, FindEnd, FindOpen, FindPiece};
+use cognate_similarity::Containment;
+
+use super::{Fingerprints, method_id_of};
+use crate::error::Error;
+
+/// The longest decimal number that is taken.
+const NUMBER_BYTES_MAX: usize = 48;
+
+/// A query: its documents, repositories and thresholds.
+#[derive(Clone, Debug)]
+pub struct FindQuery {
+    /// The method of the fingerprints.
+    pub method: Method,
+    /// The same with the key, which is not known to the coordinator.
+    pub method_id: MethodId,
+    /// The places to look in; nothing: everywhere. Without a repository: in all of the site.
+    pub repositories: Vec<(SiteName, Option<RepositoryName>)>,
+    /// The thresholds of a match.
+    pub least: Least,
+    /// The number of matches that are listed for each document.
+    pub matches_max: usize,
+    /// The documents.
+    pub documents: Vec<Sought>,
+}
+
+/// The thresholds of a match: either is enough. Without both, anything in common counts.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Least {
+    /// Bytes in common; 0: not given.
+    pub shared_bytes: u64,
+    /// The share of either document that is in the other.
+    pub containment: Option<Containment>,
+}
+
+/// A document of a query.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    /// The size of the view.
+    pub size_bytes: u64,
+    /// Its content.
+    pub digest: ContentDigest,
+    /// The number of windows of which the features are a sample; 0: unknown.
+    pub windows: u64,
+    /// Its number under `similarity-index`.
+    pub index: Option<i128>,
+    /// Its features, in the order of the document where they are chunks.
+    pub features: Vec<Feature>,
+    /// The places among `features` of chunks of one repeated byte, ascending.
+    pub repeated: Vec<u32>,
+}
+
+impl Sought {
+    /// The document as it goes over the wire, in one piece.
+    pub(crate) fn piece(self) -> FindPiece {
+        let Sought { size_bytes, digest, windows, index, features, repeated } = self;
+        let table = v1::ChunkTable {
+            tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
+            length_bytes: features.iter().map(|feature| feature.weight).collect(),
+            repeated_byte: repeated,
+        };
+        let index = index.map(|index| index.to_string()).unwrap_or_default();
+        let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
+        FindPiece { features: Some(table), end: Some(end) }
+    }
+}
+
+impl FindQuery {
+    /// A query about fingerprints in a file.
+    ///
+    /// # Errors
+    /// When it makes no sense, or is too much.
+    pub fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
+        let mut arriving = Arriving::open(open)?;
+        for (_, document) in fingerprints.documents {
+            arriving.take(&document.piece())?;
+        }
+        arriving.finish()
+    }
+
+    /// Checks the opening message of a find; the documents come after it.
+    fn open(open: &FindOpen) -> Result<FindQuery, Error> {
+        let spec = open.method.clone().unwrap_or_default();
+        let method = Method::try_from(&spec).map_err(|error| Error::Invalid(format!("`method`: {error}")))?;
+        Ok(FindQuery {
+            method,
+            method_id: method_id_of(&spec)?,
+            repositories: open.repositories.iter().map(place).collect::<Result<_, Error>>()?,
+            least: Least { shared_bytes: open.min_shared_bytes, containment: share(&open.min_containment)? },
+            matches_max: match open.matches_max as usize {
+                0 => FIND_MATCHES_DEFAULT,
+                wanted => wanted.min(FIND_MATCHES_MAX),
+            },
+            documents: Vec::new(),
+        })
+    }
+}
+
+/// A repository, or without one all of a site.
+pub(super) fn place(place: &v1::RepositoryPlace) -> Result<(SiteName, Option<RepositoryName>), Error> {
+    let name = |error: cognate_proto::name::NameError| Error::Invalid(format!("`repositories`: {error}"));
+    let repository = Some(&place.repository).filter(|name| !name.is_empty());
+    let repository = repository.map(|name| name.parse()).transpose().map_err(name)?;
+    Ok((place.site.parse().map_err(name)?, repository))
+}
+
+fn share(text: &str) -> Result<Option<Containment>, Error> {
+    let refused = || Error::Invalid("`min_containment`: a decimal number from 0 to 1".to_owned());
+    match text.len() {
+        0 => Ok(None),
+        1..=32 => text.parse().map(Some).map_err(|_| refused()),
+        _ => Err(refused()),
+    }
+}
+
+/// A query on its way.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    query: FindQuery,
+    /// The document that is arriving.
+    features: Vec<Feature>,
+    repeated: Vec<u32>,
+    total: usize,
+}
+
+impl Arriving {
+    /// Checks the opening message.
+    pub(crate) fn open(open: &FindOpen) -> Result<Arriving, Error> {
+        Ok(Arriving { query: FindQuery::open(open)?, features: Vec::new(), repeated: Vec::new(), total: 0 })
+    }
+
+    /// Receives the next piece of a document.
+    ///
+    /// # Errors
+    /// When it is too much, or nothing that the method could give.
+    pub(crate) fn take(&mut self, piece: &FindPiece) -> Result<(), Error> {
+        if let Some(table) = &piece.features {
+            table.check(self.query.method.chunk_bytes_max()).map_err(|error| Error::Invalid(error.to_string()))?;
+            self.total += table.rows();
+            if self.total > FIND_FEATURES_MAX {
+                return Err(Error::Invalid(format!(
+                    "a find is about at most {FIND_FEATURES_MAX} chunks or features: ask for fewer files at once, or under a \
+                     method with a larger --chunk-bytes"
+                )));
+            }
+            for (tag, weight, repeated_byte) in table.iter() {
+                if repeated_byte {
+                    self.repeated.push(u32::try_from(self.features.len()).expect("fewer than four million"));
+                }
+                self.features.push(Feature { tag, weight });
+            }
+        }
+        match &piece.end {
+            None => Ok(()),
+            Some(end) => self.end(end),
+        }
+    }
+
+    fn end(&mut self, end: &FindEnd) -> Result<(), Error> {
+        if self.query.documents.len() == FIND_DOCUMENTS_MAX {
+            return Err(Error::Invalid(format!("a find is about at most {FIND_DOCUMENTS_MAX} documents")));
+        }
+        let digest = end.digest.as_slice().try_into().map(ContentDigest);
+        let digest = digest.map_err(|_| Error::Invalid("`digest`: it has 16 bytes".to_owned()))?;
+        let (features, repeated) = (std::mem::take(&mut self.features), std::mem::take(&mut self.repeated));
+        let sum: u64 = features.iter().map(|feature| u64::from(feature.weight)).sum();
+        if self.query.method.has_chunks() && sum != end.size_bytes {
+            return Err(Error::Invalid(format!(
+                "`size_bytes`: it is {}, and the chunks come to {sum}",
+                end.size_bytes
+            )));
+        }
+        let index = Some(&end.index).filter(|text| !text.is_empty());
+        let number = |text: &String| text.parse().ok().filter(|_| text.len() <= NUMBER_BYTES_MAX);
+        let refused = || Error::Invalid("`index`: a whole number".to_owned());
+        let index = index.map(|text| number(text).ok_or_else(refused)).transpose()?;
+        let FindEnd { size_bytes, windows, .. } = *end;
+        self.query.documents.push(Sought { size_bytes, digest, windows, index, features, repeated });
+        Ok(())
+    }
+
+    /// The query, once all has come.
+    ///
+    /// # Errors
+    /// When a document has no end, or there is none.
+    pub(crate) fn finish(self) -> Result<FindQuery, Error> {
+        if !self.features.is_empty() {
+            return Err(Error::Invalid("the last document has no end".to_owned()));
+        }
+        if self.query.documents.is_empty() {
+            return Err(Error::Invalid("no document is sought".to_owned()));
+        }
+        Ok(self.query)
+    }
+}

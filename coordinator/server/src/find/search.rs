@@ -1,0 +1,305 @@
+//! The search through one index after the other.
+//!
+//! Within an index, the overlap with each document is added up from its postings, tag by tag; only the strongest
+//! matches stay, so that memory is bounded by them and by the contents of one index.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, Feature, Runs, Tag, is_hit};
+use cognate_proto::limits::FIND_HOLDERS_MAX;
+use cognate_proto::v1::DocumentState;
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
+
+use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, Sought};
+use crate::error::Error;
+use cognate_storage::indexes::Sealed;
+use cognate_storage::store::SlotKey;
+use cognate_storage::template;
+use cognate_storage::{Index, IndexedContent};
+
+/// A search in progress.
+pub(super) struct Search<'a> {
+    finder: &'a Finder,
+    query: &'a FindQuery,
+    /// The tags of templates, ascending.
+    templates: Vec<Tag>,
+    documents: Vec<Progress>,
+}
+
+/// The matches of one document so far.
+struct Progress {
+    /// Each tag that counts once, with its number of occurrences and its length.
+    tags: HashMap<Tag, (u64, u32)>,
+    /// The same tags, ascending.
+    sorted: Vec<Tag>,
+    payload_bytes: u64,
+    matches: BTreeMap<ContentDigest, Match>,
+    documents: u64,
+}
+
+/// An open index, and the meaning of its ordinals.
+struct Open<'a> {
+    key: &'a SlotKey,
+    party: &'a str,
+    sealed: Sealed,
+    index: Arc<Index>,
+    shards: RunShards,
+    /// The contents that a document has, by their ordinals.
+    contents: HashMap<u32, (ContentDigest, IndexedContent)>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(finder: &'a Finder, query: &'a FindQuery) -> Result<Search<'a>, Error> {
+        let (_, templates) = template::in_force(&finder.store, query.method_id)?;
+        let documents = query.documents.iter().map(|sought| Progress::new(sought, &templates)).collect();
+        Ok(Search { finder, query, templates, documents })
+    }
+
+    /// Searches the index of a key, if there is one.
+    pub(super) fn index(&mut self, key: &SlotKey, party: &str) -> Result<Option<Searched>, Error> {
+        let indexes = &self.finder.indexes;
+        let Some(sealed) = indexes.sealed(key)? else { return Ok(None) };
+        let open = self.open(key, party, sealed)?;
+        for number in 0..self.documents.len() {
+            let mut found = self.candidates(&open, number)?;
+            let sought = &self.query.documents[number];
+            if let Some(content) = open.index.contents.get(&sought.digest)
+                && open.contents.contains_key(&content.ordinal)
+                && sought.size_bytes > 0
+            {
+                found.retain(|one| one.0 != sought.digest);
+                found.push((sought.digest, content.size_bytes, Measure::identical(sought.size_bytes)));
+            }
+            self.take(&open, number, found);
+        }
+        let read = open.index.documents.values().filter(|document| document.content.is_some()).count();
+        let bare = |state| matches!(state, DocumentState::NoText | DocumentState::Container);
+        let without = open.index.documents.values().filter(|document| document.content.is_none());
+        Ok(Some(Searched {
+            documents: read as u64,
+            unread: without.filter(|document| !bare(document.state)).count() as u64,
+            sealed: indexes.sealed_at(open.sealed.id)?,
+        }))
+    }
+
+    fn open<'k>(&self, key: &'k SlotKey, party: &'k str, sealed: Sealed) -> Result<Open<'k>, Error> {
+        let indexes = &self.finder.indexes;
+        let index = indexes.load(sealed.id, sealed.sequence)?;
+        let (runs, ordinals) = indexes.runs(sealed.id, sealed.sequence)?;
+        let live = index.live();
+        let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
+        let mut contents = HashMap::new();
+        for (digest, content) in index.contents.iter().filter(|(digest, _)| live.contains(digest)) {
+            map[content.ordinal as usize] = Some(ContentIndex(content.ordinal));
+            contents.insert(content.ordinal, (*digest, *content));
+        }
+        let map: ContentMap = map.into_iter().collect();
+        let inputs = runs.into_iter().map(|run| RunInput { run, contents: map.clone() });
+        Ok(Open { key, party, sealed, index, shards: RunShards::new(inputs.collect()), contents })
+    }
+
+    /// The contents of an index that overlap with a document, and the overlap.
+    fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+        let (sought, progress) = (&self.query.documents[number], &self.documents[number]);
+        let method = &self.query.method;
+        if method.name() == "similarity-index" {
+            return within_range(open, sought);
+        }
+        let mut shared: HashMap<u32, u64> = HashMap::new();
+        open.shards.visit_tags(&progress.sorted, &mut |tag, postings| {
+            let (count, length_bytes) = progress.tags.get(&tag).copied().unwrap_or_default();
+            let mut ordinals: Vec<u32> = postings.iter().map(|posting| posting.content.0).collect();
+            ordinals.sort_unstable();
+            for same in ordinals.chunk_by(|a, b| a == b) {
+                let common = count.min(same.len() as u64) * u64::from(length_bytes);
+                *shared.entry(same[0]).or_default() += common;
+            }
+            Ok(())
+        })?;
+        if method.verified_by().is_some() {
+            let contents = shared.keys().filter_map(|ordinal| open.contents.get(ordinal));
+            return Ok(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())).collect());
+        }
+        if !method.has_chunks() {
+            return self.estimated(open, sought, shared.into_keys());
+        }
+        let aside = self.set_aside(open, &shared)?;
+        let measured = shared.into_iter().filter_map(|(ordinal, shared)| {
+            let (digest, content) = open.contents.get(&ordinal)?;
+            let aside = aside.get(&ordinal).copied().unwrap_or(0);
+            let payload = (content.weight - content.repeated_bytes).saturating_sub(aside);
+            let measure = Measure::exact(shared, progress.payload_bytes, payload);
+            let enough = measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
+            enough.then_some((*digest, content.size_bytes, measure))
+        });
+        Ok(measured.collect())
+    }
+
+    /// The bytes of templates that these contents have.
+    fn set_aside(&self, open: &Open<'_>, contents: &HashMap<u32, u64>) -> Result<HashMap<u32, u64>, Error> {
+        let mut aside: HashMap<u32, u64> = HashMap::new();
+        if contents.is_empty() {
+            return Ok(aside);
+        }
+        open.shards.visit_tags(&self.templates, &mut |_, postings| {
+            // A chunk of one repeated byte is out of the payload already.
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                if contents.contains_key(&posting.content.0) {
+                    *aside.entry(posting.content.0).or_default() += u64::from(posting.length_bytes);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(aside)
+    }
+
+    /// The same for methods that compare signatures: they are read back.
+    fn estimated(
+        &self,
+        open: &Open<'_>,
+        sought: &Sought,
+        ordinals: impl Iterator<Item = u32>,
+    ) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+        let wanted: HashSet<ContentDigest> =
+            ordinals.filter_map(|ordinal| open.contents.get(&ordinal)).map(|(digest, _)| *digest).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.features(&sought.features);
+        let mut found = Vec::new();
+        self.finder.indexes.manifests(&open.sealed, &wanted, &mut |manifest| {
+            let features: Vec<Feature> =
+                manifest.chunks.iter().map(|(tag, weight, _)| Feature { tag, weight }).collect();
+            let Some(agreement) = self.query.method.agreement(&own, &self.features(&features)) else { return Ok(()) };
+            let sizes = [sought.size_bytes, manifest.content.size_bytes];
+            let measure = Measure::sampled(&agreement, sizes[0], sizes[1]);
+            if measure.shared_bytes > Some(0) && measure.reaches(&self.query.least, sizes) {
+                found.push((manifest.content.digest, sizes[1], measure));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Features without those that are set aside, ascending and each once.
+    fn features(&self, features: &[Feature]) -> Vec<Feature> {
+        let is_own = |feature: &&Feature| self.templates.binary_search(&feature.tag).is_err();
+        let mut features: Vec<Feature> = features.iter().filter(is_own).copied().collect();
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
+    /// Adds the matches of an index for a document, with their holders.
+    fn take(&mut self, open: &Open<'_>, number: usize, found: Vec<(ContentDigest, u64, Measure)>) {
+        let mut holders: HashMap<ContentDigest, Vec<Holder>> =
+            found.iter().map(|(digest, ..)| (*digest, Vec::new())).collect();
+        let mut counts: HashMap<ContentDigest, u64> = HashMap::new();
+        if !found.is_empty() {
+            for (path, document) in &open.index.documents {
+                let Some((digest, holders)) =
+                    document.content.and_then(|digest| holders.get_mut(&digest).map(|holders| (digest, holders)))
+                else {
+                    continue;
+                };
+                *counts.entry(digest).or_default() += 1;
+                if holders.len() < FIND_HOLDERS_MAX {
+                    holders.push(Holder {
+                        site: open.key.site.clone(),
+                        repository: open.key.repository.clone(),
+                        path: path.clone(),
+                        modified: document.modified,
+                        party: open.party.to_owned(),
+                    });
+                }
+            }
+        }
+        let progress = &mut self.documents[number];
+        for (digest, size_bytes, measure) in found {
+            let count = counts.get(&digest).copied().unwrap_or(0);
+            let own = holders.remove(&digest).unwrap_or_default();
+            progress.documents += count;
+            let known = progress.matches.entry(digest).or_insert_with(|| Match {
+                digest,
+                size_bytes,
+                measure,
+                documents: 0,
+                holders: Vec::new(),
+            });
+            known.documents += count;
+            let room = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
+            known.holders.extend(own.into_iter().take(room));
+        }
+        progress.keep(self.query.matches_max);
+    }
+
+    /// The matches, in order.
+    pub(super) fn finish(self, runs: Option<&Runs>) -> Vec<Found> {
+        let Search { query, documents, .. } = self;
+        let found = |(progress, sought): (Progress, &Sought)| {
+            let mut matches: Vec<Match> = progress.matches.into_values().collect();
+            sort(&mut matches);
+            let listed: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
+            let has_chunks = query.method.has_chunks();
+            let lengths: Vec<u32> = sought.features.iter().map(|feature| feature.weight).collect();
+            Found {
+                size_bytes: sought.size_bytes,
+                template_bytes: if has_chunks { sought.size_bytes - progress.payload_bytes } else { 0 },
+                run_lengths: runs.filter(|_| has_chunks).map(|runs| runs.observed(std::iter::once(lengths.as_slice()))),
+                documents: progress.documents,
+                documents_omitted: progress.documents - listed,
+                matches,
+            }
+        };
+        documents.into_iter().zip(&query.documents).map(found).collect()
+    }
+}
+
+/// The contents whose number is near that of a document: these methods store numbers in place of features.
+fn within_range(open: &Open<'_>, sought: &Sought) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+    let (Some(own), mut found) = (sought.index, Vec::new()) else { return Ok(Vec::new()) };
+    for shard in 0..open.shards.shard_count() {
+        open.shards.visit(shard, &mut |postings| {
+            let hits = postings.iter().filter(|posting| is_hit(own, i128::from_be_bytes(posting.tag.0)));
+            let contents = hits.filter_map(|posting| open.contents.get(&posting.content.0));
+            found.extend(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())));
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+impl Progress {
+    fn new(sought: &Sought, templates: &[Tag]) -> Progress {
+        let mut tags: HashMap<Tag, (u64, u32)> = HashMap::new();
+        let (mut payload_bytes, mut repeated) = (0, sought.repeated.iter().peekable());
+        for (place, feature) in sought.features.iter().enumerate() {
+            let is_repeated = repeated.next_if(|next| **next as usize == place).is_some();
+            if is_repeated || templates.binary_search(&feature.tag).is_ok() {
+                continue;
+            }
+            payload_bytes += u64::from(feature.weight);
+            tags.entry(feature.tag).or_insert((0, feature.weight)).0 += 1;
+        }
+        let mut sorted: Vec<Tag> = tags.keys().copied().collect();
+        sorted.sort_unstable();
+        Progress { tags, sorted, payload_bytes, matches: BTreeMap::new(), documents: 0 }
+    }
+
+    /// Drops all but the strongest matches. The others only become weaker as more are found, so that no match of the
+    /// answer is lost.
+    fn keep(&mut self, matches_max: usize) {
+        if self.matches.len() <= matches_max {
+            return;
+        }
+        let mut all: Vec<Match> = std::mem::take(&mut self.matches).into_values().collect();
+        sort(&mut all);
+        all.truncate(matches_max);
+        self.matches = all.into_iter().map(|one| (one.digest, one)).collect();
+    }
+}
+
+fn sort(matches: &mut [Match]) {
+    matches.sort_unstable_by(|a, b| b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest)));
+}

@@ -1,0 +1,82 @@
+//! A stored query, as fingerprints alone: checked when it arrives, and asked again later.
+
+use cognate_proto::limits::{STORED_DOCUMENTS_MAX, STORED_FEATURES_MAX, TEXT_BYTES_MAX};
+use cognate_proto::name::{PartyName, SiteName, one_line};
+use cognate_proto::v1::{FindOpen, FindPiece, QueryDocument, StoredQuery};
+
+use super::record::Under;
+use super::{Arriving, FindQuery, Fingerprints, Sought};
+use crate::error::Error;
+use cognate_storage::store::Store;
+
+impl FindQuery {
+    /// The query, to be asked now.
+    ///
+    /// # Errors
+    /// When it makes no sense, or is more than can be kept.
+    pub fn stored(stored: &StoredQuery) -> Result<FindQuery, Error> {
+        let StoredQuery { open, documents } = stored;
+        let features: usize = documents.iter().filter_map(|one| one.features.as_ref()).map(|table| table.rows()).sum();
+        if documents.len() > STORED_DOCUMENTS_MAX || features > STORED_FEATURES_MAX {
+            return Err(Error::Invalid(format!(
+                "a query that is kept is about at most {STORED_DOCUMENTS_MAX} documents of {STORED_FEATURES_MAX} chunks \
+                 together: name fewer files, or a larger --chunk-bytes"
+            )));
+        }
+        let mut arriving = Arriving::open(&open.clone().unwrap_or_default())?;
+        for QueryDocument { name, features, end } in documents {
+            if name.len() > TEXT_BYTES_MAX {
+                return Err(Error::Invalid("`name`: it is too long".to_owned()));
+            }
+            let end = end.clone().ok_or_else(|| Error::Invalid("a document has no end".to_owned()))?;
+            arriving.take(&FindPiece { features: features.clone(), end: Some(end) })?;
+        }
+        arriving.finish()
+    }
+
+    /// Its method.
+    pub fn under(&self) -> Under {
+        Under { method: self.method, id: self.method_id }
+    }
+}
+
+impl Fingerprints {
+    /// The stored query of these documents.
+    pub fn into_stored(self, open: FindOpen) -> StoredQuery {
+        let document = |(name, sought): (String, Sought)| {
+            let FindPiece { features, end } = sought.piece();
+            let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
+            QueryDocument { name, features, end }
+        };
+        StoredQuery { open: Some(open), documents: self.documents.into_iter().map(document).collect() }
+    }
+}
+
+/// The names of the documents of a stored query.
+pub fn names(stored: &StoredQuery) -> Vec<String> {
+    stored.documents.iter().map(|document| one_line(&document.name)).collect()
+}
+
+/// A stored query as lists show it.
+pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
+    let document = |one: &QueryDocument| QueryDocument { features: None, ..one.clone() };
+    StoredQuery { open: stored.open.clone(), documents: stored.documents.iter().map(document).collect() }
+}
+
+/// True if a person who is bound to this site or party, or to none, may see a site.
+pub fn sees(store: &Store, bound: (&str, &str), site: &SiteName) -> bool {
+    let (bound_site, bound_party) = bound;
+    let party = || store.party_of(site).ok().flatten();
+    (bound_site.is_empty() || bound_site == site.as_str())
+        && (bound_party.is_empty() || party().as_ref().map(PartyName::as_str) == Some(bound_party))
+}
+
+/// Checks the name and the note of a stored query.
+pub(crate) fn check_name(name: &str, note: &str) -> Result<(), Error> {
+    // The rule for names of sites is that of everything people type.
+    name.parse::<SiteName>().map_err(|error| Error::Invalid(format!("`name`: {error}")))?;
+    match note.len() {
+        0..=TEXT_BYTES_MAX => Ok(()),
+        _ => Err(Error::Invalid("`note`: it is too long".to_owned())),
+    }
+}

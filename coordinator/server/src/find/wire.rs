@@ -1,0 +1,177 @@
+//! An answer on the wire, in both directions.
+
+use std::collections::BTreeMap;
+
+use cognate_fingerprint::{ContentDigest, RunLengths};
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1;
+use cognate_proto::v1::find_response::Message as Down;
+
+use super::{Answer, Coverage, Found, Holder, Match, Measure, Searched, Share};
+use crate::error::Error;
+use cognate_result::report::Ratio;
+
+/// Documents that go in one message: a path has 8 KiB at most.
+const HOLDERS_AT_ONCE: usize = 64;
+
+impl Answer {
+    /// The answer, message by message.
+    pub(crate) fn into_wire(self) -> impl Iterator<Item = Down> {
+        let Answer { coverage, run_lengths, documents } = self;
+        messages(coverage, run_lengths, documents)
+    }
+
+    /// Receives the next message of an answer.
+    ///
+    /// # Errors
+    /// When it cannot come there: the other side speaks another version.
+    pub fn take(&mut self, message: Down) -> Result<(), Error> {
+        let out_of_place =
+            || Error::Protocol("an answer that makes no sense: is the coordinator of this version?".into());
+        match message {
+            Down::Coverage(row) => self.coverage.push(coverage_of(row)),
+            Down::RunLengths(lengths) => self.run_lengths = Some(from_wire(lengths)),
+            Down::Document(document) => self.documents.push(Found {
+                size_bytes: document.size_bytes,
+                template_bytes: document.template_bytes,
+                run_lengths: document.run_lengths.map(from_wire),
+                matches: Vec::new(),
+                documents: document.documents,
+                documents_omitted: document.documents_omitted,
+            }),
+            Down::Match(one) => {
+                let document = self.documents.last_mut().ok_or_else(out_of_place)?;
+                document.matches.push(match_of(&one).ok_or_else(out_of_place)?);
+            }
+            Down::Holders(holders) => {
+                let last = self.documents.last_mut().and_then(|document| document.matches.last_mut());
+                let holders = holders.holders.into_iter().map(holder_of).collect::<Option<Vec<_>>>();
+                last.ok_or_else(out_of_place)?.holders.extend(holders.ok_or_else(out_of_place)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn from_wire(lengths: v1::RunLengths) -> RunLengths {
+    RunLengths { p50: lengths.p50, p95: lengths.p95, p99: lengths.p99 }
+}
+
+fn coverage_of(row: v1::FindCoverage) -> Coverage {
+    let v1::FindCoverage { party, site, repository, covered, other_key, documents, sealed, unread } = row;
+    Coverage { party, site, repository, other_key, searched: covered.then_some(Searched { documents, unread, sealed }) }
+}
+
+fn match_of(one: &v1::FindMatch) -> Option<Match> {
+    Some(Match {
+        digest: ContentDigest(one.digest.as_slice().try_into().ok()?),
+        size_bytes: one.size_bytes,
+        measure: Measure {
+            relation: one.relation(),
+            shared_bytes: one.shared_bytes,
+            resemblance: one.resemblance.map(share_of),
+            sought_in_found: one.sought_in_found.map(share_of),
+            found_in_sought: one.found_in_sought.map(share_of),
+            estimated: one.estimated,
+        },
+        documents: one.documents,
+        holders: Vec::new(),
+    })
+}
+
+fn share_of(ratio: v1::FindRatio) -> Share {
+    let interval = ratio.low.zip(ratio.high).map(|(low, high)| [Ratio(low.into()), Ratio(high.into())]);
+    Share { ratio: Ratio(ratio.ratio.into()), interval }
+}
+
+fn holder_of(holder: v1::FindHolder) -> Option<Holder> {
+    Some(Holder {
+        site: holder.site.parse().ok()?,
+        repository: holder.repository.parse().ok()?,
+        path: DocumentPath::new(&holder.path).ok()?,
+        modified: holder.modified,
+        party: holder.party,
+    })
+}
+
+fn messages(
+    coverage: Vec<Coverage>,
+    run_lengths: Option<RunLengths>,
+    documents: Vec<Found>,
+) -> impl Iterator<Item = Down> {
+    let coverage = coverage.into_iter().map(|row| Down::Coverage(covered(row)));
+    let run_lengths = run_lengths.map(|lengths| Down::RunLengths(lengths_of(lengths)));
+    let documents = (0..).zip(documents).flat_map(|(number, found)| {
+        let Found { size_bytes, template_bytes, run_lengths, matches, documents, documents_omitted } = found;
+        let head = Down::Document(v1::FindDocument {
+            number,
+            size_bytes,
+            template_bytes,
+            run_lengths: run_lengths.map(lengths_of),
+            matches: matches.len() as u64,
+            documents,
+            documents_omitted,
+        });
+        let matches = matches.into_iter().flat_map(move |one| match_messages(number, one));
+        std::iter::once(head).chain(matches)
+    });
+    coverage.chain(run_lengths).chain(documents)
+}
+
+fn match_messages(document: u32, one: Match) -> impl Iterator<Item = Down> {
+    let Match { digest, size_bytes, measure, documents, holders } = one;
+    let head = Down::Match(v1::FindMatch {
+        document,
+        digest: digest.0.to_vec(),
+        size_bytes,
+        relation: measure.relation.into(),
+        shared_bytes: measure.shared_bytes,
+        resemblance: measure.resemblance.map(ratio),
+        sought_in_found: measure.sought_in_found.map(ratio),
+        found_in_sought: measure.found_in_sought.map(ratio),
+        estimated: measure.estimated,
+        documents,
+    });
+    let mut holders: BTreeMap<usize, Vec<v1::FindHolder>> =
+        holders.into_iter().enumerate().fold(BTreeMap::new(), |mut pieces, (place, holder)| {
+            pieces.entry(place / HOLDERS_AT_ONCE).or_default().push(holder_to_wire(holder));
+            pieces
+        });
+    let pieces = std::iter::from_fn(move || holders.pop_first());
+    std::iter::once(head).chain(pieces.map(|(_, holders)| Down::Holders(v1::FindHolders { holders })))
+}
+
+fn covered(row: Coverage) -> v1::FindCoverage {
+    let Coverage { party, site, repository, searched, other_key } = row;
+    v1::FindCoverage {
+        party,
+        site,
+        repository,
+        covered: searched.is_some(),
+        other_key,
+        documents: searched.map_or(0, |searched| searched.documents),
+        sealed: searched.map_or(0, |searched| searched.sealed),
+        unread: searched.map_or(0, |searched| searched.unread),
+    }
+}
+
+fn holder_to_wire(holder: Holder) -> v1::FindHolder {
+    let Holder { site, repository, path, modified, party } = holder;
+    v1::FindHolder {
+        party,
+        site: site.to_string(),
+        repository: repository.to_string(),
+        path: path.as_bytes().to_vec(),
+        modified,
+    }
+}
+
+fn lengths_of(lengths: RunLengths) -> v1::RunLengths {
+    v1::RunLengths { p50: lengths.p50, p95: lengths.p95, p99: lengths.p99 }
+}
+
+fn ratio(share: Share) -> v1::FindRatio {
+    let number = |ratio: Ratio| u32::try_from(ratio.0).unwrap_or(0);
+    let bound = |end: usize| share.interval.map(|interval| number(interval[end]));
+    v1::FindRatio { ratio: number(share.ratio), low: bound(0), high: bound(1) }
+}

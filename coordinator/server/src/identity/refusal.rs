@@ -1,0 +1,170 @@
+//! Reasons for refusing a peer: the words for the peer, and a count for the operator.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A reason for refusing a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The handshake took too long.
+    #[error("the handshake was not finished in time")]
+    HandshakeTimeout,
+    /// The connection was not TLS 1.3 with HTTP/2 inside.
+    #[error("the handshake failed")]
+    Handshake,
+    /// There are too many connections.
+    #[error("there are too many connections")]
+    Connections,
+    /// The certificate has ended, or not begun.
+    #[error("the certificate does not hold now: it has expired, or a clock is wrong; ask for a new invitation")]
+    CertificateExpired,
+    /// Another CA signed it, or nobody.
+    #[error("the certificate is not of this federation")]
+    CertificateForeign,
+    /// It is not for this use, or cannot be read.
+    #[error("the certificate is not one that a member shows")]
+    CertificateUnfit,
+    /// A call that needs a certificate came without one.
+    #[error("this call needs a certificate: enrol with an invitation first")]
+    NoCertificate,
+    /// The registry does not know the member, or knows it by another key.
+    #[error(
+        "the registry does not know this certificate: the member was forgotten or enrolled anew; ask for a new invitation"
+    )]
+    NotMember,
+    /// The member was shut out.
+    #[error("this member was revoked: ask the administrator of the federation for a new invitation")]
+    Revoked,
+    /// The member may not do this.
+    #[error("the role of this member does not allow it: ask an administrator of the federation")]
+    Role,
+    /// There is no such method.
+    #[error("there is no such method")]
+    Method,
+    /// There is no such invitation, or its secret is another.
+    #[error(
+        "the invitation is not known here: it was replaced by a newer one or belongs to another federation; ask for a new one"
+    )]
+    Token,
+    /// The invitation was used, with another key.
+    #[error("the invitation was used already: each is for one enrolment; ask for a new one")]
+    TokenUsed,
+    /// The invitation has expired.
+    #[error("the invitation has expired: ask for a new one")]
+    TokenExpired,
+    /// Too many wrong secrets.
+    #[error("the invitation is locked for 15 minutes after 5 wrong attempts")]
+    TokenLocked,
+    /// An address for the browser that does not sign in.
+    #[error(
+        "this address signs nobody in: it was used, has expired or is not known; `cognate operator login` prints a new one"
+    )]
+    SignIn,
+    /// A session or credential that is none (any more).
+    #[error("this needs a credential: `cognate operator login --token` prints one")]
+    Session,
+}
+
+impl Refusal {
+    /// Every reason there is.
+    pub const ALL: [Refusal; 17] = [
+        Refusal::HandshakeTimeout,
+        Refusal::Handshake,
+        Refusal::Connections,
+        Refusal::CertificateExpired,
+        Refusal::CertificateForeign,
+        Refusal::CertificateUnfit,
+        Refusal::NoCertificate,
+        Refusal::NotMember,
+        Refusal::Revoked,
+        Refusal::Role,
+        Refusal::Method,
+        Refusal::Token,
+        Refusal::TokenUsed,
+        Refusal::TokenExpired,
+        Refusal::TokenLocked,
+        Refusal::SignIn,
+        Refusal::Session,
+    ];
+
+    /// The reason as a label of a metric.
+    pub fn label(self) -> &'static str {
+        match self {
+            Refusal::HandshakeTimeout => "handshake_timeout",
+            Refusal::Handshake => "handshake",
+            Refusal::Connections => "connections",
+            Refusal::CertificateExpired => "certificate_expired",
+            Refusal::CertificateForeign => "certificate_foreign",
+            Refusal::CertificateUnfit => "certificate_unfit",
+            Refusal::NoCertificate => "no_certificate",
+            Refusal::NotMember => "not_member",
+            Refusal::Revoked => "revoked",
+            Refusal::Role => "role",
+            Refusal::Method => "method",
+            Refusal::Token => "token",
+            Refusal::TokenUsed => "token_used",
+            Refusal::TokenExpired => "token_expired",
+            Refusal::TokenLocked => "token_locked",
+            Refusal::SignIn => "sign_in",
+            Refusal::Session => "session",
+        }
+    }
+
+    fn code(self) -> tonic::Code {
+        match self {
+            Refusal::NotMember | Refusal::Revoked | Refusal::Role => tonic::Code::PermissionDenied,
+            Refusal::Method => tonic::Code::Unimplemented,
+            Refusal::Connections => tonic::Code::ResourceExhausted,
+            _ => tonic::Code::Unauthenticated,
+        }
+    }
+}
+
+impl From<Refusal> for tonic::Status {
+    fn from(refusal: Refusal) -> tonic::Status {
+        tonic::Status::new(refusal.code(), refusal.to_string())
+    }
+}
+
+/// The number of refusals for each reason since the start.
+#[derive(Default)]
+pub struct Refusals {
+    counts: [AtomicU64; Refusal::ALL.len()],
+    hear: Option<Box<dyn Fn(Refusal) + Send + Sync>>,
+}
+
+impl Refusals {
+    /// A count that somebody else hears of.
+    pub fn heard_by(hear: impl Fn(Refusal) + Send + Sync + 'static) -> Refusals {
+        Refusals { counts: Default::default(), hear: Some(Box::new(hear)) }
+    }
+
+    /// Counts one.
+    pub fn count(&self, refusal: Refusal) {
+        self.counts[refusal as usize].fetch_add(1, Ordering::Relaxed);
+        if let Some(hear) = &self.hear {
+            hear(refusal);
+        }
+    }
+
+    /// All reasons with their counts.
+    pub fn all(&self) -> impl Iterator<Item = (Refusal, u64)> {
+        Refusal::ALL.into_iter().map(|refusal| (refusal, self.counts[refusal as usize].load(Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_place_and_a_label_of_its_own() {
+        let mut labels: Vec<_> = Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
+        assert!(Refusal::ALL.iter().enumerate().all(|(place, refusal)| place == *refusal as usize));
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), Refusal::ALL.len());
+        let refusals = Refusals::default();
+        refusals.count(Refusal::Revoked);
+        assert!(refusals.all().all(|(refusal, count)| count == u64::from(refusal == Refusal::Revoked)));
+    }
+}

@@ -1,0 +1,224 @@
+//! One push: batches in, acknowledgements out. An acknowledgement means that everything up to it is durable.
+//!
+//! The stream is read by a task that may wait, and taken in by a thread that may block: between them is a short queue,
+//! so that a fast site fills the window and not the coordinator's memory. Commits are shared by all batches that have
+//! come in the meantime. A push belongs to a session: once that has ended, nothing more of it is taken in.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cognate_fingerprint::MethodId;
+use cognate_proto::limits::WINDOW_BYTES;
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::push_request::Message as Up;
+use cognate_proto::v1::push_response::Message as Down;
+use cognate_proto::v1::{Ack, Opened, PushRequest, PushResponse, Seal, Sealed};
+use tokio::sync::mpsc;
+use tonic::{Status, Streaming};
+
+use cognate_storage::ErrorKind;
+
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::session::{Live, SealedIndex, Sessions};
+use cognate_storage::indexes::IndexWriter;
+
+/// The number of messages that may wait to be taken in.
+const QUEUE_MESSAGES: usize = 4;
+/// The bytes that may wait for a commit; more are committed at once.
+const COMMIT_BYTES: u64 = WINDOW_BYTES / 4;
+
+type Answers = mpsc::Sender<Result<PushResponse, Status>>;
+
+/// The properties of a push, next to its index.
+pub(crate) struct Push {
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) site: SiteName,
+    pub(crate) assignment: u64,
+    pub(crate) method_id: MethodId,
+    pub(crate) live: Live,
+}
+
+/// Serves a push to its end, on the answers' side of the stream.
+pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streaming<PushRequest>, answers: Answers) {
+    let opened = Opened {
+        committed_sequence: writer.committed_sequence(),
+        index_digest: writer.root().to_bytes().to_vec(),
+        window_bytes: WINDOW_BYTES,
+    };
+    if answers.send(response(Down::Opened(opened))).await.is_err() {
+        return;
+    }
+    let (queue, waiting) = mpsc::channel(QUEUE_MESSAGES);
+    let mut live = push.live.clone();
+    let taking_in = {
+        let answers = answers.clone();
+        tokio::task::spawn_blocking(move || take_in(&push, writer, waiting, &answers))
+    };
+    loop {
+        let message = tokio::select! {
+            // However long it takes: a site may read one large document for hours, or be paused. That it is there, its
+            // session says.
+            message = requests.message() => message,
+            // The thread that takes in says why to the site.
+            () = live.ended() => break,
+        };
+        match message {
+            Ok(Some(PushRequest { message: Some(message) })) => {
+                if queue.send(message).await.is_err() {
+                    break;
+                }
+            }
+            Ok(Some(PushRequest { message: None })) => {
+                let _ = answers.send(Err(Status::invalid_argument("an empty message"))).await;
+                break;
+            }
+            // The site went away or said all it had to say.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    drop(queue);
+    if let Err(error) = taking_in.await {
+        tracing::error!(%error, "taking in a push failed");
+        let _ = answers.send(Err(Status::internal("taking in failed"))).await;
+    }
+}
+
+/// Takes messages in until there are no more, an error ends the push, or the index is sealed.
+fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>, answers: &Answers) {
+    let mut first_uncommitted: Option<Instant> = None;
+    let result = loop {
+        let Some(message) = waiting.blocking_recv() else {
+            // Cut off: what was taken in is good, and need not be sent again.
+            break writer.commit().map_err(Error::from).and_then(|_| push.still_holds());
+        };
+        if let Err(error) = push.still_holds() {
+            break writer.commit().map_err(Error::from).and(Err(error));
+        }
+        match message {
+            Up::Batch(batch) => {
+                first_uncommitted.get_or_insert_with(Instant::now);
+                match push.take(&mut writer, batch.sequence, &batch.digest, &batch.body) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(unknown)) => {
+                        let ack = Ack { unknown_contents: unknown, ..ack(&writer, writer.committed_sequence()) };
+                        let _ = answers.blocking_send(response(Down::Ack(ack)));
+                        return;
+                    }
+                    Err(error) => break Err(error),
+                }
+            }
+            Up::Seal(seal) => {
+                let (indexes, key) = writer.place();
+                let answer = push.seal(writer, seal).map_err(Status::from);
+                let sealed = answer.is_ok();
+                let _ = answers.blocking_send(answer.and_then(|sealed| response(Down::Sealed(sealed))));
+                if sealed {
+                    indexes.tidy(&key);
+                }
+                return;
+            }
+            Up::Open(_) => {
+                let _ = answers.blocking_send(Err(Status::invalid_argument("the index is open already")));
+                return;
+            }
+        }
+        if waiting.is_empty() || writer.uncommitted_bytes() >= COMMIT_BYTES {
+            match push.commit(&mut writer) {
+                Ok(sequence) => {
+                    if answers.blocking_send(response(Down::Ack(ack(&writer, sequence)))).is_err() {
+                        return;
+                    }
+                    let since = first_uncommitted.take();
+                    since.into_iter().for_each(|t| push.metrics.ack_latency_seconds.observe(t.elapsed().as_secs_f64()));
+                }
+                Err(error) => break Err(error),
+            }
+        }
+    };
+    if let Err(error) = result {
+        if error.kind() == ErrorKind::Exhausted {
+            push.metrics.shed.inc();
+        }
+        tracing::warn!(site = %push.site, %error, "a push was refused");
+        let _ = answers.blocking_send(Err(error.into()));
+    }
+}
+
+impl Push {
+    /// True if the session that the push belongs to is still the current one of its site.
+    fn still_holds(&self) -> Result<(), Error> {
+        if self.live.holds() {
+            return Ok(());
+        }
+        Err(Error::Stale("the session of this push has ended, and another may have begun: attach again".to_owned()))
+    }
+
+    /// Takes a batch in; answers the contents that it refers to and that are not here.
+    fn take(
+        &self,
+        writer: &mut IndexWriter,
+        sequence: u64,
+        digest: &[u8],
+        body: &[u8],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        self.metrics.received_bytes.inc_by(body.len() as u64);
+        let before = writer.uncommitted_bytes();
+        match writer.batch(sequence, digest, body) {
+            Ok(Ok(())) => {
+                // A batch that was there before adds nothing to what waits for a commit.
+                self.metrics.batch(if writer.uncommitted_bytes() > before { "stored" } else { "repeated" });
+                Ok(Ok(()))
+            }
+            Ok(Err(unknown)) => {
+                self.metrics.batch("refused");
+                Ok(Err(unknown.iter().flat_map(|digest| digest.0).collect()))
+            }
+            Err(error) => {
+                self.metrics.batch("refused");
+                if matches!(error, cognate_storage::Error::Contradiction(_)) {
+                    self.metrics.quarantined.inc();
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    fn commit(&self, writer: &mut IndexWriter) -> Result<u64, Error> {
+        cognate_storage::failpoint!("ingest.before_commit");
+        let begun = Instant::now();
+        let sequence = writer.commit()?;
+        self.metrics.fsync_seconds.observe(begun.elapsed().as_secs_f64());
+        cognate_storage::failpoint!("ingest.before_ack");
+        Ok(sequence)
+    }
+
+    /// Seals the index, and writes down that it was sealed for this assignment.
+    fn seal(&self, mut writer: IndexWriter, seal: Seal) -> Result<Sealed, Error> {
+        if !matches!(seal.canary.len(), 0 | 16) {
+            return Err(Error::Invalid("a canary has 16 bytes".to_owned()));
+        }
+        let (id, sequence) = (writer.id(), seal.sequence);
+        writer.set_canary(seal.canary);
+        let received = writer.seal(sequence, &seal.index_digest)?;
+        let sealed = SealedIndex { method_id: self.method_id, id, sequence };
+        self.sessions.sealed(&self.site, self.assignment, sealed);
+        Ok(Sealed { sequence, index_digest: seal.index_digest, received: Some(received) })
+    }
+}
+
+fn ack(writer: &IndexWriter, committed_sequence: u64) -> Ack {
+    let counts = writer.counts();
+    Ack {
+        committed_sequence,
+        documents: counts.documents,
+        contents: counts.contents,
+        chunks: counts.chunks,
+        unknown_contents: Vec::new(),
+    }
+}
+
+fn response(message: Down) -> Result<PushResponse, Status> {
+    Ok(PushResponse { message: Some(message) })
+}

@@ -1,0 +1,48 @@
+//! The server of a coordinator: identity, sessions, ingest, scans, and the calls of workers and operators.
+//!
+//! The way of the data: `session` (attached sites) → `ingest` (batches in, acknowledgements out) → `scan` (sync, freeze,
+//! analyse, publish) → `operator` (the calls of people). Each service has the handles that it uses; [`Services`] lists
+//! them, and [`Coordinator`] alone builds them. `authorize` is the one table of permissions.
+//!
+//! This crate never sees the contents of a file, and knows nothing of pages.
+
+mod audit;
+pub mod authorize;
+mod caller;
+mod case;
+mod coordinator;
+mod error;
+pub mod find;
+#[cfg(any(test, feature = "harness"))]
+pub mod harness;
+mod health;
+pub mod identity;
+mod ingest;
+mod listener;
+pub mod logins;
+mod metrics;
+pub mod operator;
+mod records;
+mod removal;
+pub mod results;
+mod scan;
+mod schedule;
+mod server;
+mod services;
+mod session;
+mod template;
+pub mod verdict;
+mod watch;
+mod webhook;
+mod worker_service;
+
+pub use audit::{VerifyError, verify as verify_signed};
+pub use coordinator::{Coordinator, CoordinatorConfig};
+pub use error::Error;
+pub use identity::{Authority, PeerInfo, Refusal, Refusals, init};
+pub use listener::{Listener, Tls};
+pub use operator::{OperatorService, OperatorSettings};
+pub use removal::KeepFor;
+pub use scan::{RepositoryProgress, ScanEnd, ScanProgress};
+pub use server::Peer;
+pub use services::Services;

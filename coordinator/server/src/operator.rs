@@ -1,0 +1,490 @@
+//! The calls of people. `authorize.rs` has the permissions; these methods make sure that a person who is bound to a
+//! site or a party reads only about that site or party.
+
+mod audit;
+mod events;
+mod explain;
+pub mod find;
+mod find_hashes;
+mod login;
+mod results;
+mod scans;
+mod stored_queries;
+mod templates;
+mod verdicts;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_proto::name::{PartyName, ScanId, SiteName};
+use cognate_proto::v1::operator_server::Operator as OperatorMethods;
+use cognate_proto::v1::{self, MemberKind, Membership};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use crate::caller::operator_of;
+use crate::error::Error;
+use crate::identity::Operator;
+use crate::removal::KeepFor;
+use crate::services::Services;
+use cognate_analysis::AnalysisLimits;
+use cognate_storage::journal::Action;
+use cognate_storage::store::IndexRow;
+
+/// Configuration of the service.
+#[derive(Clone, Debug)]
+pub struct OperatorSettings {
+    /// The limits of an analysis.
+    pub limits: AnalysisLimits,
+    /// The addresses for members, which invitations hold.
+    pub addresses: Vec<String>,
+    /// The address of the pages: scheme, host and port; empty: there are none.
+    pub pages: String,
+    /// The retention times of results and indexes.
+    pub keep: KeepFor,
+}
+
+/// The service for operators.
+#[derive(Clone)]
+pub struct OperatorService {
+    /// The services of the coordinator.
+    pub services: Arc<Services>,
+    pub(crate) settings: Arc<OperatorSettings>,
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl OperatorMethods for OperatorService {
+    type WatchScanStream = ReceiverStream<Result<v1::ScanState, Status>>;
+    type ListTemplatesStream = ReceiverStream<Result<v1::Template, Status>>;
+    type SuggestTemplatesStream = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
+    type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
+    type ListVerdictsStream = ReceiverStream<Result<v1::VerdictState, Status>>;
+    type ListVerdictActionsStream = ReceiverStream<Result<v1::VerdictAction, Status>>;
+    type ListWatchesStream = ReceiverStream<Result<v1::WatchState, Status>>;
+    type ListCasesStream = ReceiverStream<Result<v1::Case, Status>>;
+    type ExportCaseStream = ReceiverStream<Result<v1::ExportCaseResponse, Status>>;
+    type FindStream = ReceiverStream<Result<v1::FindResponse, Status>>;
+    type FindHashesStream = ReceiverStream<Result<v1::FindHashesResponse, Status>>;
+    type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
+
+    async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
+        let operator = operator_of(&request)?;
+        let v1::InviteRequest { membership, valid_seconds } = request.into_inner();
+        let membership = membership.ok_or_else(|| Error::Invalid("`membership`: it is missing".to_owned()))?;
+        let valid = Some(valid_seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        let (service, by) = (self.clone(), operator.name.to_string());
+        let (line, expires) = blocking(move || {
+            let addresses = service.settings.addresses.clone();
+            service.services.members.invite(&membership, valid, addresses, &by)
+        })
+        .await?;
+        Ok(Response::new(v1::InviteResponse { line: line.to_string(), expires }))
+    }
+
+    async fn list_members(&self, request: Request<v1::ListMembersRequest>) -> Answer<v1::ListMembersResponse> {
+        let operator = operator_of(&request)?;
+        let kind = request.into_inner().kind();
+        let mut members = self.services.members.list(kind)?;
+        members.retain(|member| self.sees_member(&operator, member.membership.as_ref()));
+        if kind == MemberKind::Site {
+            for member in &mut members {
+                self.tell_of_site(member)?;
+            }
+        }
+        Ok(Response::new(v1::ListMembersResponse { members }))
+    }
+
+    async fn revoke(&self, request: Request<v1::RevokeRequest>) -> Answer<v1::RevokeResponse> {
+        let operator = operator_of(&request)?;
+        let revoked = request.into_inner();
+        let (service, by) = (self.clone(), operator.name.to_string());
+        blocking(move || {
+            service.services.members.revoke(revoked.kind(), &revoked.name, &by)?;
+            if revoked.kind() == MemberKind::Site
+                && let Ok(site) = revoked.name.parse()
+            {
+                service.services.sessions.cut(&site);
+            }
+            Ok(v1::RevokeResponse {})
+        })
+        .await
+        .map(Response::new)
+    }
+
+    async fn forget_site(&self, request: Request<v1::ForgetSiteRequest>) -> Answer<v1::ForgetSiteResponse> {
+        let operator = operator_of(&request)?;
+        let site = parse_site(&request.into_inner().site)?;
+        let (service, by) = (self.clone(), operator.name.to_string());
+        blocking(move || service.services.removal.forget_site(&site, &by)).await.map(Response::new)
+    }
+
+    async fn list_repositories(
+        &self,
+        request: Request<v1::ListRepositoriesRequest>,
+    ) -> Answer<v1::ListRepositoriesResponse> {
+        let operator = operator_of(&request)?;
+        let service = self.clone();
+        let repositories = blocking(move || service.repositories(&operator)).await?;
+        Ok(Response::new(v1::ListRepositoriesResponse { repositories }))
+    }
+
+    async fn estimate_scan(&self, request: Request<v1::EstimateScanRequest>) -> Answer<v1::EstimateScanResponse> {
+        let operator = operator_of(&request)?;
+        let spec = request.into_inner().spec.unwrap_or_default();
+        let spec = self.checked(&operator, &spec)?;
+        self.check_refined(&operator, &spec)?;
+        let repositories = self.services.scans.estimate(&spec).await?;
+        Ok(Response::new(v1::EstimateScanResponse { repositories }))
+    }
+
+    async fn launch_scan(&self, request: Request<v1::LaunchScanRequest>) -> Answer<v1::LaunchScanResponse> {
+        let operator = operator_of(&request)?;
+        let v1::LaunchScanRequest { scan, spec } = request.into_inner();
+        let spec = spec.unwrap_or_default();
+        let checked = self.checked(&operator, &spec)?;
+        self.check_refinement(&operator, ScanId(scan), checked).await?;
+        self.services.scans.launch_as(ScanId(scan), spec, operator.name.as_str(), &self.settings.limits)?;
+        Ok(Response::new(v1::LaunchScanResponse {}))
+    }
+
+    async fn list_scans(&self, request: Request<v1::ListScansRequest>) -> Answer<v1::ListScansResponse> {
+        let operator = operator_of(&request)?;
+        let service = self.clone();
+        let scans = blocking(move || service.all_scans(&operator)).await?;
+        Ok(Response::new(v1::ListScansResponse { scans }))
+    }
+
+    async fn show_scan(&self, request: Request<v1::ShowScanRequest>) -> Answer<v1::ScanState> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.visible_state(&operator, ScanId(request.into_inner().scan))?))
+    }
+
+    async fn watch_scan(&self, request: Request<v1::ShowScanRequest>) -> Answer<Self::WatchScanStream> {
+        let operator = operator_of(&request)?;
+        let id = ScanId(request.into_inner().scan);
+        self.visible_state(&operator, id)?;
+        Ok(Response::new(self.watch(id)))
+    }
+
+    async fn cancel_scan(&self, request: Request<v1::CancelScanRequest>) -> Answer<v1::CancelScanResponse> {
+        let operator = operator_of(&request)?;
+        let id = ScanId(request.into_inner().scan);
+        self.visible_state(&operator, id)?;
+        tracing::info!(scan = %id, by = %operator.name, "a scan is cancelled");
+        self.services.records.note(Action::Cancelled, id.0, operator.name.as_str())?;
+        self.services.scans.cancel(id);
+        Ok(Response::new(v1::CancelScanResponse {}))
+    }
+
+    async fn delete_scan(&self, request: Request<v1::DeleteScanRequest>) -> Answer<v1::DeleteScanResponse> {
+        let operator = operator_of(&request)?;
+        let id = ScanId(request.into_inner().scan);
+        let state = self.visible_state(&operator, id)?;
+        if matches!(state.status(), v1::ScanStatus::Syncing | v1::ScanStatus::Analysing) {
+            return Err(Error::Refused(format!("scan {id} has not ended: cancel it first")).into());
+        }
+        let (service, by) = (self.clone(), operator.name.to_string());
+        let bytes = blocking(move || service.services.removal.delete_as(id, &by)).await?;
+        Ok(Response::new(v1::DeleteScanResponse { bytes }))
+    }
+
+    async fn fetch_result(&self, request: Request<v1::FetchResultRequest>) -> Answer<Self::FetchResultStream> {
+        let operator = operator_of(&request)?;
+        let v1::FetchResultRequest { scan, offset } = request.into_inner();
+        Ok(Response::new(self.fetch(&operator, ScanId(scan), offset)?))
+    }
+
+    async fn audit(&self, request: Request<v1::AuditRequest>) -> Answer<Self::AuditStream> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        let document = blocking(move || service.audited(&operator, ScanId(request.scan), request.format())).await?;
+        Ok(Response::new(audit::in_pieces(document)))
+    }
+
+    async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
+        let operator = operator_of(&request)?;
+        let (service, asked) = (self.clone(), request.into_inner());
+        blocking(move || service.explain_pair(&operator, &asked)).await.map(Response::new)
+    }
+
+    async fn put_profile(&self, request: Request<v1::PutProfileRequest>) -> Answer<v1::PutProfileResponse> {
+        let operator = operator_of(&request)?;
+        self.save_profile(&operator, request.into_inner().profile.unwrap_or_default())?;
+        Ok(Response::new(v1::PutProfileResponse {}))
+    }
+
+    async fn list_profiles(&self, request: Request<v1::ListProfilesRequest>) -> Answer<v1::ListProfilesResponse> {
+        let operator = operator_of(&request)?;
+        let mut profiles = self.services.records.store.profiles().map_err(Error::from)?;
+        profiles.retain(|profile| profile.spec.as_ref().is_some_and(|spec| self.sees(&operator, spec)));
+        Ok(Response::new(v1::ListProfilesResponse { profiles }))
+    }
+
+    async fn remove_profile(&self, request: Request<v1::RemoveProfileRequest>) -> Answer<v1::RemoveProfileResponse> {
+        let operator = operator_of(&request)?;
+        self.drop_profile(&operator, &request.into_inner().name)?;
+        Ok(Response::new(v1::RemoveProfileResponse {}))
+    }
+
+    async fn put_schedule(&self, request: Request<v1::PutScheduleRequest>) -> Answer<v1::PutScheduleResponse> {
+        let operator = operator_of(&request)?;
+        self.save_schedule(&operator, request.into_inner().schedule.unwrap_or_default())?;
+        Ok(Response::new(v1::PutScheduleResponse {}))
+    }
+
+    async fn list_schedules(&self, request: Request<v1::ListSchedulesRequest>) -> Answer<v1::ListSchedulesResponse> {
+        let operator = operator_of(&request)?;
+        let mut schedules = self.services.records.store.schedules().map_err(Error::from)?;
+        schedules.retain(|schedule| schedule.spec.as_ref().is_some_and(|spec| self.sees(&operator, spec)));
+        Ok(Response::new(v1::ListSchedulesResponse { schedules }))
+    }
+
+    async fn remove_schedule(&self, request: Request<v1::RemoveScheduleRequest>) -> Answer<v1::RemoveScheduleResponse> {
+        let operator = operator_of(&request)?;
+        self.drop_schedule(&operator, &request.into_inner().name)?;
+        Ok(Response::new(v1::RemoveScheduleResponse {}))
+    }
+
+    async fn mark_template(&self, request: Request<v1::MarkTemplateRequest>) -> Answer<v1::Template> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.mark_template(&operator, &request)).await.map(Response::new)
+    }
+
+    async fn unmark_template(&self, request: Request<v1::UnmarkTemplateRequest>) -> Answer<v1::UnmarkTemplateResponse> {
+        let operator = operator_of(&request)?;
+        self.unmark_template(&operator, request.into_inner().id)?;
+        Ok(Response::new(v1::UnmarkTemplateResponse {}))
+    }
+
+    async fn list_templates(&self, request: Request<v1::ListTemplatesRequest>) -> Answer<Self::ListTemplatesStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.list_templates(&operator, request.into_inner().all)?))
+    }
+
+    async fn suggest_templates(
+        &self,
+        request: Request<v1::SuggestTemplatesRequest>,
+    ) -> Answer<Self::SuggestTemplatesStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.suggest(&operator, request.into_inner())?))
+    }
+
+    async fn login(&self, request: Request<v1::LoginRequest>) -> Answer<v1::LoginResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.log_in(&operator, &request)).await.map(Response::new)
+    }
+
+    async fn list_events(&self, request: Request<v1::ListEventsRequest>) -> Answer<v1::ListEventsResponse> {
+        operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.events(&request)).await.map(Response::new)
+    }
+
+    async fn set_verdicts(&self, request: Request<v1::SetVerdictsRequest>) -> Answer<v1::SetVerdictsResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.set_verdicts(&operator, request)).await.map(Response::new)
+    }
+
+    async fn undo_verdicts(&self, request: Request<v1::UndoVerdictsRequest>) -> Answer<v1::UndoVerdictsResponse> {
+        let operator = operator_of(&request)?;
+        let (service, action) = (self.clone(), request.into_inner().action);
+        blocking(move || service.undo_verdicts(&operator, action)).await.map(Response::new)
+    }
+
+    async fn list_verdicts(&self, request: Request<v1::ListVerdictsRequest>) -> Answer<Self::ListVerdictsStream> {
+        let operator = operator_of(&request)?;
+        Ok(Response::new(self.list_verdicts(&operator, ScanId(request.into_inner().scan))?))
+    }
+
+    async fn list_verdict_actions(
+        &self,
+        request: Request<v1::ListVerdictActionsRequest>,
+    ) -> Answer<Self::ListVerdictActionsStream> {
+        let operator = operator_of(&request)?;
+        let service = self.clone();
+        let actions = blocking(move || service.verdict_history(&operator)).await?;
+        let (sender, stream) = tokio::sync::mpsc::channel(64);
+        tokio::spawn(async move {
+            for action in actions {
+                if sender.send(Ok(action)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
+        let operator = operator_of(&request)?;
+        self.search(operator, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn find_hashes(
+        &self,
+        request: Request<tonic::Streaming<v1::FindHashesRequest>>,
+    ) -> Answer<Self::FindHashesStream> {
+        let operator = operator_of(&request)?;
+        self.search_hashes(operator, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn put_watch(&self, request: Request<v1::PutWatchRequest>) -> Answer<v1::PutWatchResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.put_watch(&operator, request)).await.map(Response::new)
+    }
+
+    async fn list_watches(&self, request: Request<v1::ListWatchesRequest>) -> Answer<Self::ListWatchesStream> {
+        Ok(Response::new(self.list_watches(&operator_of(&request)?)?))
+    }
+
+    async fn remove_watch(&self, request: Request<v1::RemoveWatchRequest>) -> Answer<v1::RemoveWatchResponse> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.remove_watch(&operator, &request.name)).await.map(Response::new)
+    }
+
+    async fn open_case(&self, request: Request<v1::OpenCaseRequest>) -> Answer<v1::Case> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.open_case(&operator, request)).await.map(Response::new)
+    }
+
+    async fn check_case(&self, request: Request<v1::CheckCaseRequest>) -> Answer<v1::Case> {
+        let operator = operator_of(&request)?;
+        let (service, request) = (self.clone(), request.into_inner());
+        blocking(move || service.check_case(&operator, &request.name)).await.map(Response::new)
+    }
+
+    async fn list_cases(&self, request: Request<v1::ListCasesRequest>) -> Answer<Self::ListCasesStream> {
+        Ok(Response::new(self.list_cases(&operator_of(&request)?)?))
+    }
+
+    async fn export_case(&self, request: Request<v1::ExportCaseRequest>) -> Answer<Self::ExportCaseStream> {
+        let operator = operator_of(&request)?;
+        let (service, name) = (self.clone(), request.into_inner().name);
+        let runtime = tokio::runtime::Handle::current();
+        blocking(move || {
+            let _in_runtime = runtime.enter();
+            service.export_case(&operator, &name)
+        })
+        .await
+        .map(Response::new)
+    }
+
+    async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {
+        operator_of(&request)?;
+        let service = self.clone();
+        let state = blocking(move || service.services.health.show()).await?;
+        Ok(Response::new(state))
+    }
+}
+
+impl OperatorService {
+    /// True if a scan over these repositories concerns a person.
+    fn sees(&self, operator: &Operator, spec: &v1::ScanSpec) -> bool {
+        spec.repositories.iter().any(|repository| self.is_own(operator, &repository.site))
+    }
+
+    /// True if a person may see a site; a person without bounds may see all.
+    fn is_own(&self, operator: &Operator, site: &str) -> bool {
+        let Operator { site: bound_site, party: bound_party, .. } = operator;
+        if bound_site.as_ref().is_some_and(|bound| bound.as_str() != site) {
+            return false;
+        }
+        bound_party.as_ref().is_none_or(|bound| self.party_of(site).as_ref() == Some(bound))
+    }
+
+    fn party_of(&self, site: &str) -> Option<PartyName> {
+        site.parse().ok().and_then(|site| self.services.records.store.party_of(&site).ok().flatten())
+    }
+
+    fn sees_member(&self, operator: &Operator, membership: Option<&Membership>) -> bool {
+        let is_bound = operator.site.is_some() || operator.party.is_some();
+        match membership {
+            Some(membership) if membership.kind() == MemberKind::Site => self.is_own(operator, &membership.name),
+            // People who are bound to a site see themselves and nobody else.
+            Some(membership) => !is_bound || membership.name == operator.name.as_str(),
+            None => false,
+        }
+    }
+
+    /// The state of a session, for the list of sites.
+    fn tell_of_site(&self, member: &mut v1::Member) -> Result<(), Error> {
+        let name = member.membership.as_ref().map(|membership| membership.name.clone()).unwrap_or_default();
+        let Ok(site) = name.parse::<SiteName>() else { return Ok(()) };
+        let seen = self.services.records.store.seen(&site)?;
+        member.last_heard = seen.last_heard;
+        member.software = seen.software;
+        if let Some(attached) = self.services.sessions.attached(&site) {
+            member.attached = true;
+            member.paused = attached.paused;
+            member.last_heard = attached.last_heard;
+            member.software = attached.software;
+            member.clock_skew_seconds = attached.clock_skew_seconds;
+        }
+        Ok(())
+    }
+
+    /// The state of every repository that a person may see.
+    fn repositories(&self, operator: &Operator) -> Result<Vec<v1::Repository>, Error> {
+        let mut all = std::collections::BTreeMap::<(String, String), v1::Repository>::new();
+        let named = |site: &str, repository: &str| v1::Repository {
+            party: self.party_of(site).map(|party| party.to_string()).unwrap_or_default(),
+            site: site.to_owned(),
+            repository: repository.to_owned(),
+            ..v1::Repository::default()
+        };
+        for member in self.services.members.list(MemberKind::Site)? {
+            let Some(Ok(site)) = member.membership.map(|membership| membership.name.parse::<SiteName>()) else {
+                continue;
+            };
+            let attached = self.services.sessions.attached(&site);
+            let offered = attached.as_ref().map(|attached| &attached.repositories);
+            let known = self.services.records.store.seen(&site)?.repositories;
+            for repository in known {
+                let now = offered.is_some_and(|offered| offered.iter().any(|one| one.as_str() == repository));
+                let row = all
+                    .entry((site.to_string(), repository.clone()))
+                    .or_insert_with(|| named(site.as_str(), &repository));
+                row.offered = now;
+            }
+        }
+        for (key, _, row) in self.services.scans.analyser.indexes.all()? {
+            let (site, repository) = (key.site.as_str(), key.repository.as_str());
+            let listed = all.entry((site.to_owned(), repository.to_owned())).or_insert_with(|| named(site, repository));
+            listed.indexes.push(self::listed(&row));
+        }
+        Ok(all.into_values().filter(|row| self.is_own(operator, &row.site)).collect())
+    }
+}
+
+fn parse_site(name: &str) -> Result<SiteName, Error> {
+    name.parse().map_err(|error: cognate_proto::name::NameError| Error::Invalid(error.to_string()))
+}
+
+/// Runs work that may wait for the disk on a thread of its own.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(|_| Status::internal("a request crashed: see the log"))??)
+}
+
+/// An index as a list shows it.
+fn listed(row: &IndexRow) -> v1::RepositoryIndex {
+    let header = row.header.clone().unwrap_or_default();
+    v1::RepositoryIndex {
+        method: header.method,
+        keyed: header.keyed,
+        documents: row.documents,
+        size_bytes: row.size_bytes,
+        sealed: row.seal.as_ref().map_or(0, |seal| seal.time),
+        stored_bytes: row.segment_bytes,
+        scope: header.scope,
+    }
+}

@@ -1,0 +1,46 @@
+//! The auditor's report, in pieces.
+
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::{self, AuditFormat};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::identity::Operator;
+
+/// The bytes that go in one message.
+const PIECE_BYTES: usize = 256 << 10;
+
+impl OperatorService {
+    /// The auditor's report of a result, signed.
+    ///
+    /// # Errors
+    /// When there is no result, it names documents of others than somebody may see, or it cannot be read.
+    pub fn audited(&self, operator: &Operator, id: ScanId, format: AuditFormat) -> Result<Vec<u8>, Error> {
+        let state = self.visible_state(operator, id)?;
+        self.check_whole_result(operator, id, &state)?;
+        let by = operator.name.as_str();
+        let document = match format {
+            AuditFormat::Json => self.services.audits.json(id, by),
+            AuditFormat::Html => self.services.audits.html(id, by),
+            AuditFormat::Unspecified => Err(Error::Invalid("`format`: it is missing".to_owned())),
+        }?;
+        tracing::info!(scan = %id, by, bytes = document.len(), "an auditor's report was made");
+        Ok(document)
+    }
+}
+
+/// Sends a document.
+pub(super) fn in_pieces(document: Vec<u8>) -> ReceiverStream<Result<v1::AuditResponse, Status>> {
+    let (pieces, stream) = mpsc::channel(4);
+    tokio::spawn(async move {
+        for piece in document.chunks(PIECE_BYTES) {
+            if pieces.send(Ok(v1::AuditResponse { piece: piece.to_vec() })).await.is_err() {
+                return;
+            }
+        }
+    });
+    ReceiverStream::new(stream)
+}

@@ -1,0 +1,147 @@
+//! The journal as people read it: the author and the act of each event, newest first.
+
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1;
+
+use super::OperatorService;
+use crate::error::Error;
+use cognate_storage::journal::{self, Action, Event, What};
+use cognate_storage::store::ScanStep;
+use cognate_storage::verdict::word;
+
+const COUNT: usize = 100;
+const COUNT_MAX: usize = 1000;
+
+impl OperatorService {
+    /// A page of the acts of people.
+    pub fn events(&self, request: &v1::ListEventsRequest) -> Result<v1::ListEventsResponse, Error> {
+        let count = match usize::try_from(request.count).unwrap_or(COUNT_MAX) {
+            0 => COUNT,
+            count => count.min(COUNT_MAX),
+        };
+        let before = if request.before == 0 { u64::MAX } else { request.before };
+        let journal = self.services.health.state_dir.join("journal");
+        let marks = self.services.records.store.journal_marks();
+        // From the newest part backwards; within a part in its order. One more than is shown says whether there is more.
+        let mut newest_first: Vec<v1::AuditEvent> = Vec::new();
+        for (number, from) in marks.iter().enumerate().rev().filter(|(_, from)| from.end < before) {
+            let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);
+            let mut part = Vec::new();
+            journal::read_from(&journal, *from, until, |event, position| {
+                if position.end < before && (request.by.is_empty() || event.by == request.by) {
+                    part.extend(described(&event, position.end));
+                }
+                Ok(())
+            })?;
+            newest_first.extend(part.into_iter().rev());
+            if newest_first.len() > count {
+                break;
+            }
+        }
+        let is_more = newest_first.len() > count;
+        newest_first.truncate(count);
+        let older = newest_first.last().filter(|_| is_more).map_or(0, |event| event.place);
+        Ok(v1::ListEventsResponse { events: newest_first, older })
+    }
+}
+
+/// An event in words.
+fn described(event: &Event, place: u64) -> Option<v1::AuditEvent> {
+    let (action, subject, detail) = words(event.what.as_ref()?);
+    Some(v1::AuditEvent {
+        place,
+        time: event.time,
+        by: event.by.clone(),
+        action: action.to_owned(),
+        subject: one_line(&subject),
+        detail: one_line(&detail),
+    })
+}
+
+fn words(what: &What) -> (&'static str, String, String) {
+    let none = String::new;
+    match what {
+        What::Invited(invited) => ("invited", member(&invited.membership), role(&invited.membership)),
+        What::Admitted(membership) => ("admitted", member(membership), role(membership)),
+        What::Certified(certified) => ("enrolled", name(certified.name.kind(), &certified.name.name), none()),
+        What::Renewed(certified) => ("renewed", name(certified.name.kind(), &certified.name.name), none()),
+        What::Revoked(member) => ("revoked", name(member.kind(), &member.name), none()),
+        What::Forgotten(member) => ("forgot", name(member.kind(), &member.name), none()),
+        What::Scan(scan) => {
+            let action = match scan.row.step() {
+                ScanStep::Syncing => "launched",
+                ScanStep::Published => "completed",
+                ScanStep::Failed => "failed",
+                ScanStep::Cancelled => "ended, cancelled",
+                _ => "went on",
+            };
+            (action, scanned(scan.id), scan.row.failure.clone())
+        }
+        What::ScanDeleted(id) => ("deleted", scanned(*id), none()),
+        What::Profile(profile) => ("saved", format!("profile {}", profile.name), none()),
+        What::ProfileRemoved(name) => ("removed", format!("profile {name}"), none()),
+        What::Schedule(schedule) => ("saved", format!("schedule {}", schedule.name), none()),
+        What::ScheduleRemoved(name) => ("removed", format!("schedule {name}"), none()),
+        What::Template(template) => ("marked", format!("template {:016x}", template.id), template.note.clone()),
+        What::TemplateUnmarked(id) => ("took back", format!("template {id:016x}"), none()),
+        What::Decided(decision) => {
+            let about = match decision.decided.len() {
+                1 => "1 subject".to_owned(),
+                count => format!("{count} subjects"),
+            };
+            let detail = [decision.note.as_str(), decision.filter.as_str()].join(" ").trim().to_owned();
+            ("decided", format!("{} about {about} of {}", word(decision.verdict()), scanned(decision.scan)), detail)
+        }
+        What::FilterSaved(filter) => ("saved", format!("filter {}", filter.name), filter.query.clone()),
+        What::FilterRemoved(name) => ("removed", format!("filter {name}"), none()),
+        What::Undone(undone) => ("took back", format!("verdict {}", undone.action), none()),
+        What::Watch(watch) => ("set up", format!("watch {}", watch.name), watch.note.clone()),
+        What::WatchRemoved(name) => ("removed", format!("watch {name}"), none()),
+        What::Case(case) => ("opened", format!("case {}", case.name), case.note.clone()),
+        What::CaseChecked(checked) => ("asked", format!("case {}", checked.name), none()),
+        What::CaseErased(erased) => ("erased an answer of", format!("case {}", erased.name), none()),
+        What::Acted(acted) => {
+            let action = match acted.action() {
+                Action::Unspecified => "acted",
+                Action::LoginAsked => "asked for an address to sign in",
+                Action::SignedIn => "signed in",
+                Action::SignedOut => "signed out",
+                Action::SignInRefused => "was not signed in",
+                Action::TokenAsked => "asked for a credential for programs",
+                Action::Cancelled => "cancelled",
+                Action::Fetched => "took the result of",
+            };
+            (action, if acted.scan == 0 { none() } else { scanned(acted.scan) }, none())
+        }
+    }
+}
+
+fn scanned(id: u64) -> String {
+    format!("scan {}", ScanId(id))
+}
+
+fn name(kind: v1::MemberKind, name: &str) -> String {
+    let kind = if kind == v1::MemberKind::Operator { "operator" } else { "site" };
+    format!("{kind} {name}")
+}
+
+fn member(membership: &v1::Membership) -> String {
+    name(membership.kind(), &membership.name)
+}
+
+fn role(membership: &v1::Membership) -> String {
+    let mut words = Vec::new();
+    match membership.role() {
+        v1::Role::Unspecified => {}
+        v1::Role::Viewer => words.push("viewer".to_owned()),
+        v1::Role::Analyst => words.push("analyst".to_owned()),
+        v1::Role::Administrator => words.push("administrator".to_owned()),
+    }
+    if !membership.party.is_empty() {
+        words.push(format!("party {}", membership.party));
+    }
+    if !membership.site.is_empty() {
+        words.push(format!("site {}", membership.site));
+    }
+    words.join(", ")
+}

@@ -1,0 +1,91 @@
+//! The parts that two documents of a result share, and their places.
+
+use cognate_fingerprint::ContentDigest;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::identity::Operator;
+use cognate_result::explain::{Map, Placed, Run, Stretch};
+use cognate_result::report::Report;
+
+/// The most stretches of one kind that go in a message: the longest.
+const STRETCHES_MAX: usize = 16_384;
+/// Methods whose features have a place in the document.
+const PLACED: [&str; 2] = ["tttd", "bsw-chunk"];
+
+impl OperatorService {
+    /// Compares two contents side by side, from the data that their sites sent.
+    ///
+    /// # Errors
+    /// When the scan has no result, or not for this person; when its method knows no places, or a later sync took the
+    /// documents away.
+    pub fn explain_pair(
+        &self,
+        operator: &Operator,
+        request: &v1::ExplainRequest,
+    ) -> Result<v1::ExplainResponse, Error> {
+        let id = ScanId(request.scan);
+        let state = self.visible_state(operator, id)?;
+        self.check_whole_result(operator, id, &state)?;
+        let layer = usize::try_from(request.layer).unwrap_or(usize::MAX);
+        let (a, b) = (digest("a", &request.a)?, digest("b", &request.b)?);
+        let found = self.services.scans.analyser.manifests(id, layer, &[a, b])?;
+        let report = Report::open(&self.services.scans.analyser.result_path(id))?;
+        let method = report.scan()?.method;
+        if !PLACED.contains(&method.as_str()) {
+            return Err(Error::Refused(format!("`{method}` keeps no places: scan with `tttd` to see what lies where")));
+        }
+        let templates = report.templates(layer)?;
+        let mut sides = Vec::new();
+        for manifest in found {
+            let manifest = manifest.ok_or_else(|| {
+                Error::Refused("a later sync took the document away: scan again to see what lies where".to_owned())
+            })?;
+            let placed = |(offset, length_bytes, tag, repeated)| Placed {
+                offset,
+                length_bytes,
+                tag,
+                template: repeated || templates.contains(&tag),
+            };
+            sides.push(manifest.placed().map(placed).collect::<Vec<Placed>>());
+        }
+        let [a, b] = sides.as_slice() else { return Err(Error::Refused("two documents are explained".to_owned())) };
+        Ok(to_wire(Map::of(a, b)))
+    }
+}
+
+fn digest(field: &str, bytes: &[u8]) -> Result<ContentDigest, Error> {
+    bytes.try_into().map(ContentDigest).map_err(|_| Error::Invalid(format!("`{field}`: a digest has 16 bytes")))
+}
+
+fn to_wire(mut map: Map) -> v1::ExplainResponse {
+    let all = map.runs.len();
+    longest(&mut map.runs, |run| run.length_bytes, |run| run.a);
+    let omitted = u64::try_from(all - map.runs.len()).unwrap_or(u64::MAX);
+    for templates in [&mut map.templates_a, &mut map.templates_b] {
+        longest(templates, |one| one.length_bytes, |one| one.offset);
+    }
+    let stretches = |list: Vec<Stretch>| {
+        list.into_iter().map(|Stretch { offset, length_bytes }| v1::Stretch { offset, length_bytes }).collect()
+    };
+    v1::ExplainResponse {
+        runs: map.runs.iter().map(|&Run { a, b, length_bytes }| v1::SharedRun { a, b, length_bytes }).collect(),
+        runs_omitted: omitted,
+        shared_bytes: map.measure.shared_bytes,
+        a_payload_bytes: map.measure.a_payload_bytes,
+        b_payload_bytes: map.measure.b_payload_bytes,
+        templates_a: stretches(map.templates_a),
+        templates_b: stretches(map.templates_b),
+    }
+}
+
+/// The longest of these that a message holds, in their order.
+fn longest<T>(list: &mut Vec<T>, length: impl Fn(&T) -> u64, place: impl Fn(&T) -> u64) {
+    if list.len() > STRETCHES_MAX {
+        list.sort_by_key(|one| (std::cmp::Reverse(length(one)), place(one)));
+        list.truncate(STRETCHES_MAX);
+        list.sort_by_key(place);
+    }
+}

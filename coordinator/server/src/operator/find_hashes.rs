@@ -1,0 +1,58 @@
+//! Finds by hashes of a person: within the sites that it may see, and a few at a time.
+
+use std::sync::Arc;
+
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::find_hashes_request::Message as Up;
+use cognate_proto::v1::{FindHashesRequest, FindHashesResponse};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::OperatorService;
+use super::find::next;
+use crate::error::Error;
+use crate::find::hashes::{HashAnswer, HashQuery};
+use crate::identity::Operator;
+
+impl OperatorService {
+    /// Receives the query, asks the sites, and sends their answers.
+    pub(super) async fn search_hashes(
+        &self,
+        operator: Operator,
+        mut pieces: Streaming<FindHashesRequest>,
+    ) -> Result<ReceiverStream<Result<FindHashesResponse, Status>>, Status> {
+        let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
+            return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
+        };
+        let mut query = HashQuery::open(&open)?;
+        while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
+            match message {
+                Up::Hashes(table) => query.take(&table)?,
+                Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and hashes".to_owned()).into()),
+            }
+        }
+        let answer = self.searched_hashes(operator, query).await?;
+        let (sender, stream) = mpsc::channel(4);
+        tokio::spawn(async move {
+            for message in answer.into_wire() {
+                if sender.send(Ok(FindHashesResponse { message: Some(message) })).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(ReceiverStream::new(stream))
+    }
+
+    /// The same for a query that arrived in another way.
+    pub async fn searched_hashes(&self, operator: Operator, query: HashQuery) -> Result<HashAnswer, Status> {
+        if query.list.hashes().is_empty() {
+            return Err(Error::Invalid("a find by hashes is about one at least".to_owned()).into());
+        }
+        let _turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        tracing::info!(by = %operator.name, hashes = query.list.hashes().len(), "a find by hashes");
+        let by = operator.name.to_string();
+        let sees = |site: &SiteName| self.is_own(&operator, site.as_str());
+        Ok(Arc::clone(&self.services.finder).find_hashes(query, &by, &sees).await?)
+    }
+}

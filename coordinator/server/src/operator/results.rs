@@ -1,0 +1,110 @@
+//! The file of a result, in pieces.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::identity::Operator;
+use cognate_storage::journal::Action;
+
+/// The bytes that go in one message.
+const PIECE_BYTES: usize = 256 << 10;
+
+impl OperatorService {
+    /// The file of a result from a place on.
+    ///
+    /// # Errors
+    /// When there is none, or it names documents of others than somebody may see.
+    pub(super) fn fetch(
+        &self,
+        operator: &Operator,
+        id: ScanId,
+        offset: u64,
+    ) -> Result<ReceiverStream<Result<v1::FetchResultResponse, Status>>, Error> {
+        let path = self.result_of(operator, id)?;
+        let mut file = File::open(&path).map_err(Error::state(&path))?;
+        let total_bytes = file.metadata().map_err(Error::state(&path))?.len();
+        if offset > total_bytes {
+            return Err(Error::Invalid(format!("`offset`: the result has only {total_bytes} bytes")));
+        }
+        file.seek(SeekFrom::Start(offset)).map_err(Error::state(&path))?;
+        if offset == 0 {
+            self.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
+        }
+        let (pieces, stream) = mpsc::channel(4);
+        tokio::task::spawn_blocking(move || {
+            let mut begun = false;
+            loop {
+                let mut piece = Vec::with_capacity(PIECE_BYTES);
+                let message = match file.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece) {
+                    Ok(0) if begun => return,
+                    Ok(_) => Ok(v1::FetchResultResponse { piece, total_bytes }),
+                    Err(source) => Err(Error::state(&path)(source).into()),
+                };
+                begun = true;
+                let failed = message.is_err();
+                if pieces.blocking_send(message).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Ok(ReceiverStream::new(stream))
+    }
+
+    /// The path of a scan's result, if it has one and a person may see all of it.
+    ///
+    /// # Errors
+    /// When there is none, or it names documents of others than somebody may see.
+    pub fn result_of(&self, operator: &Operator, id: ScanId) -> Result<PathBuf, Error> {
+        let state = self.visible_state(operator, id)?;
+        match state.status() {
+            v1::ScanStatus::Complete | v1::ScanStatus::Partial => {}
+            v1::ScanStatus::Failed => {
+                return Err(Error::Refused(format!("scan {id} has no result, it failed: {}", state.failure)));
+            }
+            v1::ScanStatus::Cancelled => {
+                return Err(Error::Refused(format!("scan {id} has no result: it was cancelled")));
+            }
+            _ => {
+                return Err(Error::Refused(format!(
+                    "scan {id} has not ended: wait for it with `cognate scan watch {id}`"
+                )));
+            }
+        }
+        self.check_whole_result(operator, id, &state)?;
+        Ok(self.services.scans.analyser.result_path(id))
+    }
+
+    /// A full result names documents of all its sites: a person who is bound to a site or party gets it only if all of
+    /// them are of that party, whose sites trust each other.
+    pub(super) fn check_whole_result(
+        &self,
+        operator: &Operator,
+        id: ScanId,
+        state: &v1::ScanState,
+    ) -> Result<(), Error> {
+        let bound = match (&operator.party, &operator.site) {
+            (None, None) => return Ok(()),
+            (Some(party), _) => Some(party.clone()),
+            (None, Some(site)) => self.party_of(site.as_str()),
+        };
+        let sites = state.spec.iter().flat_map(|spec| &spec.repositories).map(|repository| &repository.site);
+        let mut others = sites.filter(|site| self.party_of(site) != bound);
+        match others.next() {
+            None => Ok(()),
+            Some(other) => Err(Error::Denied(format!(
+                "scan {id} holds documents of `{other}`, which `{}` may not see: the site's own part is shown by `cognate \
+                 worker results`",
+                operator.name
+            ))),
+        }
+    }
+}

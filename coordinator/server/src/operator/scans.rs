@@ -1,0 +1,186 @@
+//! Scans, profiles and schedules, as far as a person may see and change them.
+
+use std::time::Duration;
+
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::identity::Operator;
+use cognate_analysis::spec::ScanSpec;
+use cognate_storage::journal::What;
+
+/// A state is sent at most this often, however fast it changes.
+const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+/// And at least this often, so that the client knows that the coordinator runs.
+const WATCH_SILENCE: Duration = Duration::from_secs(15);
+/// Schedules run no more often than this, and no less often than that.
+const EVERY_SECONDS: std::ops::RangeInclusive<u64> = 10..=366 * 24 * 3600;
+
+impl OperatorService {
+    /// A specification that makes sense and is within what somebody may ask for.
+    pub(super) fn checked(&self, operator: &Operator, spec: &v1::ScanSpec) -> Result<ScanSpec, Error> {
+        let checked = ScanSpec::from_wire(spec, &self.settings.limits)?;
+        for (site, _) in &checked.repositories {
+            if !self.is_own(operator, site.as_str()) {
+                return Err(Error::Denied(format!("`{}` may not have `{site}` scanned", operator.name)));
+            }
+            if self.services.records.store.party_of(site)?.is_none() {
+                return Err(Error::UnknownSite(site.clone()));
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Checks that a person may see the scan that another is to refine.
+    pub(super) fn check_refined(&self, operator: &Operator, spec: &ScanSpec) -> Result<(), Error> {
+        spec.refine.map_or(Ok(()), |refine| self.visible_state(operator, refine.scan).map(drop))
+    }
+
+    /// Checks that a refinement can be launched, unless it was launched earlier: then it is only asked for again.
+    pub(super) async fn check_refinement(&self, operator: &Operator, id: ScanId, spec: ScanSpec) -> Result<(), Status> {
+        if spec.refine.is_none() || self.services.records.store.scan(id).map_err(Error::from)?.is_some() {
+            return Ok(());
+        }
+        self.check_refined(operator, &spec)?;
+        let scans = std::sync::Arc::clone(&self.services.scans);
+        super::blocking(move || scans.choices(&spec).map(drop)).await
+    }
+
+    /// The state of a scan, if a person may see it; else the error of a scan that does not exist.
+    pub(super) fn visible_state(&self, operator: &Operator, id: ScanId) -> Result<v1::ScanState, Error> {
+        let state = self.services.scans.state(id)?;
+        match state.spec.as_ref().is_some_and(|spec| self.sees(operator, spec)) {
+            true => Ok(state),
+            false => Err(Error::UnknownScan(id)),
+        }
+    }
+
+    /// All scans that a person may see, newest first.
+    pub(super) fn all_scans(&self, operator: &Operator) -> Result<Vec<v1::ScanState>, Error> {
+        let mut rows = self.services.records.store.scans()?;
+        rows.sort_by_key(|(id, row)| std::cmp::Reverse((row.number, *id)));
+        let states = rows.into_iter().map(|(id, row)| self.services.scans.state_of(id, row));
+        Ok(states.filter(|state| state.spec.as_ref().is_some_and(|spec| self.sees(operator, spec))).collect())
+    }
+
+    /// Sends the state of a scan, now and after changes, until it has ended.
+    pub(super) fn watch(&self, id: ScanId) -> ReceiverStream<Result<v1::ScanState, Status>> {
+        let (states, stream) = mpsc::channel(4);
+        let services = std::sync::Arc::clone(&self.services);
+        // Whoever looks may have made room.
+        services.scans.ask(id);
+        tokio::spawn(async move {
+            let mut sessions = services.sessions.changes();
+            let mut draining = services.health.draining.subscribe();
+            loop {
+                // Looked for before the state is read: what changes in between is told next.
+                let mut progress = services.scans.watch(id).ok();
+                let state = match services.scans.state(id) {
+                    Ok(state) => state,
+                    Err(error) => return drop(states.send(Err(error.into())).await),
+                };
+                let ended = !matches!(state.status(), v1::ScanStatus::Syncing | v1::ScanStatus::Analysing);
+                if states.send(Ok(state)).await.is_err() || ended {
+                    return;
+                }
+                tokio::time::sleep(WATCH_INTERVAL).await;
+                let changed = async {
+                    // A scan that has ended drops its end of this.
+                    if let Some(progress) = &mut progress {
+                        let _ = progress.changed().await;
+                    }
+                };
+                tokio::select! {
+                    () = changed => {}
+                    _ = sessions.changed() => {}
+                    () = tokio::time::sleep(WATCH_SILENCE) => {}
+                    () = states.closed() => return,
+                    () = async { drop(draining.wait_for(|draining| *draining).await) } => {
+                        let stopping = Status::unavailable("the coordinator is stopping: come back in a moment");
+                        return drop(states.send(Err(stopping)).await);
+                    }
+                }
+            }
+        });
+        ReceiverStream::new(stream)
+    }
+
+    /// Saves a profile in place of one with the same name.
+    pub fn save_profile(&self, operator: &Operator, profile: v1::Profile) -> Result<(), Error> {
+        check_name(&profile.name)?;
+        let spec = self.checked(operator, profile.spec.as_ref().unwrap_or(&v1::ScanSpec::default()))?;
+        check_not_refining(&spec)?;
+        if let Some(known) = self.services.records.store.profile(&profile.name)? {
+            self.check_own("profile", operator, &profile.name, known.spec.as_ref())?;
+        }
+        self.services.records.record(What::Profile(profile), operator.name.as_str())
+    }
+
+    /// Removes a profile.
+    pub fn drop_profile(&self, operator: &Operator, name: &str) -> Result<(), Error> {
+        let known = self.services.records.store.profile(name)?;
+        self.check_own("profile", operator, name, known.and_then(|known| known.spec).as_ref())?;
+        self.services.records.record(What::ProfileRemoved(name.to_owned()), operator.name.as_str())
+    }
+
+    pub(super) fn save_schedule(&self, operator: &Operator, mut schedule: v1::Schedule) -> Result<(), Error> {
+        check_name(&schedule.name)?;
+        let mut spec = schedule.spec.take().unwrap_or_default();
+        spec.origin = format!("schedule {}", schedule.name);
+        check_not_refining(&self.checked(operator, &spec)?)?;
+        if !EVERY_SECONDS.contains(&schedule.every_seconds) {
+            return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned()));
+        }
+        crate::webhook::check(&schedule.webhook)?;
+        let known = self.services.records.store.schedule(&schedule.name)?;
+        if let Some(known) = &known {
+            self.check_own("schedule", operator, &schedule.name, known.spec.as_ref())?;
+        }
+        // What happened so far is the coordinator's to say.
+        let (last_started, last_scan) = known.map_or((0, 0), |known| (known.last_started, known.last_scan));
+        let next_start = self.services.records.now();
+        let schedule = v1::Schedule { spec: Some(spec), last_started, last_scan, next_start, ..schedule };
+        self.services.records.record(What::Schedule(schedule), operator.name.as_str())?;
+        self.services.schedules.changed.notify_one();
+        Ok(())
+    }
+
+    /// Removes a schedule; its scans and their results stay.
+    pub fn drop_schedule(&self, operator: &Operator, name: &str) -> Result<(), Error> {
+        let known = self.services.records.store.schedule(name)?;
+        self.check_own("schedule", operator, name, known.and_then(|known| known.spec).as_ref())?;
+        self.services.records.record(What::ScheduleRemoved(name.to_owned()), operator.name.as_str())?;
+        self.services.schedules.changed.notify_one();
+        Ok(())
+    }
+
+    /// Checks that a profile or schedule exists and that a person may change it.
+    fn check_own(&self, kind: &str, operator: &Operator, name: &str, spec: Option<&v1::ScanSpec>) -> Result<(), Error> {
+        match spec {
+            Some(spec) if spec.repositories.iter().all(|one| self.is_own(operator, &one.site)) => Ok(()),
+            _ => Err(Error::UnknownMember(format!("no {kind} `{}`", one_line(name)))),
+        }
+    }
+}
+
+/// A refinement is of one scan, and done once.
+fn check_not_refining(spec: &ScanSpec) -> Result<(), Error> {
+    match spec.refine {
+        Some(_) => Err(Error::Invalid("`refine`: a refinement is of one scan, and cannot be saved".to_owned())),
+        None => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let refused = |error: cognate_proto::name::NameError| Error::Invalid(format!("`name`: {error}"));
+    // Sites, profiles and schedules are called by the same rule.
+    name.parse::<cognate_proto::name::SiteName>().map(drop).map_err(refused)?;
+    debug_assert!(name.len() <= TEXT_BYTES_MAX, "a name is short");
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Verdicts, as far as a person may see, set and undo them: it must see the full result of the scan.
+
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::OperatorService;
+use crate::error::Error;
+use crate::identity::Operator;
+use crate::verdict::VerdictRequest;
+
+/// So many wait to be sent.
+const AHEAD: usize = 64;
+
+impl OperatorService {
+    /// Sets a verdict on clusters, sets or documents of a result.
+    pub fn set_verdicts(
+        &self,
+        operator: &Operator,
+        request: v1::SetVerdictsRequest,
+    ) -> Result<v1::SetVerdictsResponse, Error> {
+        let request = VerdictRequest::from_wire(request)?;
+        self.check_result(operator, request.scan)?;
+        if let crate::verdict::About::Filter(filter, _) = &request.about
+            && let Some(since) = filter.since
+        {
+            self.check_result(operator, since)?;
+        }
+        let (action, subjects) = self.services.verdicts.decide(&request, operator.name.as_str())?;
+        Ok(v1::SetVerdictsResponse { action, subjects })
+    }
+
+    /// Undoes an action of this person; 0: the last one.
+    pub fn undo_verdicts(&self, operator: &Operator, action: u64) -> Result<v1::UndoVerdictsResponse, Error> {
+        let (action, parts) = self.services.verdicts.undoable(action, operator.name.as_str())?;
+        if operator.site.is_some() || operator.party.is_some() {
+            // What somebody may not see is as if it were not there.
+            let unknown = || Error::UnknownMember(format!("no verdict {action}"));
+            parts.iter().try_for_each(|part| self.check_result(operator, ScanId(part.scan)).map_err(|_| unknown()))?;
+        }
+        let subjects = self.services.verdicts.undo(action, &parts, operator.name.as_str())?;
+        Ok(v1::UndoVerdictsResponse { action, subjects })
+    }
+
+    /// The current verdicts of a scan's result.
+    pub(super) fn list_verdicts(
+        &self,
+        operator: &Operator,
+        scan: ScanId,
+    ) -> Result<ReceiverStream<Result<v1::VerdictState, Status>>, Error> {
+        self.check_result(operator, scan)?;
+        let (sender, stream) = mpsc::channel(AHEAD);
+        let service = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let gone = || Error::Stale("whoever asked is gone".to_owned());
+            let done = service.services.results.browse(scan).and_then(|browse| {
+                browse.verdict_states(&service.services.records.store, |state| {
+                    sender.blocking_send(Ok(state)).map_err(|_| gone())
+                })
+            });
+            if let Err(error) = done {
+                // Whoever asked may be gone.
+                let _ = sender.blocking_send(Err(error.into()));
+            }
+        });
+        Ok(ReceiverStream::new(stream))
+    }
+
+    /// The verdicts that were set and undone about results that a person may see.
+    pub fn verdict_history(&self, operator: &Operator) -> Result<Vec<v1::VerdictAction>, Error> {
+        let mut actions = self.services.verdicts.verdict_history()?;
+        if operator.site.is_some() || operator.party.is_some() {
+            actions.retain(|action| self.check_result(operator, ScanId(action.scan)).is_ok());
+        }
+        Ok(actions)
+    }
+
+    /// Checks that a person may see all of a scan's result.
+    pub fn check_result(&self, operator: &Operator, scan: ScanId) -> Result<(), Error> {
+        let state = self.visible_state(operator, scan)?;
+        self.check_whole_result(operator, scan, &state)
+    }
+}

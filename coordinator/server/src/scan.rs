@@ -1,0 +1,376 @@
+//! A scan: one analysis over a frozen set of indexes, in steps that are each done once.
+//!
+//! `Syncing` brings the indexes up to date, `Frozen` fixes the indexes and their batches, `Analysed` has all links,
+//! clusters and overlap in files, `Published` means that the result exists. The step is written to the store ahead of
+//! the next one, so that a scan continues after a restart: synced indexes are level, frozen ones are held, and a result
+//! is the same however often it is begun.
+
+mod disk_wait;
+mod estimate;
+mod launch;
+mod refinement;
+mod running;
+mod state;
+mod sync;
+mod verification;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cognate_analysis::Analyser;
+use cognate_analysis::refine::{Choice, Choices, scope_of};
+use cognate_analysis::spec::{Layer, ScanSpec};
+use cognate_fingerprint::{Key, MethodId};
+use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
+use cognate_proto::v1::attach_response::Message as Down;
+use cognate_proto::v1::{ResultNotice, SyncSummary};
+use cognate_result::browse;
+use cognate_result::report::Report;
+use cognate_storage::failpoint;
+use cognate_storage::indexes::Sealed;
+use cognate_storage::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey};
+use tokio::sync::{Semaphore, mpsc};
+
+pub(crate) use self::running::Scan;
+pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
+pub(crate) use self::state::status;
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::records::Records;
+use crate::session::Sessions;
+
+/// The number of analyses at the same time, each with its own working memory; others wait.
+pub(crate) const ANALYSES_AT_ONCE: usize = 2;
+
+/// Launches scans and carries them out, step by step.
+pub struct Scans {
+    pub(crate) records: Arc<Records>,
+    /// Analyses the frozen indexes.
+    pub analyser: Arc<Analyser>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// One launch at a time, so that an id is looked for and taken in one step.
+    pub(crate) launching: Mutex<()>,
+    /// The scans of this process.
+    pub(crate) running: Mutex<HashMap<ScanId, Arc<Scan>>>,
+    pub(crate) analyses: Semaphore,
+    /// Notified of every scan that has ended.
+    pub(crate) ended: Mutex<Option<mpsc::UnboundedSender<ScanId>>>,
+}
+
+impl Scans {
+    /// Carries a scan out from the step in its row.
+    pub(crate) async fn run(self: Arc<Scans>, scan: Arc<Scan>, row: ScanRow) {
+        let result = self.steps_with_room(&scan, row).await;
+        let cancelled = matches!(&result, Err(error) if error.is_cancelled());
+        if cancelled && scan.is_halted() {
+            tracing::info!(scan = %scan.id, "a scan is left where it is: it goes on at the next start");
+            return;
+        }
+        let end = match result {
+            Ok(path) => ScanEnd::Published(path),
+            Err(_) if cancelled => ScanEnd::Cancelled,
+            Err(error) => ScanEnd::Failed { kind: error.failure_kind(), reason: chain(&error) },
+        };
+        if !matches!(end, ScanEnd::Published(_)) {
+            // What an analysis that was cut short leaves is of use to nobody; what cannot be removed now is at the start.
+            let _ = std::fs::remove_dir_all(self.analyser.scan_folder(scan.id));
+        }
+        if let Err(error) = self.record_end(scan.id, &end) {
+            tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
+        }
+        // What this scan kept from being removed may go now.
+        if let Err(error) = self.analyser.indexes.collect() {
+            tracing::warn!(%error, "tidying was put off");
+        }
+        self.tell_end(&scan, &end);
+        scan.progress.send_modify(|progress| progress.ended = Some(end));
+        if !scan.spec.in_process {
+            self.lock().remove(&scan.id);
+        }
+    }
+
+    async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>, row: ScanRow) -> Result<PathBuf, Error> {
+        let row = match row.step() {
+            ScanStep::Syncing => {
+                let choices = self.chosen(scan).await?;
+                let frozen = match scan.spec.sync {
+                    true => self.sync(scan, &choices, row).await?,
+                    false => self.take_last(&scan.spec, &choices, row)?,
+                };
+                let frozen = self.read_again(scan, frozen).await?;
+                self.check_canaries(&frozen)?;
+                let frozen = self.analyser.freeze_templates(frozen)?;
+                self.analyser.record(scan.id, &frozen)?;
+                failpoint!("scan.after_frozen");
+                frozen
+            }
+            _ => row,
+        };
+        let _turn = tokio::select! {
+            turn = self.analyses.acquire() => turn.expect("it is never closed"),
+            () = scan.stopped() => return Err(Error::Cancelled),
+        };
+        let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
+        let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row));
+        finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
+    }
+
+    /// Analyses a frozen scan, and publishes its result: the digest is taken before the row says that there is one.
+    fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
+        let written = self.analyser.analyse(scan, &mut row)?;
+        if !scan.spec.in_process {
+            row.digest = digest(&written.path)?;
+        }
+        row.step = ScanStep::Published.into();
+        row.finished = written.finished;
+        self.analyser.record(scan.id, &row)?;
+        tracing::info!(scan = %scan.id, "published");
+        failpoint!("scan.after_published");
+        self.analyser.keep_latest(scan, &row)?;
+        Ok(written.path)
+    }
+
+    /// The request to each repository: the same however often a scan is continued.
+    async fn chosen(self: &Arc<Scans>, scan: &Scan) -> Result<Choices, Error> {
+        let (scans, spec) = (Arc::clone(self), scan.spec.clone());
+        let choosing = tokio::task::spawn_blocking(move || scans.choices(&spec));
+        choosing.await.unwrap_or_else(|_| Err(Error::Refused("the choice crashed: see the log".to_owned())))
+    }
+
+    /// The first step: brings every index up to date, and fixes the input of the analysis.
+    async fn sync(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let synced = self.sync_all(scan, &scan.spec, choices, row.started).await?;
+        row.keyed = synced.keyed;
+        let outcomes = synced.repositories.into_iter().zip(choices);
+        for ((site, repository), (outcome, choice)) in scan.spec.repositories.iter().zip(outcomes) {
+            match outcome {
+                Ok(layers) => {
+                    for (layer, (sealed, summary)) in layers.into_iter().enumerate() {
+                        let key = slot(site, repository, sealed.method_id, choice.as_ref());
+                        self.keep_summary(&key, &summary)?;
+                        let at = Sealed { id: sealed.id, sequence: sealed.sequence };
+                        row.frozen.push(self.row_of(&key, layer, choice.as_ref(), &at, summary)?);
+                    }
+                }
+                Err(reason) => {
+                    row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
+                }
+            }
+        }
+        self.check_missing(scan, &row)?;
+        tracing::info!(scan = %scan.id, missing = row.missing.len(), "synced");
+        row.step = ScanStep::Frozen.into();
+        Ok(row)
+    }
+
+    /// Checks that enough indexes exist to continue.
+    fn check_missing(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
+        let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
+        let reasons: Vec<String> = row.missing.iter().map(reason).collect();
+        if row.frozen.is_empty() {
+            return Err(Error::NothingToAnalyse(reasons.join("; ")));
+        }
+        if scan.spec.require_complete && !row.missing.is_empty() {
+            return Err(Error::Incomplete(reasons.join("; ")));
+        }
+        Ok(())
+    }
+
+    /// The first step without syncing: the present indexes are the input of the analysis.
+    pub(crate) fn take_last(&self, spec: &ScanSpec, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
+        for (number, layer) in spec.layers.iter().enumerate() {
+            let method_id = match layer.method_id {
+                Some(method_id) => method_id,
+                None => self.common_method_id(spec, layer, choices)?,
+            };
+            for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+                let key = slot(site, repository, method_id, choice.as_ref());
+                let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
+                    return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+                };
+                let summary = self.analyser.indexes.summary(sealed.id)?;
+                row.frozen.push(self.row_of(&key, number, choice.as_ref(), &sealed, summary)?);
+            }
+            row.keyed = method_id != layer.method.id(&Key::none());
+        }
+        if !row.keyed && !spec.in_process && self.crosses_parties(&spec.repositories)? {
+            self.check_unkeyed_policies(&spec.repositories)?;
+        }
+        row.step = ScanStep::Frozen.into();
+        Ok(row)
+    }
+
+    /// The id under which all repositories of a scan have an index made by a layer's method. The key is not known here, so
+    /// that it is found from what there is.
+    fn common_method_id(&self, spec: &ScanSpec, layer: &Layer, choices: &Choices) -> Result<MethodId, Error> {
+        let wanted = cognate_proto::v1::MethodSpec::from(&layer.method);
+        let all = self.analyser.indexes.all()?;
+        let mut common: Option<Vec<MethodId>> = None;
+        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            let scope = scope_of(choice.as_ref());
+            let mut found = Vec::new();
+            for (key, _, row) in &all {
+                let method = row.header.as_ref().and_then(|header| header.method.as_ref());
+                let same = method.is_some_and(|method| cognate_proto::spec::is_same(method, &wanted));
+                let here = key.site == *site && key.repository == *repository && key.scope == scope;
+                if here && same && row.sealed && !found.contains(&key.method_id) {
+                    found.push(key.method_id);
+                }
+            }
+            if found.is_empty() {
+                return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+            }
+            if let Some(common) = &mut common {
+                let others = common.clone();
+                common.retain(|id| found.contains(id));
+                if common.is_empty() {
+                    let (first, _) = &spec.repositories[0];
+                    return Err(Error::Mismatch {
+                        a: first.to_string(),
+                        a_says: format!("method {}", others[0]),
+                        b: site.to_string(),
+                        b_says: format!("method {}", found[0]),
+                    });
+                }
+            } else {
+                common = Some(found);
+            }
+        }
+        match common.unwrap_or_default().as_slice() {
+            [one] => Ok(*one),
+            [one, other, ..] => Err(Error::Refused(format!(
+                "the repositories have indexes under two keys, methods {one} and {other}: launch the scan without --no-sync"
+            ))),
+            [] => Err(Error::Invalid("`repositories`: a scan needs at least one".to_owned())),
+        }
+    }
+
+    fn row_of(
+        &self,
+        key: &SlotKey,
+        layer: usize,
+        choice: Option<&Choice>,
+        sealed: &Sealed,
+        summary: SyncSummary,
+    ) -> Result<FrozenRow, Error> {
+        let party = self.records.store.party_of(&key.site)?.unwrap_or_else(PartyName::home).to_string();
+        Ok(FrozenRow {
+            site: key.site.to_string(),
+            repository: key.repository.to_string(),
+            index: sealed.id.0,
+            sequence: sealed.sequence,
+            summary: Some(summary),
+            party,
+            method_id: key.method_id.0.to_vec(),
+            scope: key.scope.map(|scope| scope.0.to_vec()).unwrap_or_default(),
+            chosen_documents: choice.map_or(0, |choice| choice.documents),
+            layer: u32::try_from(layer).expect("layers are few"),
+        })
+    }
+
+    /// Checks that a known text has the same features at all sites: the last guard against comparing different methods.
+    fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
+        for layer in 0..row.layers() {
+            let mut first: Option<(String, Vec<u8>)> = None;
+            for frozen in row.frozen_of(layer) {
+                let canary = self.analyser.indexes.canary(IndexId(frozen.index))?;
+                let name = format!("{}/{}", frozen.site, frozen.repository);
+                match &first {
+                    // An index that was sealed before there were canaries says nothing.
+                    _ if canary.is_empty() => {}
+                    None => first = Some((name, canary)),
+                    Some((_, other)) if *other == canary => {}
+                    Some((a, _)) => return Err(Error::Canary { a: a.clone(), b: name }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the summary of a sync with its index: with the present one, which is the same put together again, or a
+    /// later one that the next sync reports on.
+    fn keep_summary(&self, key: &SlotKey, summary: &SyncSummary) -> Result<(), Error> {
+        match self.analyser.indexes.sealed(key)? {
+            Some(now) => Ok(self.analyser.indexes.put_summary(now.id, summary)?),
+            None => Ok(()),
+        }
+    }
+
+    fn record_end(&self, id: ScanId, end: &ScanEnd) -> Result<(), Error> {
+        let Some(mut row) = self.records.store.scan(id)? else { return Ok(()) };
+        match end {
+            ScanEnd::Published(_) => return Ok(()),
+            ScanEnd::Failed { kind, reason } => row.fail(*kind, reason),
+            ScanEnd::Cancelled => row.step = ScanStep::Cancelled.into(),
+        }
+        row.finished = self.records.now();
+        Ok(self.analyser.record(id, &row)?)
+    }
+
+    /// Notifies the metrics, the sites that took part, and the schedules that a scan has ended.
+    fn tell_end(&self, scan: &Scan, end: &ScanEnd) {
+        let status = match end {
+            ScanEnd::Published(_) => match self.records.store.scan(scan.id) {
+                Ok(Some(row)) if !row.missing.is_empty() => "partial",
+                _ => "complete",
+            },
+            ScanEnd::Failed { .. } => "failed",
+            ScanEnd::Cancelled => "cancelled",
+        };
+        self.metrics.scan_ended(status);
+        tracing::info!(scan = %scan.id, status, "a scan has ended");
+        if scan.spec.in_process {
+            return;
+        }
+        if matches!(end, ScanEnd::Published(_)) {
+            for (site, _) in &scan.spec.repositories {
+                self.sessions.tell(site, Down::Result(ResultNotice { scan: scan.id.0 }));
+            }
+        }
+        if let Some(ended) = &*self.ended.lock().expect("nothing panics while it is held") {
+            let _ = ended.send(scan.id);
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<ScanId, Arc<Scan>>> {
+        self.running.lock().expect("no critical section panics")
+    }
+}
+
+/// The digest of a result that has just been written.
+/// The digest of a result that was just written. Meanwhile the index that pages need is made, so that nobody who looks has to wait;
+/// if that fails, it is made when somebody looks.
+fn digest(result: &Path) -> Result<String, Error> {
+    std::thread::scope(|scope| {
+        let preparing = scope.spawn(|| browse::prepare(result));
+        let digest = Report::open(result)?.digest()?;
+        match preparing.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the index for pages is made when somebody looks"),
+            Err(_) => tracing::error!("making the index for pages crashed"),
+        }
+        Ok(digest)
+    })
+}
+
+/// The folder of the index of a repository, or of the chosen part of it.
+fn slot(site: &SiteName, repository: &RepositoryName, method_id: MethodId, choice: Option<&Choice>) -> SlotKey {
+    SlotKey { site: site.clone(), repository: repository.clone(), method_id, scope: scope_of(choice) }
+}
+
+/// An error and its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        source = cause.source();
+    }
+    line
+}

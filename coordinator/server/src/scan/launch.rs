@@ -1,0 +1,169 @@
+//! Launching scans, following them, and going on with those that an earlier process was cut off in.
+
+use std::sync::Arc;
+
+use cognate_analysis::AnalysisLimits;
+use cognate_analysis::spec::ScanSpec;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use cognate_storage::clock::random_number;
+use cognate_storage::store::{ScanRow, ScanStep};
+use tokio::sync::watch;
+
+use super::Scans;
+use super::running::{Scan, ScanProgress};
+use crate::error::Error;
+
+impl Scans {
+    /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
+    ///
+    /// # Errors
+    /// When the store fails, or something cannot be removed.
+    pub fn end_interrupted(&self) -> Result<(), Error> {
+        for (id, mut row) in self.records.store.scans()? {
+            if !row.step().is_under_way() {
+                continue;
+            }
+            tracing::info!(scan = %id, "a scan was interrupted");
+            row.fail(v1::FailureKind::Interrupted, "interrupted");
+            row.finished = self.records.now();
+            self.analyser.record(id, &row)?;
+            self.remove_folder(id)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the scans that an earlier process was cut off in, each from its last step. Runs them on the current
+    /// runtime.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn carry_on(self: &Arc<Self>, limits: &AnalysisLimits) -> Result<(), Error> {
+        let under_way: Vec<(ScanId, ScanRow)> =
+            self.records.store.scans()?.into_iter().filter(|(_, row)| row.step().is_under_way()).collect();
+        let mut scans = Vec::new();
+        for (id, row) in under_way {
+            let spec = row.spec.clone().unwrap_or_default();
+            let spec = match ScanSpec::from_wire(&spec, limits) {
+                Ok(spec) => spec,
+                Err(error) => {
+                    let mut row = row;
+                    row.fail(v1::FailureKind::Other, format!("it cannot go on: {error}"));
+                    row.finished = self.records.now();
+                    self.analyser.record(id, &row)?;
+                    continue;
+                }
+            };
+            let scan = Arc::new(Scan::new(id, spec));
+            // What is half written is written anew.
+            if row.step() == ScanStep::Analysed {
+                self.analyser.remove_unfinished(id)?;
+            } else {
+                self.remove_folder(id)?;
+            }
+            tracing::info!(scan = %id, step = ?row.step(), "a scan goes on");
+            scans.push((scan, row));
+        }
+        for (scan, row) in scans {
+            self.start(scan, row);
+        }
+        Ok(())
+    }
+
+    /// Launches a scan within this process. It runs on the current runtime until it ends or is cancelled.
+    ///
+    /// # Errors
+    /// When it names a site that was never admitted.
+    pub fn launch(self: &Arc<Self>, spec: ScanSpec) -> Result<ScanId, Error> {
+        self.check_sites(&spec)?;
+        let id = ScanId(random_number());
+        let row = self.begun((&spec).into(), "")?;
+        self.analyser.record(id, &row)?;
+        self.start(Arc::new(Scan::new(id, spec)), row);
+        Ok(id)
+    }
+
+    /// Launches a scan under an id that the caller made. Asked again for the same, it does nothing.
+    ///
+    /// # Errors
+    /// When it makes no sense, names what is not there, cannot be done as things stand, or another scan has the id.
+    pub fn launch_as(
+        self: &Arc<Self>,
+        id: ScanId,
+        wanted: v1::ScanSpec,
+        by: &str,
+        limits: &AnalysisLimits,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.launching.lock().expect("nothing panics while it is held");
+        if let Some(row) = self.records.store.scan(id)? {
+            if row.spec.as_ref() == Some(&wanted) {
+                return Ok(());
+            }
+            return Err(Error::Exists(format!("there is another scan {id}: choose another id")));
+        }
+        if id.0 == 0 {
+            return Err(Error::Invalid("`scan`: an id is a number other than 0".to_owned()));
+        }
+        let spec = ScanSpec::from_wire(&wanted, limits)?;
+        self.check_sites(&spec)?;
+        self.check_launch(&spec)?;
+        let row = self.begun(wanted, by)?;
+        self.analyser.record(id, &row)?;
+        tracing::info!(scan = %id, by, "a scan is launched");
+        self.start(Arc::new(Scan::new(id, spec)), row);
+        Ok(())
+    }
+
+    fn begun(&self, spec: v1::ScanSpec, by: &str) -> Result<ScanRow, Error> {
+        Ok(ScanRow {
+            spec: Some(spec),
+            step: ScanStep::Syncing.into(),
+            started: self.records.now(),
+            launched_by: by.to_owned(),
+            number: self.records.store.next_number()?,
+            ..ScanRow::default()
+        })
+    }
+
+    fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {
+        for (site, _) in &spec.repositories {
+            if self.records.store.party_of(site)?.is_none() {
+                return Err(Error::UnknownSite(site.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn start(self: &Arc<Self>, scan: Arc<Scan>, row: ScanRow) {
+        self.lock().insert(scan.id, Arc::clone(&scan));
+        tokio::spawn(Arc::clone(self).run(scan, row));
+    }
+
+    /// Follows a scan that is under way.
+    ///
+    /// # Errors
+    /// When there is no such scan.
+    pub fn watch(&self, id: ScanId) -> Result<watch::Receiver<ScanProgress>, Error> {
+        self.lock().get(&id).map(|scan| scan.progress.subscribe()).ok_or(Error::UnknownScan(id))
+    }
+
+    /// Asks a scan to stop. It does so at the next opportunity, and leaves nothing behind.
+    pub fn cancel(&self, id: ScanId) {
+        if let Some(scan) = self.lock().get(&id) {
+            scan.cancel();
+        }
+    }
+
+    /// Stops all scans where they are. They go on at the next start.
+    pub fn halt(&self) {
+        self.lock().values().for_each(|scan| scan.halt());
+    }
+
+    fn remove_folder(&self, id: ScanId) -> Result<(), Error> {
+        let folder = self.analyser.scan_folder(id);
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(&folder)(error)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A scan in progress: its progress as others watch it, and the ways to stop or wake it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cognate_analysis::spec::{AnalysisPhase, ScanJob, ScanSpec};
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::FailureKind;
+use tokio::sync::{Notify, watch};
+
+/// The progress of a scan.
+#[derive(Clone, Debug, Default)]
+pub struct ScanProgress {
+    /// Every repository, in the order of the specification.
+    pub repositories: Vec<RepositoryProgress>,
+    /// The phase of the analysis, once it has begun.
+    pub analysis: Option<(AnalysisPhase, u64, u64)>,
+    /// The reason of a wait, if it waits for disk space.
+    pub waiting: Option<String>,
+    /// The end, once it has ended.
+    pub ended: Option<ScanEnd>,
+}
+
+/// The progress of a repository's sync.
+#[derive(Clone, Debug, Default)]
+pub struct RepositoryProgress {
+    /// True if the site is attached.
+    pub attached: bool,
+    /// Files and folders that the walk has come across.
+    pub entries_seen: u64,
+    /// True if the walk is at its end.
+    pub walk_finished: bool,
+    /// Documents that are dealt with.
+    pub documents_done: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Set once it has ended, with its failure, if it failed.
+    pub ended: Option<Result<(), String>>,
+}
+
+/// The end of a scan.
+#[derive(Clone, Debug)]
+pub enum ScanEnd {
+    /// There is a result, at this place.
+    Published(PathBuf),
+    /// There is none, because of this.
+    Failed {
+        /// The kind of the failure, which programs decide on.
+        kind: FailureKind,
+        /// One line for people.
+        reason: String,
+    },
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// One scan at work.
+pub(crate) struct Scan {
+    pub(crate) job: ScanJob,
+    pub(crate) progress: watch::Sender<ScanProgress>,
+    halted: AtomicBool,
+    woken: Notify,
+    asked: Notify,
+}
+
+impl std::ops::Deref for Scan {
+    type Target = ScanJob;
+
+    fn deref(&self) -> &ScanJob {
+        &self.job
+    }
+}
+
+impl Scan {
+    pub(crate) fn new(id: ScanId, spec: ScanSpec) -> Scan {
+        let progress = watch::Sender::new(ScanProgress::default());
+        let analysis = progress.clone();
+        let report = move |phase, done, total| {
+            analysis.send_modify(|progress| progress.analysis = Some((phase, done, total)));
+        };
+        Scan {
+            job: ScanJob { id, spec, cancelled: AtomicBool::new(false), progress: Box::new(report) },
+            progress,
+            halted: AtomicBool::new(false),
+            woken: Notify::new(),
+            asked: Notify::new(),
+        }
+    }
+
+    /// Stops the scan for good.
+    pub(crate) fn cancel(&self) {
+        self.job.cancelled.store(true, Ordering::Relaxed);
+        self.woken.notify_waiters();
+    }
+
+    /// Stops the scan where it is: the next start goes on with it.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        self.cancel();
+    }
+
+    /// True if the scan was stopped for the next start to continue.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Relaxed)
+    }
+
+    /// Makes the scan continue at once if it waits for disk space.
+    pub(crate) fn ask(&self) {
+        self.asked.notify_waiters();
+    }
+
+    /// Resolves when somebody asks from now on.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Resolves once the scan is to stop.
+    pub(crate) async fn stopped(&self) {
+        let woken = self.woken.notified();
+        if !self.job.cancelled.load(Ordering::Relaxed) {
+            woken.await;
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The first step of a scan: every repository's index is brought up to date, however often its site comes and goes.
+//!
+//! A site that is attached gets its assignment at once; one that is away, or goes away, gets it when it comes. What it
+//! pushed before stays, so that nothing is read or sent twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_fingerprint::{Key, KeyFingerprint};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::v1::{self, SyncProgress, SyncSummary};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use cognate_analysis::refine::Choices;
+use cognate_analysis::spec::ScanSpec;
+use cognate_storage::clock::random_number;
+
+use super::{RepositoryProgress, Scan, Scans};
+use crate::error::Error;
+use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
+
+/// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
+const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// The outcome of the syncs of a scan, in the order of its repositories: an index for each layer, or the reason for
+/// having fewer.
+pub(super) struct Synced {
+    pub(super) repositories: Vec<Result<Vec<(SealedIndex, SyncSummary)>, String>>,
+    /// True if the sites fingerprinted with a key.
+    pub(super) keyed: bool,
+}
+
+/// One repository under one layer, and its progress.
+struct Target {
+    site: SiteName,
+    repository: RepositoryName,
+    /// The places of both in the specification.
+    place: usize,
+    layer: usize,
+    key: Option<KeyFingerprint>,
+    state: State,
+    progress: RepositoryProgress,
+}
+
+enum State {
+    /// The site is not there, or does not offer the repository.
+    Waiting,
+    Assigned(u64),
+    Ended(Result<(SealedIndex, SyncSummary), String>),
+}
+
+/// The syncs of one scan in progress. Open assignments are taken back when it is dropped.
+struct Syncing<'a> {
+    scans: &'a Scans,
+    scan: &'a Scan,
+    /// The synced part of it: all of it, or the part that is read again.
+    spec: &'a ScanSpec,
+    choices: &'a Choices,
+    targets: Vec<Target>,
+    across_parties: bool,
+    /// One for each layer: their methods differ.
+    agreements: Vec<Agreement>,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl Scans {
+    /// Syncs every repository of a scan, until the deadline at most.
+    pub(super) async fn sync_all(
+        &self,
+        scan: &Scan,
+        spec: &ScanSpec,
+        choices: &Choices,
+        started: i64,
+    ) -> Result<Synced, Error> {
+        let (events, mut heard) = mpsc::unbounded_channel();
+        let mut syncing = Syncing::new(self, (scan, spec), choices, events)?;
+        let deadline = self.deadline(scan, started);
+        let mut changes = self.sessions.changes();
+        loop {
+            // Marked as seen before it is looked at: a site that comes meanwhile is not missed.
+            changes.borrow_and_update();
+            syncing.assign_waiting()?;
+            if syncing.is_over() {
+                break;
+            }
+            tokio::select! {
+                event = heard.recv() => syncing.take(event.expect("the syncing holds a sender"))?,
+                // The sender lives as long as the sessions do.
+                _ = changes.changed() => {}
+                () = until(deadline) => break,
+                () = scan.stopped() => return Err(Error::Cancelled),
+            }
+        }
+        Ok(syncing.finish())
+    }
+
+    /// The time from which the scan continues without missing sites. A restart does not put it off.
+    fn deadline(&self, scan: &Scan, started: i64) -> Option<Instant> {
+        let wait = scan.spec.sync_deadline?.min(DEADLINE_MAX);
+        let waited = self.records.now().saturating_sub(started);
+        let waited = Duration::from_secs(u64::try_from(waited).unwrap_or(0));
+        Instant::now().checked_add(wait.saturating_sub(waited))
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<'a> Syncing<'a> {
+    fn new(
+        scans: &'a Scans,
+        (scan, spec): (&'a Scan, &'a ScanSpec),
+        choices: &'a Choices,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> Result<Syncing<'a>, Error> {
+        let target = |(place, layer): (usize, usize)| Target {
+            site: spec.repositories[place].0.clone(),
+            repository: spec.repositories[place].1.clone(),
+            place,
+            layer,
+            key: None,
+            state: State::Waiting,
+            progress: RepositoryProgress::default(),
+        };
+        let targets: Vec<Target> = spec.targets().map(target).collect();
+        scan.progress.send_modify(|progress| {
+            progress.repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
+        });
+        let across_parties = scans.crosses_parties(&spec.repositories)?;
+        let agreements = spec.layers.iter().map(|_| Agreement::default()).collect();
+        Ok(Syncing { scans, scan, spec, choices, targets, across_parties, agreements, events })
+    }
+
+    fn is_over(&self) -> bool {
+        self.targets.iter().all(|target| matches!(target.state, State::Ended(_)))
+    }
+
+    /// Gives every site that has come its assignment. Sites with different keys are refused before either is asked to read.
+    fn assign_waiting(&mut self) -> Result<(), Error> {
+        let mut come = Vec::new();
+        for number in 0..self.targets.len() {
+            let is_next = self.is_next(number);
+            let target = &mut self.targets[number];
+            let attached = self.scans.sessions.attached(&target.site);
+            self.scan.progress.send_if_modified(|progress| {
+                let shown = &mut progress.repositories[target.place].attached;
+                std::mem::replace(shown, attached.is_some()) != attached.is_some()
+            });
+            let Some(attached) = attached else { continue };
+            target.key = Some(attached.key_fingerprint);
+            if is_next && attached.repositories.contains(&target.repository) {
+                come.push(number);
+            }
+        }
+        let keys = self.targets.iter().filter_map(|target| Some((&target.site, target.key?)));
+        self.scans.check_keys(keys)?;
+        let unkeyed = self.targets.iter().any(|target| target.key == Some(Key::none().fingerprint()));
+        if unkeyed && self.across_parties && !self.spec.in_process {
+            self.scans.check_unkeyed_policies(&self.spec.repositories)?;
+        }
+        come.into_iter().for_each(|number| self.assign(number));
+        Ok(())
+    }
+
+    /// True if a target waits for its site alone: the layers of a repository are synced one after the other.
+    fn is_next(&self, number: usize) -> bool {
+        let target = &self.targets[number];
+        let before = &self.targets[number - target.layer..number];
+        matches!(target.state, State::Waiting)
+            && before.iter().all(|before| matches!(before.state, State::Ended(Ok(_))))
+    }
+
+    fn assign(&mut self, place: usize) {
+        let spec = self.spec;
+        let target = &mut self.targets[place];
+        let layer = &spec.layers[target.layer];
+        let mut method = v1::MethodSpec::from(&layer.method);
+        method.method_id = layer.method_id.map(|id| id.0.to_vec()).unwrap_or_default();
+        let number = random_number();
+        let scope = self.choices[target.place].as_ref().map(|choice| Arc::clone(&choice.scope));
+        let assignment = v1::Assignment {
+            assignment: number,
+            repository: target.repository.to_string(),
+            method: Some(method),
+            selection: Some((&spec.selection).into()),
+            follow_symlinks: spec.follow_symlinks,
+            across_parties: self.across_parties,
+            refinement: scope.as_ref().map(|scope| scope.announcement()),
+            ..v1::Assignment::default()
+        };
+        let wanted = Wanted {
+            method: layer.method,
+            scope,
+            agreement: Arc::clone(&self.agreements[target.layer]),
+            target: place,
+            events: self.events.clone(),
+        };
+        if self.scans.sessions.assign(&target.site, assignment, wanted) {
+            target.state = State::Assigned(number);
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Progress { target, progress } => self.show(target, &progress),
+            Event::Ended { target, outcome } => {
+                let ended = match outcome {
+                    Outcome::Synced(sealed, summary) => Ok((sealed, summary)),
+                    Outcome::Failed(reason) => Err(reason),
+                    Outcome::Estimated(_) => Err("the site only told what a sync would come to".to_owned()),
+                    Outcome::Away => {
+                        tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site went away during its sync: it goes on when it comes back");
+                        self.targets[target].state = State::Waiting;
+                        return Ok(());
+                    }
+                };
+                self.end(target, ended);
+            }
+            Event::Differs(difference) => return Err(difference.into()),
+        }
+        Ok(())
+    }
+
+    /// Receives the end of a target. If one layer of a repository fails, the others are not asked for.
+    fn end(&mut self, number: usize, ended: Result<(SealedIndex, SyncSummary), String>) {
+        let target = &self.targets[number];
+        let first = number - target.layer;
+        let of_repository = first..first + self.spec.layers.len();
+        if let (Err(reason), true) = (&ended, of_repository.len() > 1) {
+            let reason = format!("view {}: {reason}", self.spec.layers[target.layer].method.view());
+            for other in of_repository {
+                self.targets[other].progress.ended = Some(Err(reason.clone()));
+                self.targets[other].state = State::Ended(Err(reason.clone()));
+            }
+        } else {
+            self.targets[number].progress.ended = Some(ended.as_ref().map(|_| ()).map_err(Clone::clone));
+            self.targets[number].state = State::Ended(ended);
+        }
+        self.show_repository(number);
+    }
+
+    fn show(&mut self, number: usize, progress: &SyncProgress) {
+        let own = &mut self.targets[number].progress;
+        own.entries_seen = progress.entries_seen;
+        own.walk_finished = progress.walk_finished;
+        own.documents_done = progress.documents_done;
+        own.read_bytes = progress.read_bytes;
+        own.sent_bytes = progress.sent_bytes;
+        self.show_repository(number);
+    }
+
+    /// Shows the layers of a repository as one.
+    fn show_repository(&self, number: usize) {
+        let target = &self.targets[number];
+        let first = number - target.layer;
+        let layers = &self.targets[first..first + self.spec.layers.len()];
+        let sum = |count: fn(&RepositoryProgress) -> u64| layers.iter().map(|layer| count(&layer.progress)).sum();
+        let ended = layers.iter().map(|layer| layer.progress.ended.clone()).collect::<Option<Result<(), String>>>();
+        self.scan.progress.send_modify(|all| {
+            let shown = &mut all.repositories[target.place];
+            shown.entries_seen = sum(|layer| layer.entries_seen);
+            shown.walk_finished = layers.iter().all(|layer| layer.progress.walk_finished);
+            shown.documents_done = sum(|layer| layer.documents_done);
+            shown.read_bytes = sum(|layer| layer.read_bytes);
+            shown.sent_bytes = sum(|layer| layer.sent_bytes);
+            shown.ended = ended;
+        });
+    }
+
+    /// The present indexes. A repository that is not done is missing.
+    fn finish(mut self) -> Synced {
+        let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
+        let mut repositories: Vec<_> = self.spec.repositories.iter().map(|_| Ok(Vec::new())).collect();
+        for target in &mut self.targets {
+            let ended = match std::mem::replace(&mut target.state, State::Waiting) {
+                State::Ended(ended) => ended,
+                State::Waiting => Err(self.scans.why_waiting(&target.site, &target.repository)),
+                State::Assigned(number) => {
+                    self.scans.sessions.cancel(number);
+                    Err("the site was not done in time".to_owned())
+                }
+            };
+            let repository: &mut Result<Vec<_>, String> = &mut repositories[target.place];
+            match (repository, ended) {
+                (Ok(layers), Ok(synced)) => layers.push(synced),
+                // The first reason is told.
+                (Err(_), _) => {}
+                (missing, Err(reason)) => *missing = Err(reason),
+            }
+        }
+        Synced { repositories, keyed }
+    }
+}
+
+impl Drop for Syncing<'_> {
+    fn drop(&mut self) {
+        for target in &self.targets {
+            if let State::Assigned(number) = target.state {
+                self.scans.sessions.cancel(number);
+            }
+        }
+    }
+}
+
+impl Scans {
+    /// Refuses at once any scan that is known to fail: keys that differ, repositories that nobody offers, policies.
+    ///
+    /// # Errors
+    /// When the sites that are there now say so.
+    pub(crate) fn check_launch(&self, spec: &ScanSpec) -> Result<(), Error> {
+        let mut keys = Vec::new();
+        for (site, repository) in &spec.repositories {
+            let Some(attached) = self.sessions.attached(site) else { continue };
+            if spec.sync && !attached.repositories.contains(repository) {
+                let offered: Vec<String> = attached.repositories.iter().map(ToString::to_string).collect();
+                return Err(Error::Invalid(format!(
+                    "`repositories`: `{site}` offers no `{repository}`; it offers {}",
+                    if offered.is_empty() { "none".to_owned() } else { offered.join(", ") }
+                )));
+            }
+            keys.push((site, attached.key_fingerprint));
+        }
+        if !spec.sync {
+            return Ok(());
+        }
+        self.check_keys(keys.iter().copied())?;
+        let unkeyed = keys.iter().any(|(_, key)| *key == Key::none().fingerprint());
+        if unkeyed && self.crosses_parties(&spec.repositories)? {
+            self.check_unkeyed_policies(&spec.repositories)?;
+        }
+        Ok(())
+    }
+
+    /// True if sites of more than one party take part.
+    pub fn crosses_parties(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<bool, Error> {
+        let mut parties = std::collections::BTreeSet::new();
+        for (site, _) in repositories {
+            parties.insert(self.records.store.party_of(site)?.map(|party| party.to_string()));
+        }
+        Ok(parties.len() > 1)
+    }
+
+    /// Checks that all these sites have the same key.
+    ///
+    /// # Errors
+    /// When two differ: what they find in common would be nothing.
+    pub(super) fn check_keys<'s>(
+        &self,
+        keys: impl Iterator<Item = (&'s SiteName, KeyFingerprint)>,
+    ) -> Result<(), Error> {
+        let mut keys = keys;
+        let Some((first, first_key)) = keys.next() else { return Ok(()) };
+        let Some((other, other_key)) = keys.find(|(_, key)| *key != first_key) else { return Ok(()) };
+        let says = |key: KeyFingerprint| match key == Key::none().fingerprint() {
+            true => "no key".to_owned(),
+            false => format!("key {key}"),
+        };
+        Err(Error::Mismatch {
+            a: first.to_string(),
+            a_says: says(first_key),
+            b: other.to_string(),
+            b_says: says(other_key),
+        })
+    }
+
+    /// Checks that every site takes part in scans across parties without a key.
+    ///
+    /// # Errors
+    /// When one does not.
+    pub(super) fn check_unkeyed_policies(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<(), Error> {
+        for (site, _) in repositories {
+            let known = self.sessions.attached(site).map(|attached| attached.unkeyed_across_parties);
+            let agrees = match known {
+                Some(agrees) => agrees,
+                // Away: what it said last, and when it comes it is asked again.
+                None => {
+                    let seen = self.records.store.seen(site)?;
+                    seen.unkeyed_across_parties || seen.last_heard == 0
+                }
+            };
+            if !agrees {
+                return Err(Error::Refused(format!(
+                    "the scan crosses parties without a key, and `{site}` does not take part in such scans: give all sites a \
+                     key, or let its policy say unkeyed_across_parties = true"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The reason for which a site that is waited for has nothing to do.
+    pub(super) fn why_waiting(&self, site: &SiteName, repository: &RepositoryName) -> String {
+        match self.sessions.attached(site) {
+            None => "the site did not come in time".to_owned(),
+            Some(attached) if !attached.repositories.contains(repository) => {
+                "the site does not offer this repository".to_owned()
+            }
+            Some(_) => "the site was not done in time".to_owned(),
+        }
+    }
+}

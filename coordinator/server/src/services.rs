@@ -1,0 +1,56 @@
+//! The services of one coordinator, each with the handles that it uses. Calls and pages reach them through this list.
+
+use std::sync::Arc;
+
+use crate::audit::Audits;
+use crate::case::Cases;
+use crate::find::Finder;
+use crate::health::Health;
+use crate::identity::Members;
+use crate::logins::Logins;
+use crate::metrics::Metrics;
+use crate::records::Records;
+use crate::removal::Removal;
+use crate::results::Results;
+use crate::scan::Scans;
+use crate::schedule::Schedules;
+use crate::session::Sessions;
+use crate::template::Templates;
+use crate::verdict::Verdicts;
+use crate::watch::Watches;
+
+/// All services of a coordinator.
+pub struct Services {
+    /// The record: store, journal, clock.
+    pub records: Arc<Records>,
+    /// The registry of sites and people.
+    pub members: Arc<Members>,
+    /// The sites that are attached.
+    pub sessions: Arc<Sessions>,
+    /// Launching and running scans.
+    pub scans: Arc<Scans>,
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+    /// The people who are signed in at the pages.
+    pub logins: Logins,
+    /// Open results.
+    pub results: Arc<Results>,
+    /// Decisions about results.
+    pub verdicts: Verdicts,
+    /// Marked and suggested templates.
+    pub templates: Templates,
+    /// Searches for documents.
+    pub finder: Arc<Finder>,
+    /// Standing queries.
+    pub watches: Arc<Watches>,
+    /// Queries with their answers.
+    pub cases: Arc<Cases>,
+    /// Auditors' reports.
+    pub audits: Audits,
+    /// Scheduled scans.
+    pub schedules: Arc<Schedules>,
+    /// Removal of sites, scans and old state.
+    pub removal: Arc<Removal>,
+    /// Readiness and metrics.
+    pub health: Health,
+}

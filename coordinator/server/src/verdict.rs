@@ -1,0 +1,29 @@
+//! Verdicts of people on results. They are a record: every verdict goes through the journal, with its author and time,
+//! and so does undoing it.
+//!
+//! A verdict is about a cluster, an identical set or a document, by properties that stay the same in later scans: the
+//! cluster's view and id, the set's tier and id, the place of the document. It holds while that consists of the same
+//! (`members_digest`, the places of a set's documents, the document's content); otherwise it is shown as changed, with
+//! the reason. Documents are named by a hash of their place: the journal cannot forget a path.
+
+mod decide;
+mod saved;
+
+use std::sync::Arc;
+
+pub use decide::{About, VerdictRequest};
+
+use crate::error::Error;
+use crate::records::Records;
+use crate::results::Results;
+
+/// Decisions of reviewers: setting them and taking them back.
+pub struct Verdicts {
+    pub(crate) records: Arc<Records>,
+    pub(crate) results: Arc<Results>,
+}
+
+/// An error for an impossible request, with the reason.
+fn refused(field: &str, why: impl std::fmt::Display) -> Error {
+    Error::Invalid(format!("`{field}`: {why}"))
+}

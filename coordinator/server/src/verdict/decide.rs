@@ -1,0 +1,187 @@
+//! Setting verdicts, and undoing them.
+
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::v1;
+
+use cognate_storage::verdict::{ActionRow, Decision, Undone, word};
+
+use super::{Verdicts, refused};
+use crate::error::Error;
+use cognate_result::browse::ClusterFilter;
+use cognate_storage::journal::What;
+
+/// So many subjects go into one event.
+const OF_A_PART: usize = 4096;
+const SUBJECTS_MAX: usize = 10_000;
+const FILTER_BYTES_MAX: usize = 4096;
+
+/// A request to set a verdict.
+#[derive(Debug)]
+pub struct VerdictRequest {
+    pub(crate) scan: ScanId,
+    pub(crate) verdict: v1::Verdict,
+    pub(crate) note: String,
+    pub(crate) about: About,
+}
+
+/// The subjects.
+#[derive(Debug)]
+pub enum About {
+    /// These.
+    Subjects(Vec<v1::Subject>),
+    /// All clusters that match the filter; their number, if the request has one, must fit.
+    Filter(Box<ClusterFilter>, Option<u64>),
+}
+
+impl VerdictRequest {
+    /// Checks a request.
+    pub(crate) fn from_wire(request: v1::SetVerdictsRequest) -> Result<VerdictRequest, Error> {
+        let verdict = request.verdict();
+        let v1::SetVerdictsRequest { scan, note, subjects, filter, expected, .. } = request;
+        if verdict == v1::Verdict::Unspecified {
+            return Err(refused("verdict", "say which"));
+        }
+        if note.len() > TEXT_BYTES_MAX {
+            return Err(refused("note", "it is too long"));
+        }
+        if subjects.is_empty() == filter.is_empty() {
+            return Err(refused("subjects", "say about what: subjects, or a filter"));
+        }
+        if subjects.len() > SUBJECTS_MAX {
+            return Err(refused("subjects", format!("at most {SUBJECTS_MAX} at once: a filter takes any number")));
+        }
+        if filter.len() > FILTER_BYTES_MAX {
+            return Err(refused("filter", "it is too long"));
+        }
+        let about = match filter.as_str() {
+            "" => About::Subjects(subjects),
+            "all" => About::Filter(Box::default(), expected),
+            filter => About::Filter(Box::new(filter.parse()?), expected),
+        };
+        Ok(VerdictRequest { scan: ScanId(scan), verdict, note: one_line(&note), about })
+    }
+}
+
+impl Verdicts {
+    /// Sets a verdict; answers the action, by which it can be undone, and the number of subjects.
+    ///
+    /// # Errors
+    /// When there is nothing such in the scan's result, or not as many as were seen.
+    pub(crate) fn decide(&self, request: &VerdictRequest, by: &str) -> Result<(u64, u64), Error> {
+        let (decided, filter) = match &request.about {
+            About::Subjects(subjects) => {
+                let browse = self.results.browse(request.scan)?;
+                let mut decided = Vec::new();
+                for subject in subjects {
+                    decided.push(browse.decided(subject)?);
+                }
+                (decided, String::new())
+            }
+            About::Filter(filter, expected) => {
+                let browse = self.results.browse_for(request.scan, filter)?;
+                let numbers = browse.cluster_numbers(filter)?;
+                let count = numbers.len() as u64;
+                if let Some(expected) = expected.filter(|expected| *expected != count) {
+                    return Err(Error::Refused(format!(
+                        "the filter lets {count} clusters through and not {expected}: look again, and decide about those"
+                    )));
+                }
+                if numbers.is_empty() {
+                    return Err(Error::Refused("the filter lets no cluster through".to_owned()));
+                }
+                let mut decided = Vec::with_capacity(numbers.len());
+                for number in numbers {
+                    if let Some(cluster) = browse.cluster_numbered(number)? {
+                        decided.push(browse.decided_cluster(&cluster)?);
+                    }
+                }
+                let filter = filter.to_query();
+                (decided, if filter.is_empty() { "all".to_owned() } else { filter })
+            }
+        };
+        let action = self.records.store.next_number()?;
+        let subjects = decided.len() as u64;
+        for (part, decided) in decided.chunks(OF_A_PART).enumerate() {
+            let decision = Decision {
+                action,
+                part: u32::try_from(part).unwrap_or(u32::MAX),
+                scan: request.scan.0,
+                verdict: request.verdict.into(),
+                note: request.note.clone(),
+                filter: filter.clone(),
+                decided: decided.to_vec(),
+            };
+            self.records.record(What::Decided(decision), by)?;
+        }
+        tracing::info!(action, by, subjects, verdict = word(request.verdict), "a verdict is set");
+        Ok((action, subjects))
+    }
+
+    /// The parts of an action that can be taken back; 0: the last one of somebody's that is not undone.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn undoable(&self, action: u64, by: &str) -> Result<(u64, Vec<ActionRow>), Error> {
+        let action = match action {
+            0 => {
+                let mut actions = self.records.store.verdict_actions();
+                let last = actions.find_map(|row| match row {
+                    Ok((action, row)) if row.by == by && row.undone == 0 => Some(Ok(action)),
+                    Ok(_) => None,
+                    Err(error) => Some(Err(error)),
+                });
+                last.transpose()?.ok_or_else(|| Error::UnknownMember(format!("`{by}` has decided nothing to undo")))?
+            }
+            action => action,
+        };
+        let parts = self.records.store.verdict_action(action)?;
+        match parts.first() {
+            None => {
+                Err(Error::UnknownMember(format!("no verdict {action}: `cognate verdict list --history` shows them")))
+            }
+            Some(_) => Ok((action, parts)),
+        }
+    }
+
+    /// Takes a decision back, and answers about how many it was.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn undo(&self, action: u64, parts: &[ActionRow], by: &str) -> Result<u64, Error> {
+        // Asked again, nothing is undone that was decided since.
+        if parts.iter().any(|part| part.undone == 0) {
+            self.records.record(What::Undone(Undone { action }), by)?;
+            tracing::info!(action, by, "a verdict is taken back");
+        }
+        Ok(parts.iter().map(|part| part.keys().count() as u64).sum())
+    }
+
+    /// The verdicts that were set and undone, latest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn verdict_history(&self) -> Result<Vec<v1::VerdictAction>, Error> {
+        let mut actions: Vec<v1::VerdictAction> = Vec::new();
+        for row in self.records.store.verdict_actions() {
+            let (action, row) = row?;
+            let subjects = row.keys().count() as u64;
+            match actions.last_mut().filter(|last| last.action == action) {
+                Some(last) => last.subjects += subjects,
+                None => actions.push(v1::VerdictAction {
+                    action,
+                    scan: row.scan,
+                    verdict: row.verdict,
+                    note: row.note,
+                    by: row.by,
+                    time: row.time,
+                    subjects,
+                    filter: row.filter,
+                    undone_by: row.undone_by,
+                    undone: row.undone,
+                }),
+            }
+        }
+        Ok(actions)
+    }
+}

@@ -1,0 +1,47 @@
+//! Filters that people have given names: for all who look at results, over all scans.
+
+use cognate_proto::limits::TEXT_BYTES_MAX;
+use cognate_proto::name::one_line;
+
+use cognate_storage::verdict::SavedFilter;
+
+use super::{Verdicts, refused};
+use crate::error::Error;
+use cognate_result::browse::ClusterFilter;
+use cognate_storage::journal::What;
+
+const NAME_CHARS_MAX: usize = 60;
+const FILTERS_MAX: usize = 200;
+
+impl Verdicts {
+    /// Saves a filter under a name, in place of what had that name.
+    ///
+    /// # Errors
+    /// When the name or the filter makes no sense, or there are too many.
+    pub fn save_filter(&self, name: &str, query: &str, by: &str) -> Result<(), Error> {
+        let name = one_line(name.trim());
+        if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+            return Err(refused("name", format!("1 to {NAME_CHARS_MAX} characters")));
+        }
+        if query.len() > TEXT_BYTES_MAX {
+            return Err(refused("query", "it is too long"));
+        }
+        let _: ClusterFilter = query.parse()?;
+        let saved = self.records.store.saved_filters()?;
+        if saved.len() >= FILTERS_MAX && saved.iter().all(|filter| filter.name != name) {
+            return Err(Error::Refused(format!("there are {FILTERS_MAX} filters: remove one first")));
+        }
+        self.records.record(What::FilterSaved(SavedFilter { name, query: query.to_owned() }), by)
+    }
+
+    /// Forgets a filter.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn remove_filter(&self, name: &str, by: &str) -> Result<(), Error> {
+        match self.records.store.saved_filters()?.iter().any(|filter| filter.name == name) {
+            true => self.records.record(What::FilterRemoved(name.to_owned()), by),
+            false => Err(Error::UnknownMember(format!("no filter `{}`", one_line(name)))),
+        }
+    }
+}

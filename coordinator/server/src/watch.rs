@@ -1,0 +1,245 @@
+//! Watches: queries that are asked again whenever an index has been sealed, and report new matches.
+//!
+//! The known matches of an index are stored with the seal under which they were found: an index that has not changed is
+//! not searched again, and a restart forgets nothing. They are no record: if they are lost, all matches are reported
+//! once more.
+
+use crate::find::Finder;
+use crate::find::stored::check_name;
+use crate::metrics::Metrics;
+use crate::records::Records;
+use crate::session::Sessions;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use cognate_proto::limits::FIND_MATCHES_MAX;
+use cognate_proto::path::escaped;
+use cognate_proto::v1;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::find::record::relation;
+use crate::find::stored::{sees, without_features};
+use crate::find::{Answer, FindQuery};
+use crate::webhook;
+use cognate_storage::journal::What;
+use cognate_storage::store::{IndexId, SlotKey, WatchedRow};
+
+/// The number of new documents that a notice names.
+const NAMED_MAX: usize = 100;
+
+/// A document that matches, as it is known again.
+type Known = u64;
+
+/// A new match as a notice reports it.
+#[derive(Clone, Serialize, Debug)]
+struct Notice {
+    watch: String,
+    site: String,
+    repository: String,
+    /// The number of documents.
+    new: u64,
+    /// The first of them.
+    documents: Vec<NewDocument>,
+}
+
+#[derive(Clone, Serialize, Debug)]
+struct NewDocument {
+    path: String,
+    /// The relation of the match to the document of the query.
+    relation: &'static str,
+    /// The document of the query.
+    sought: String,
+}
+
+/// Looks after the watches for as long as it is polled.
+pub(crate) async fn run(watches: Arc<Watches>) {
+    loop {
+        let looking = Arc::clone(&watches);
+        if tokio::task::spawn_blocking(move || looking.look_after_watches()).await.is_err() {
+            tracing::error!("looking after the watches crashed");
+        }
+        watches.sessions.seals.notified().await;
+    }
+}
+
+/// Standing queries that are asked again whenever an index is sealed.
+pub struct Watches {
+    pub(crate) records: Arc<Records>,
+    pub(crate) finder: Arc<Finder>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) lock: Mutex<()>,
+}
+
+impl Watches {
+    /// Stores a watch, in place of one of the same name. Its present matches count as known, and are not reported.
+    ///
+    /// # Errors
+    /// When it makes no sense, or the state cannot be read.
+    pub(crate) fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
+        check_name(&watch.name, &watch.note)?;
+        webhook::check(&watch.webhook)?;
+        FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
+        by.clone_into(&mut watch.created_by);
+        watch.created = self.records.now();
+        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        self.records.store.forget_watched(&watch.name)?;
+        let mut hits = 0;
+        for (key, id, sequence) in self.watched_by(&watch)? {
+            let (known, _) = self.hits(&watch, &key)?;
+            hits += known.len() as u64;
+            self.records.store.put_watch_row(&watch.name, &key, &self.looked(id, sequence, &known, 0))?;
+        }
+        self.records.record(What::Watch(watch), by)?;
+        Ok(hits)
+    }
+
+    /// Forgets a watch.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        if self.records.store.watch(name)?.is_none() {
+            return Err(Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` shows what there is")));
+        }
+        self.records.record(What::WatchRemoved(name.to_owned()), by)?;
+        Ok(self.records.store.forget_watched(name)?)
+    }
+
+    /// The state of all watches, by name, without their queries.
+    pub fn watch_states(&self) -> Result<Vec<v1::WatchState>, Error> {
+        let state = |mut watch: v1::Watch| -> Result<v1::WatchState, Error> {
+            let rows = self.records.store.watched_of(&watch.name)?;
+            watch.query = watch.query.as_ref().map(without_features);
+            Ok(v1::WatchState {
+                checked: rows.iter().map(|row| row.checked).max().unwrap_or(0),
+                last_new: rows.iter().map(|row| row.last_new).max().unwrap_or(0),
+                hits: rows.iter().map(|row| row.known.len() as u64).sum(),
+                watch: Some(watch),
+            })
+        };
+        self.records.store.watches()?.into_iter().map(state).collect()
+    }
+
+    /// Searches every index that has changed since its last search, for each watch under its method.
+    fn look_after_watches(&self) {
+        let watches = match self.records.store.watches() {
+            Ok(watches) => watches,
+            Err(error) => return tracing::error!(%error, "watches cannot be looked after"),
+        };
+        for watch in watches {
+            match self.look(&watch) {
+                Ok(notices) => notices.iter().for_each(|notice| self.tell(&watch, notice)),
+                Err(error) => tracing::error!(watch = watch.name, %error, "a watch cannot be looked after"),
+            }
+        }
+    }
+
+    /// The new matches of a watch. They are known from then on.
+    fn look(&self, watch: &v1::Watch) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
+        for (key, id, sequence) in self.watched_by(watch)? {
+            let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+            if self.records.store.watch(&watch.name)?.as_ref() != Some(watch) {
+                // It was removed or changed in the meantime.
+                break;
+            }
+            let before = self.records.store.watch_row(&watch.name, &key)?.unwrap_or_default();
+            if (before.index, before.sequence) == (id.0, sequence) {
+                continue;
+            }
+            let (known, answer) = self.hits(watch, &key)?;
+            let new = new_documents(watch, &answer, &before.known);
+            let mut row = self.looked(id, sequence, &known, before.last_new);
+            if !new.is_empty() {
+                row.last_new = row.checked;
+                notices.push(Notice {
+                    watch: watch.name.clone(),
+                    site: key.site.to_string(),
+                    repository: key.repository.to_string(),
+                    new: new.len() as u64,
+                    documents: new.into_iter().take(NAMED_MAX).collect(),
+                });
+            }
+            self.records.store.put_watch_row(&watch.name, &key, &row)?;
+        }
+        Ok(notices)
+    }
+
+    fn looked(&self, id: IndexId, sequence: u64, known: &[Known], last_new: i64) -> WatchedRow {
+        let checked = self.records.now();
+        WatchedRow { index: id.0, sequence, checked, last_new, known: known.to_vec() }
+    }
+
+    /// The indexes that a watch searches, with the state of each.
+    fn watched_by(&self, watch: &v1::Watch) -> Result<Vec<(SlotKey, IndexId, u64)>, Error> {
+        let query = FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
+        let named = |key: &SlotKey| {
+            let place = |(site, repository): &(_, Option<_>)| {
+                *site == key.site && repository.as_ref().is_none_or(|repository| *repository == key.repository)
+            };
+            query.repositories.is_empty() || query.repositories.iter().any(place)
+        };
+        let mut all = Vec::new();
+        for (key, id, row) in self.finder.indexes.all()? {
+            let is_current = row.sealed && self.records.store.slot(&key)?.current == id.0;
+            let is_asked = key.method_id == query.method_id && key.scope.is_none() && named(&key);
+            if is_current && is_asked && sees(&self.records.store, (&watch.site, &watch.party), &key.site) {
+                all.push((key, id, row.sealed_sequence));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The matches in one repository: as they are known again, ascending, and as they are reported.
+    fn hits(&self, watch: &v1::Watch, key: &SlotKey) -> Result<(Vec<Known>, Answer), Error> {
+        let mut query = FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
+        query.repositories = vec![(key.site.clone(), Some(key.repository.clone()))];
+        query.matches_max = FIND_MATCHES_MAX;
+        let answer = self.finder.find(&query, &|site| *site == key.site)?;
+        let mut known: Vec<Known> = each_hit(&answer).map(|(known, ..)| known).collect();
+        known.sort_unstable();
+        Ok((known, answer))
+    }
+
+    fn tell(&self, watch: &v1::Watch, notice: &Notice) {
+        let Notice { site, repository, new, .. } = notice;
+        tracing::info!(watch = watch.name, site, repository, new, "a watch found something new");
+        self.metrics.watch_hits.inc_by(*new);
+        if !watch.webhook.is_empty() {
+            let (address, notice, name) = (watch.webhook.clone(), notice.clone(), watch.name.clone());
+            // Whoever does not answer keeps nobody waiting.
+            std::thread::spawn(move || webhook::tell(&address, &notice, &format!("watch {name}")));
+        }
+    }
+}
+
+/// Each document that matches: as it is known again, the number of the query's document, the match, and the holder.
+fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &'static str, &crate::find::Holder)> {
+    answer.documents.iter().enumerate().flat_map(|(number, found)| {
+        found.matches.iter().flat_map(move |one| {
+            one.holders.iter().map(move |holder| {
+                let mut hasher = blake3::Hasher::new_derive_key("cognate watch hit v1");
+                hasher.update(&(number as u64).to_le_bytes()).update(&one.digest.0);
+                hasher.update(holder.path.as_bytes());
+                let hash = hasher.finalize();
+                let known = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"));
+                (known, number, relation(one.measure.relation), holder)
+            })
+        })
+    })
+}
+
+fn new_documents(watch: &v1::Watch, answer: &Answer, before: &[Known]) -> Vec<NewDocument> {
+    let names = watch.query.as_ref().map(crate::find::stored::names).unwrap_or_default();
+    let is_new = |known: &Known| before.binary_search(known).is_err();
+    let new = each_hit(answer).filter(|(known, ..)| is_new(known));
+    new.map(|(_, number, relation, holder)| NewDocument {
+        path: escaped(holder.path.as_bytes()).0.into_owned(),
+        relation,
+        sought: names.get(number).cloned().unwrap_or_default(),
+    })
+    .collect()
+}

@@ -1,0 +1,259 @@
+//! The calls of workers: to attach, to push, and to read the outcome.
+
+mod results;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_fingerprint::Method;
+use cognate_proto::name::SiteName;
+use cognate_proto::spec;
+use cognate_proto::v1::attach_request::Message as Up;
+use cognate_proto::v1::attach_response::Message as Down;
+use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
+use cognate_proto::v1::push_request::Message as PushUp;
+use cognate_proto::v1::worker_server::Worker;
+use cognate_proto::v1::{
+    AttachRequest, AttachResponse, FileHashHitsRequest, FileHashHitsResponse, FileHashTable, FileHashesRequest,
+    KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse,
+    ScopeRequest, ScopeResponse,
+};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::caller::site_of;
+use crate::error::Error;
+use crate::ingest::{self, Push};
+use crate::metrics::Metrics;
+use crate::scan::Scans;
+use crate::session::{Attached, Sessions};
+use cognate_storage::store::SlotKey;
+
+/// The number of messages that may wait for a slow site.
+const DOWN_MESSAGES: usize = 64;
+/// The time between two messages of an idle stream.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// A session that is silent for this long is over; so is a connection that never greets.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// The service for workers.
+pub(crate) struct WorkerService {
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) scans: Arc<Scans>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+#[tonic::async_trait]
+impl Worker for WorkerService {
+    type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
+    type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
+    type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
+    type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
+    type PushStream = ReceiverStream<Result<PushResponse, Status>>;
+
+    async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
+        let site = site_of(&request)?;
+        let mut requests = request.into_inner();
+        let (down, stream) = mpsc::channel(DOWN_MESSAGES);
+        let Some(AttachRequest { message: Some(Up::Hello(hello)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("a session begins with a greeting"));
+        };
+        let attached = self.sessions.attach(&site, &hello, down)?;
+        let software = self.sessions.attached(&site).map(|site| site.software).unwrap_or_default();
+        tracing::info!(%site, software, session = attached.number, "a site is attached");
+        let session = SessionTask { sessions: Arc::clone(&self.sessions), scans: Arc::clone(&self.scans), site };
+        tokio::spawn(session.run(attached, requests));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
+        let site = site_of(&request)?;
+        let mut requests = request.into_inner();
+        let Some(PushRequest { message: Some(PushUp::Open(open)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("a push begins by opening an index"));
+        };
+        let method_id =
+            spec::method_id(&open.method_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let purpose = self.sessions.purpose(&site, &open, method_id)?;
+        let (repository, scope) = (purpose.repository, purpose.scope);
+        let key = SlotKey { site: site.clone(), repository, method_id, scope };
+        let scans = Arc::clone(&self.scans);
+        let opening = tokio::task::spawn_blocking(move || {
+            let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
+            Ok::<_, Error>(scans.analyser.indexes.writer(key, open.epoch, &method)?)
+        });
+        let writer = opening.await.map_err(|_| Status::internal("opening the index failed"))??;
+        let (answers, stream) = mpsc::channel(DOWN_MESSAGES);
+        let push = Push {
+            sessions: Arc::clone(&self.sessions),
+            metrics: Arc::clone(&self.metrics),
+            site,
+            assignment: purpose.assignment,
+            method_id,
+            live: purpose.live,
+        };
+        tokio::spawn(ingest::serve(push, writer, requests, answers));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn received(&self, request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
+        let site = site_of(&request)?;
+        let scans = Arc::clone(&self.scans);
+        let counting = tokio::task::spawn_blocking(move || scans.analyser.indexes.received(&site));
+        let indexes = counting.await.map_err(|_| Status::internal("counting failed"))?.map_err(Error::from)?;
+        Ok(Response::new(ReceivedResponse { indexes }))
+    }
+
+    async fn results(&self, request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
+        let site = site_of(&request)?;
+        let (rows, stream) = mpsc::channel(DOWN_MESSAGES);
+        let (scans, scan) = (Arc::clone(&self.scans), request.into_inner().scan);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = results::tell(&scans, &site, scan, &rows) {
+                let _ = rows.blocking_send(Err(error.into()));
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn scope(&self, request: Request<ScopeRequest>) -> Result<Response<Self::ScopeStream>, Status> {
+        let site = site_of(&request)?;
+        let scope = self.sessions.scope(&site, request.into_inner().assignment)?;
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in scope.pieces() {
+                if pieces.send(Ok(piece)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn file_hashes(
+        &self,
+        request: Request<FileHashesRequest>,
+    ) -> Result<Response<Self::FileHashesStream>, Status> {
+        let site = site_of(&request)?;
+        let list = self.sessions.hashes_asked(&site, request.into_inner().query)?;
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in list.pieces() {
+                if pieces.send(Ok(piece)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn file_hash_hits(
+        &self,
+        request: Request<Streaming<FileHashHitsRequest>>,
+    ) -> Result<Response<FileHashHitsResponse>, Status> {
+        let site = site_of(&request)?;
+        let mut requests = request.into_inner();
+        let Some(FileHashHitsRequest { message: Some(HitsUp::Answer(answer)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("an answer begins with what it is an answer to"));
+        };
+        let mut answering = self.sessions.answering(&site, answer.query)?;
+        loop {
+            // A stream that breaks off is an answer that is cut off.
+            let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
+            let taken = match message {
+                Some(message) => answering.take(message),
+                None => Err(Error::Invalid("it is cut off".to_owned())),
+            };
+            match taken {
+                Ok(true) => return Ok(Response::new(FileHashHitsResponse {})),
+                Ok(false) => {}
+                Err(error) => {
+                    answering.finish(Err(format!("its site's answer cannot be used: {error}")));
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+/// The first message of a stream, which must come soon.
+async fn first<T>(requests: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    let waited = tokio::time::timeout(SILENCE_MAX, requests.message()).await;
+    waited.map_err(|_| Status::deadline_exceeded("nothing was said on the stream"))?
+}
+
+/// The parameters of an index that a site brings up to date on its own.
+fn known_method(scans: &Scans, key: &SlotKey) -> Result<Method, Error> {
+    let unknown = || {
+        let SlotKey { site, repository, .. } = key;
+        Error::Denied(format!("{site}/{repository} has no index under this method yet: launch a scan first"))
+    };
+    scans.analyser.indexes.method_of(key)?.ok_or_else(unknown)
+}
+
+/// Reads a session until it ends.
+struct SessionTask {
+    sessions: Arc<Sessions>,
+    scans: Arc<Scans>,
+    site: SiteName,
+}
+
+impl SessionTask {
+    async fn run(self, attached: Attached, mut requests: Streaming<AttachRequest>) {
+        let Attached { number, mut live } = attached;
+        let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+        let silence = tokio::time::sleep(SILENCE_MAX);
+        tokio::pin!(silence);
+        loop {
+            tokio::select! {
+                request = requests.message() => match request {
+                    Ok(Some(AttachRequest { message: Some(message) })) => {
+                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                        self.sessions.heard(&self.site, number);
+                        if !self.hear(number, message) {
+                            break;
+                        }
+                    }
+                    // A message kind of tomorrow: it says at least that there is somebody.
+                    Ok(Some(AttachRequest { message: None })) => {
+                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                    }
+                    Ok(None) | Err(_) => break,
+                },
+                _ = keep_alive.tick() => {
+                    if live.holds() {
+                        self.sessions.tell(&self.site, Down::KeepAlive(KeepAlive {}));
+                    }
+                }
+                () = &mut silence => {
+                    tracing::warn!(site = %self.site, "a site was silent for a minute: its session is over");
+                    break;
+                }
+                () = live.ended() => return,
+            }
+        }
+        self.sessions.detach(&self.site, number);
+    }
+
+    /// Takes a message in; answers true if the session goes on.
+    fn hear(&self, number: u64, message: Up) -> bool {
+        match message {
+            Up::Progress(progress) => self.sessions.progress(&self.site, progress),
+            Up::Ended(ended) => {
+                if let Some((index, summary)) = self.sessions.end(&self.site, ended)
+                    && let Err(error) = self.scans.analyser.indexes.put_summary(index, &summary)
+                {
+                    tracing::error!(site = %self.site, %error, "what a sync told cannot be kept");
+                }
+            }
+            Up::State(state) => self.sessions.set_paused(&self.site, number, state.paused),
+            Up::KeepAlive(_) => {}
+            Up::Hello(_) => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

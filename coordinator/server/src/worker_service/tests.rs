@@ -1,0 +1,189 @@
+//! Sessions and pushes over real connections.
+
+use std::num::NonZeroUsize;
+
+use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::worker_client::WorkerClient;
+use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncSummary};
+use tokio::sync::mpsc;
+use tonic::Code;
+use tonic::transport::Channel;
+
+use super::*;
+use crate::harness::{Harness, site, soon};
+use cognate_analysis::AnalysisLimits;
+use cognate_storage::harness::{batch, root};
+
+const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
+
+/// A worker of which everything is said by hand.
+struct Hand {
+    client: WorkerClient<Channel>,
+}
+
+/// One stream of requests, and what came back.
+struct Said<Up, Down> {
+    up: mpsc::Sender<Up>,
+    down: Streaming<Down>,
+}
+
+impl Hand {
+    fn of(harness: &Harness, name: &str) -> Hand {
+        Hand { client: WorkerClient::new(harness.channel(Some(&harness.credential(&site(name))))) }
+    }
+
+    async fn attach(&mut self, generation: u64) -> Result<Said<AttachRequest, AttachResponse>, Status> {
+        let hello = Hello {
+            protocol_min: 1,
+            protocol_max: 1,
+            key_fingerprint: Key::none().fingerprint().0.to_vec(),
+            repositories: vec!["main".into()],
+            generation,
+            instance: generation,
+            ..Hello::default()
+        };
+        let (up, requests) = mpsc::channel(8);
+        up.send(AttachRequest { message: Some(Up::Hello(hello)) }).await.unwrap();
+        let mut down = self.client.attach(ReceiverStream::new(requests)).await?.into_inner();
+        assert!(matches!(soon(down.message()).await?.unwrap().message, Some(Down::Welcome(_))));
+        Ok(Said { up, down })
+    }
+
+    async fn push(&mut self, open: OpenIndex) -> Result<Said<PushRequest, PushResponse>, Status> {
+        let (up, requests) = mpsc::channel(8);
+        up.send(PushRequest { message: Some(PushUp::Open(open)) }).await.unwrap();
+        let mut down = self.client.push(ReceiverStream::new(requests)).await?.into_inner();
+        soon(down.message()).await?.unwrap();
+        Ok(Said { up, down })
+    }
+}
+
+impl Said<AttachRequest, AttachResponse> {
+    async fn assignment(&mut self) -> v1::Assignment {
+        loop {
+            if let Some(Down::Assignment(assignment)) = soon(self.down.message()).await.unwrap().unwrap().message {
+                return assignment;
+            }
+        }
+    }
+}
+
+impl Said<PushRequest, PushResponse> {
+    async fn batch(&self, number: u8) {
+        let (body, digest, _) = batch(number);
+        let batch = Batch { sequence: number.into(), digest: digest.to_vec(), body: body.into() };
+        self.up.send(PushRequest { message: Some(PushUp::Batch(batch)) }).await.unwrap();
+    }
+
+    async fn seal(&self, last: u8) {
+        let seal = Seal { sequence: last.into(), index_digest: root(1..=last).to_vec(), canary: vec![7; 16] };
+        self.up.send(PushRequest { message: Some(PushUp::Seal(seal)) }).await.unwrap();
+    }
+}
+
+fn launch(harness: &Harness, id: u64) {
+    let spec = v1::ScanSpec {
+        repositories: vec![v1::RepositoryRef { site: "a".into(), repository: "main".into() }],
+        method: Some((&method()).into()),
+        min_containment: "0.5".into(),
+        ..v1::ScanSpec::default()
+    };
+    harness.coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
+}
+
+fn method() -> Method {
+    Method::tttd(View::Raw, 1000).unwrap()
+}
+
+fn open(assignment: u64) -> OpenIndex {
+    let method_id = method().id(&Key::none()).0.to_vec();
+    OpenIndex { assignment, repository: "main".into(), method_id, epoch: 3, scope: vec![] }
+}
+
+async fn status(harness: &Harness, id: u64, wanted: v1::ScanStatus) -> v1::ScanState {
+    soon(async {
+        loop {
+            let state = harness.coordinator.services().scans.state(ScanId(id)).unwrap();
+            if state.status() == wanted {
+                return state;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_from_there() {
+    let harness = Harness::start().await;
+    let mut hand = Hand::of(&harness, "a");
+    let mut first = hand.attach(1).await.unwrap();
+    launch(&harness, 1);
+    let old = first.assignment().await.assignment;
+    let mut push = hand.push(open(old)).await.unwrap();
+    push.batch(1).await;
+    soon(push.down.message()).await.unwrap().unwrap();
+    let mut second = hand.attach(2).await.unwrap();
+    // The first control stream is at its end, its push is refused, and so is a new one under its assignment.
+    while soon(first.down.message()).await.is_ok_and(|message| message.is_some()) {}
+    let refused = soon(async {
+        loop {
+            match push.down.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(status) => return Some(status.code()),
+            }
+        }
+    });
+    assert_eq!(refused.await, Some(Code::Aborted));
+    assert_eq!(hand.push(open(old)).await.err().unwrap().code(), Code::Aborted);
+    // The scan was assigned again, and what was acknowledged is there.
+    let assignment = second.assignment().await.assignment;
+    assert_ne!(assignment, old);
+    let mut push = soon(async {
+        loop {
+            match hand.push(open(assignment)).await {
+                // The old one lets go of the index in a moment.
+                Err(status) if status.code() == Code::Unavailable => tokio::task::yield_now().await,
+                opened => return opened.unwrap(),
+            }
+        }
+    })
+    .await;
+    push.batch(1).await;
+    push.batch(2).await;
+    push.seal(2).await;
+    while !matches!(
+        soon(push.down.message()).await.unwrap().unwrap().message,
+        Some(v1::push_response::Message::Sealed(_))
+    ) {}
+    let ended = SyncEnded { assignment, summary: Some(SyncSummary::default()), ..SyncEnded::default() };
+    second.up.send(AttachRequest { message: Some(Up::Ended(ended)) }).await.unwrap();
+    status(&harness, 1, v1::ScanStatus::Complete).await;
+}
+
+#[tokio::test]
+async fn a_push_for_another_site_is_denied_and_counted() {
+    let harness = Harness::start().await;
+    let (mut a, mut b) = (Hand::of(&harness, "a"), Hand::of(&harness, "b"));
+    let mut session_a = a.attach(1).await.unwrap();
+    let _session_b = b.attach(1).await.unwrap();
+    launch(&harness, 1);
+    let assignment = session_a.assignment().await.assignment;
+    assert_eq!(b.push(open(assignment)).await.err().unwrap().code(), Code::PermissionDenied);
+    assert_eq!(harness.coordinator.services().metrics.pushes_denied.get(), 1);
+    // On its own a site may bring level only what a scan has asked of it before.
+    assert_eq!(b.push(open(0)).await.err().unwrap().code(), Code::PermissionDenied);
+    assert!(a.push(open(assignment)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_worker_that_was_copied_is_told_so() {
+    let harness = Harness::start().await;
+    let mut hand = Hand::of(&harness, "a");
+    let _session = hand.attach(5).await.unwrap();
+    let refused = hand.attach(4).await.err().unwrap();
+    assert_eq!(refused.code(), Code::AlreadyExists);
+    assert!(refused.message().contains("stop the copy"), "{}", refused.message());
+}

@@ -1,0 +1,430 @@
+//! An index in memory: the documents and contents that the batches of one epoch add up to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use cognate_fingerprint::{Content, ContentDigest};
+use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
+use cognate_proto::index_digest::{IndexDigest, RowHash};
+use cognate_proto::limits::WINDOW_BATCHES;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::ChunkTable;
+
+use crate::error::Error;
+use crate::segment::BaseRecord;
+
+/// The state of an index after some batch.
+#[derive(Default)]
+pub struct Index {
+    /// The documents by their paths.
+    pub documents: BTreeMap<DocumentPath, IndexedDocument>,
+    /// The contents by their digests.
+    pub contents: HashMap<ContentDigest, IndexedContent>,
+    /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
+    /// says that the last was given up.
+    upload: Option<(u64, Upload)>,
+    /// How many batches came before those whose digests are known.
+    undigested: u64,
+    /// The digests of the batches after them, so that a repetition can be told from a contradiction.
+    digests: Vec<[u8; 16]>,
+    /// The chain over the digests of all batches, and what their bodies came to.
+    head: [u8; 32],
+    body_bytes: u64,
+    root: IndexDigest,
+    /// The size of all documents, each copy counted.
+    size_bytes: u64,
+    next_ordinal: u32,
+}
+
+/// A document's row without its path.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexedDocument {
+    /// The state of the document: read, or the reason why not.
+    pub state: DocumentState,
+    /// The digest of its content; none where it could not be read.
+    pub content: Option<ContentDigest>,
+    /// Time of the last modification; seconds since 1970, 0: the document was not read.
+    pub modified: i64,
+    /// Of a message, where its site tells it.
+    pub message_id_hash: Option<[u8; 16]>,
+}
+
+impl IndexedDocument {
+    /// The row with its path.
+    pub(crate) fn row(&self, path: &DocumentPath) -> DocumentRow {
+        let IndexedDocument { state, content, modified, message_id_hash } = *self;
+        DocumentRow { path: path.clone(), state, content, modified, message_id_hash }
+    }
+}
+
+/// What is known of a content besides its chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexedContent {
+    /// Its number in the index's runs.
+    pub ordinal: u32,
+    /// The size of the content in bytes.
+    pub size_bytes: u64,
+    /// The number of its chunks, or of its features where the method has no chunks.
+    pub chunk_count: u64,
+    /// What its chunks come to: its size, or the weight of its features where the method has no chunks.
+    pub weight: u64,
+    /// Bytes in chunks of one repeated byte.
+    pub repeated_bytes: u64,
+}
+
+/// A content in parts, as far as it has come.
+#[derive(Clone, Copy, Default)]
+struct Upload {
+    ordinal: u32,
+    weight: u64,
+    chunk_count: u64,
+    repeated_bytes: u64,
+}
+
+impl Index {
+    /// The last batch that the state includes, or 0.
+    pub fn sequence(&self) -> u64 {
+        self.undigested + self.digests.len() as u64
+    }
+
+    /// The chain over the digests of all batches: BLAKE3 of the head before and the digest.
+    pub fn head(&self) -> [u8; 32] {
+        self.head
+    }
+
+    /// What the bodies of all batches came to.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// The size of all documents, each copy counted.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The root over documents and contents.
+    pub fn root(&self) -> IndexDigest {
+        self.root
+    }
+
+    /// How many ordinals have been given out.
+    pub fn ordinals(&self) -> u32 {
+        self.next_ordinal
+    }
+
+    /// Begins after batches that were put together anew.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn after(sequence: u64, base: &BaseRecord) -> Result<Index, &'static str> {
+        let (digests, rest) = base.digests.as_chunks();
+        let undigested = sequence.checked_sub(digests.len() as u64).filter(|_| rest.is_empty());
+        Ok(Index {
+            undigested: undigested.ok_or("it has more digests than batches")?,
+            digests: digests.to_vec(),
+            head: base.head.as_slice().try_into().map_err(|_| "its chain has another length")?,
+            body_bytes: base.body_bytes,
+            root: IndexDigest::from_bytes(&base.dropped_root).ok_or("its root has another length")?,
+            ..Index::default()
+        })
+    }
+
+    /// What stays of the batches so far when they are put together anew without the contents that are not `live`.
+    pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
+        let mut dropped = self.root;
+        for (path, document) in &self.documents {
+            dropped.remove(RowHash::of_document(&document.row(path)));
+        }
+        for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
+            dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
+        }
+        let kept = self.digests.len().saturating_sub(WINDOW_BATCHES);
+        BaseRecord {
+            dropped_root: dropped.to_bytes().to_vec(),
+            head: self.head.to_vec(),
+            body_bytes: self.body_bytes,
+            digests: self.digests[kept..].as_flattened().to_vec(),
+        }
+    }
+
+    /// The contents that a document has.
+    pub fn live(&self) -> HashSet<ContentDigest> {
+        self.documents.values().filter_map(|document| document.content).collect()
+    }
+
+    /// About what the documents and contents take in a segment, with `live` contents alone.
+    pub(crate) fn weight(&self, live: &HashSet<ContentDigest>) -> u64 {
+        self.weight_of(|digest| live.contains(digest))
+    }
+
+    /// The same with all contents.
+    pub(crate) fn weight_of_all(&self) -> u64 {
+        self.weight_of(|_| true)
+    }
+
+    fn weight_of(&self, counts: impl Fn(&ContentDigest) -> bool) -> u64 {
+        let documents: u64 = self.documents.keys().map(|path| path.as_bytes().len() as u64 + 24).sum();
+        let contents = self.contents.iter().filter(|(digest, _)| counts(digest));
+        documents + contents.map(|(_, content)| 24 + 19 * content.chunk_count).sum::<u64>()
+    }
+
+    /// Whether a batch of this number was taken in before, and was this one.
+    ///
+    /// # Errors
+    /// When there is a gap before it, or the number belongs to another batch.
+    pub(crate) fn is_repetition(&self, sequence: u64, digest: [u8; 16]) -> Result<bool, Error> {
+        let expected = self.sequence() + 1;
+        if sequence == 0 || sequence > expected {
+            return Err(Error::OutOfOrder { expected, got: sequence });
+        }
+        let Some(place) = (sequence - 1).checked_sub(self.undigested) else {
+            return Err(Error::OutOfOrder { expected, got: sequence });
+        };
+        match usize::try_from(place).ok().and_then(|place| self.digests.get(place)) {
+            None => Ok(false),
+            Some(known) if *known == digest => Ok(true),
+            Some(_) => Err(Error::Contradiction(format!("batch {sequence} came again with other content"))),
+        }
+    }
+
+    /// The contents that documents of the batch refer to and that are neither here nor in it.
+    pub(crate) fn unknown_contents(&self, batch: &Batch) -> Vec<ContentDigest> {
+        let missing = |digest: &ContentDigest| {
+            !self.contents.contains_key(digest)
+                && !batch.contents.iter().any(|content| content.digest == *digest)
+                && !batch.parts.iter().any(|part| part.end.is_some_and(|end| end.digest == *digest))
+        };
+        batch.documents.iter().filter_map(|row| row.content).filter(missing).collect()
+    }
+
+    /// Whether the parts of a batch go on from what has arrived, and end where they say.
+    ///
+    /// # Errors
+    /// When they do not; the state is as it was.
+    pub(crate) fn check_parts(&self, batch: &Batch, chunk_bytes_max: u32) -> Result<(), Error> {
+        let mut current = self.upload;
+        for part in &batch.parts {
+            let mut upload = current.filter(|(number, _)| *number == part.upload).unwrap_or_default().1;
+            upload.grow(&part.chunks);
+            current = Some((part.upload, upload));
+            if let Some(end) = part.end {
+                let tiles = chunk_bytes_max > FEATURE_WEIGHT_MAX;
+                let size_bytes = if tiles { upload.weight } else { end.size_bytes };
+                if (end.size_bytes, end.chunk_count) != (size_bytes, upload.chunk_count) {
+                    return Err(Error::Invalid(format!(
+                        "upload {} ends with {} bytes in {} chunks, but {} in {} arrived",
+                        part.upload, end.size_bytes, end.chunk_count, upload.weight, upload.chunk_count
+                    )));
+                }
+                current = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the next batch, which has been checked. Each posting is handed to `posting` with its content's ordinal.
+    pub(crate) fn apply(
+        &mut self,
+        digest: [u8; 16],
+        body_bytes: u64,
+        batch: &Batch,
+        posting: impl FnMut(u32, &mut Chunks<'_>),
+    ) {
+        self.digests.push(digest);
+        self.head = *blake3::Hasher::new().update(&self.head).update(&digest).finalize().as_bytes();
+        self.body_bytes += body_bytes;
+        self.take_in(batch, posting);
+    }
+
+    /// Takes in a piece of what was put together anew: it is no batch of its own.
+    pub fn take_in(&mut self, batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
+        let mut chunks = batch.chunks.iter();
+        for content in &batch.contents {
+            let ordinal = self.take_ordinal();
+            let mut own = Chunks { rows: &mut chunks, left: content.chunk_count, weight: 0, repeated_bytes: 0 };
+            posting(ordinal, &mut own);
+            own.by_ref().for_each(drop);
+            let (weight, repeated_bytes) = (own.weight, own.repeated_bytes);
+            self.add_content(content, ordinal, weight, repeated_bytes);
+        }
+        for part in &batch.parts {
+            let mut upload = match self.upload.take().filter(|(number, _)| *number == part.upload) {
+                Some((_, upload)) => upload,
+                None => Upload { ordinal: self.take_ordinal(), ..Upload::default() },
+            };
+            upload.grow(&part.chunks);
+            let mut rows = part.chunks.iter();
+            posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, weight: 0, repeated_bytes: 0 });
+            match part.end {
+                None => self.upload = Some((part.upload, upload)),
+                Some(end) => self.add_content(&end, upload.ordinal, upload.weight, upload.repeated_bytes),
+            }
+        }
+        batch.documents.iter().for_each(|row| self.add_document(row));
+    }
+
+    fn take_ordinal(&mut self) -> u32 {
+        let ordinal = self.next_ordinal;
+        self.next_ordinal = ordinal.checked_add(1).expect("an index holds fewer than 2^32 contents");
+        ordinal
+    }
+
+    /// A content that came before keeps its first ordinal; the postings of the second are nobody's.
+    fn add_content(&mut self, content: &Content, ordinal: u32, weight: u64, repeated_bytes: u64) {
+        let Content { size_bytes, chunk_count, digest } = *content;
+        self.contents.entry(digest).or_insert_with(|| {
+            self.root.add(RowHash::of_content(digest, size_bytes, chunk_count));
+            IndexedContent { ordinal, size_bytes, chunk_count, weight, repeated_bytes }
+        });
+    }
+
+    fn add_document(&mut self, row: &DocumentRow) {
+        let before = if row.state == DocumentState::Removed {
+            self.documents.remove(&row.path)
+        } else {
+            self.root.add(RowHash::of_document(row));
+            // What a site says of sizes is not to be relied on, not even to add up.
+            self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
+            let DocumentRow { state, content, modified, message_id_hash, .. } = *row;
+            let document = IndexedDocument { state, content, modified, message_id_hash };
+            self.documents.insert(row.path.clone(), document)
+        };
+        if let Some(before) = before {
+            self.root.remove(RowHash::of_document(&before.row(&row.path)));
+            self.size_bytes = self.size_bytes.wrapping_sub(self.size_of(before.content));
+        }
+    }
+
+    fn size_of(&self, content: Option<ContentDigest>) -> u64 {
+        content.and_then(|digest| self.contents.get(&digest)).map_or(0, |content| content.size_bytes)
+    }
+}
+
+impl Upload {
+    fn grow(&mut self, chunks: &ChunkTable) {
+        self.chunk_count += chunks.rows() as u64;
+        for (_, length_bytes, repeated_byte) in chunks.iter() {
+            self.weight += u64::from(length_bytes);
+            self.repeated_bytes += if repeated_byte { u64::from(length_bytes) } else { 0 };
+        }
+    }
+}
+
+/// The chunks of one content of a batch.
+pub struct Chunks<'a> {
+    rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>,
+    left: u64,
+    weight: u64,
+    repeated_bytes: u64,
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = (cognate_fingerprint::Tag, u32, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let row = self.rows.next()?;
+        self.weight += u64::from(row.1);
+        self.repeated_bytes += if row.2 { u64::from(row.1) } else { 0 };
+        Some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::{Chunk, Tag};
+    use cognate_proto::batch::BatchBuilder;
+
+    use super::*;
+
+    fn content(number: u8, lengths: &[u32]) -> (Content, ChunkTable) {
+        let mut table = ChunkTable::default();
+        for &length_bytes in lengths {
+            table.push(&Chunk { offset: 0, length_bytes, tag: Tag([number; 16]), repeated_byte: length_bytes == 9 });
+        }
+        let size_bytes = lengths.iter().copied().map(u64::from).sum();
+        let content = Content { size_bytes, chunk_count: lengths.len() as u64, digest: ContentDigest([number; 16]) };
+        (content, table)
+    }
+
+    fn row(path: &str, state: DocumentState, content: Option<u8>) -> DocumentRow {
+        let content = content.map(|number| ContentDigest([number; 16]));
+        DocumentRow {
+            path: DocumentPath::new(path.as_bytes()).unwrap(),
+            state,
+            content,
+            modified: 0,
+            message_id_hash: None,
+        }
+    }
+
+    fn batch(fill: impl FnOnce(&mut BatchBuilder)) -> Batch {
+        let mut builder = BatchBuilder::default();
+        fill(&mut builder);
+        Batch::decode(&builder.finish().0, 5000).unwrap()
+    }
+
+    #[test]
+    fn batches_add_up_and_a_removed_document_leaves_no_trace_in_the_root() {
+        let mut index = Index::default();
+        let (one, table) = content(1, &[5, 9]);
+        let first = batch(|batch| {
+            batch.content(&one, &table);
+            batch.document(row("a", DocumentState::Read, Some(1)));
+        });
+        let mut postings = vec![];
+        index.apply([1; 16], 0, &first, |ordinal, chunks| postings.extend(chunks.map(|chunk| (ordinal, chunk.1))));
+        assert_eq!(postings, [(0, 5), (0, 9)]);
+        assert_eq!(index.contents[&one.digest].repeated_bytes, 9);
+        let after_first = index.root();
+        index.apply([2; 16], 0, &batch(|batch| batch.document(row("b", DocumentState::Read, Some(1)))), |_, _| {});
+        index.apply([3; 16], 0, &batch(|batch| batch.document(row("b", DocumentState::Removed, None))), |_, _| {});
+        assert_eq!((index.root(), index.documents.len(), index.sequence()), (after_first, 1, 3));
+    }
+
+    #[test]
+    fn gaps_are_refused_repetitions_are_known_and_contradictions_are_an_alarm() {
+        let mut index = Index::default();
+        index.apply([1; 16], 0, &Batch::default(), |_, _| {});
+        assert!(index.is_repetition(1, [1; 16]).unwrap());
+        assert!(!index.is_repetition(2, [2; 16]).unwrap());
+        assert!(matches!(index.is_repetition(1, [9; 16]), Err(Error::Contradiction(_))));
+        for sequence in [0, 3, u64::MAX] {
+            assert!(matches!(index.is_repetition(sequence, [1; 16]), Err(Error::OutOfOrder { expected: 2, .. })));
+        }
+    }
+
+    #[test]
+    fn a_content_in_parts_is_there_once_its_last_part_agrees() {
+        let mut index = Index::default();
+        let (whole, _) = content(7, &[5, 9, 5]);
+        let first = batch(|batch| batch.part(1, content(7, &[5, 9]).1, None));
+        index.check_parts(&first, 1000).unwrap();
+        index.apply([1; 16], 0, &first, |_, _| {});
+        assert!(index.upload.is_some() && index.contents.is_empty());
+        let wrong = batch(|batch| batch.part(1, content(7, &[4]).1, Some(&whole)));
+        assert!(index.check_parts(&wrong, 1000).is_err());
+        let last = batch(|batch| batch.part(1, content(7, &[5]).1, Some(&whole)));
+        index.check_parts(&last, 1000).unwrap();
+        index.apply([2; 16], 0, &last, |ordinal, _| assert_eq!(ordinal, 0));
+        assert!(index.upload.is_none());
+        assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
+    }
+
+    #[test]
+    fn a_content_whose_parts_were_given_up_is_in_nobodys_way() {
+        let mut index = Index::default();
+        let (whole, table) = content(7, &[5, 9]);
+        let cut_off = batch(|batch| batch.part(1, content(7, &[5]).1, None));
+        index.apply([1; 16], 0, &cut_off, |_, _| {});
+        let again = batch(|batch| batch.part(2, table, Some(&whole)));
+        index.check_parts(&again, 1000).unwrap();
+        index.apply([2; 16], 0, &again, |ordinal, _| assert_eq!(ordinal, 1));
+        assert_eq!((index.contents[&whole.digest].ordinal, index.upload.is_none()), (1, true));
+    }
+
+    #[test]
+    fn documents_that_refer_to_nothing_are_named() {
+        let refers = batch(|batch| batch.document(row("a", DocumentState::Read, Some(3))));
+        assert_eq!(Index::default().unknown_contents(&refers), [ContentDigest([3; 16])]);
+    }
+}

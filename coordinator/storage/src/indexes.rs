@@ -1,0 +1,426 @@
+//! All indexes of the coordinator: which one a repository has under a method, and the one way to write to it.
+//!
+//! A worker that begins an index anew gives it another epoch; the old one goes on being analysed until the new one is
+//! sealed, and is replaced in one step. What nothing refers to any more stays until no scan can be reading it.
+//!
+//! Segments are the record: [`adopt`] brings the view level with them at every start, [`compact`] puts one together anew
+//! when much of it is dead, [`collect`] removes what nothing refers to.
+
+mod adopt;
+mod collect;
+mod compact;
+mod forget;
+mod manifests;
+mod replay;
+mod runs;
+mod space;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::time::SystemTime;
+
+use cognate_fingerprint::{Key, Method};
+use cognate_proto::name::SiteName;
+use cognate_proto::v1::{self, SyncSummary};
+use prost::Message as _;
+
+pub use self::manifests::Manifest;
+use self::manifests::Places;
+pub use self::replay::Replay;
+pub use self::runs::read_run;
+pub use self::space::Space;
+pub use self::writer::IndexWriter;
+use crate::clock::seconds;
+use crate::error::Error;
+use crate::index::Index;
+use crate::segment::{self, Kind, SealRecord, SegmentHeader, SegmentWriter};
+use crate::store::{IndexId, IndexRow, SlotKey, Store};
+
+/// How the indexes are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexesConfig {
+    /// Whether an acknowledgement survives a loss of power.
+    pub durable: bool,
+    /// The clock for the times of seals.
+    pub clock: fn() -> SystemTime,
+    /// Nothing is taken in while less than this is free.
+    pub disk_reserve_bytes: u64,
+    /// What the segments of a site may come to.
+    pub site_quota_bytes: Option<u64>,
+}
+
+/// The indexes and where they lie.
+pub struct Indexes {
+    store: Arc<Store>,
+    folder: PathBuf,
+    config: IndexesConfig,
+    /// Sealed indexes that are in memory because they were just written: a scan need not read them again.
+    loaded: Mutex<HashMap<IndexId, Arc<Index>>>,
+    busy: Mutex<HashMap<SlotKey, Busy>>,
+    /// Told when something is not busy any more.
+    released: Condvar,
+    /// What syncs told beside indexes that were being written at that moment: a seal takes it along, or else whoever ends
+    /// that.
+    told: Mutex<HashMap<SlotKey, SyncSummary>>,
+    /// Indexes that were put together anew under another number.
+    compacted: Mutex<HashMap<IndexId, IndexId>>,
+    /// Repositories whose indexes somebody reads beside the scans.
+    holds: Mutex<Vec<Weak<Hold>>>,
+    /// Where the contents of indexes stand that were asked for, the last one first.
+    places: Mutex<Vec<Arc<Places>>>,
+    /// Held while a slot gets another index, and while what no slot refers to is removed.
+    switching: Mutex<()>,
+}
+
+/// Why an index is busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Busy {
+    /// A site pushes it.
+    Writing,
+    /// It is put together anew, or something is noted in it: whoever wants to push waits.
+    Tidying,
+}
+
+/// A sealed index, as a scan sees it.
+pub struct Sealed {
+    /// The number of the index.
+    pub id: IndexId,
+    /// The last batch that the seal covers.
+    pub sequence: u64,
+}
+
+impl Indexes {
+    /// Opens the folder of segments and runs, brings the view level with the segments, and sweeps out what nothing refers
+    /// to.
+    pub(crate) fn open(store: Arc<Store>, folder: &Path, config: IndexesConfig) -> Result<Indexes, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        let indexes = Indexes {
+            store,
+            folder: folder.to_owned(),
+            config,
+            loaded: Mutex::default(),
+            busy: Mutex::default(),
+            released: Condvar::new(),
+            told: Mutex::default(),
+            compacted: Mutex::default(),
+            holds: Mutex::default(),
+            places: Mutex::default(),
+            switching: Mutex::default(),
+        };
+        indexes.catch_up()?;
+        indexes.sweep()?;
+        Ok(indexes)
+    }
+
+    /// The epoch of an index: what its site chose when it began it.
+    pub fn epoch(&self, id: IndexId) -> Result<u64, Error> {
+        Ok(self.row(id)?.epoch)
+    }
+
+    /// The sealed index of a repository under a method, where there is one.
+    pub fn sealed(&self, key: &SlotKey) -> Result<Option<Sealed>, Error> {
+        let id = IndexId(self.store.slot(key)?.current);
+        let row = if id.0 == 0 { None } else { self.store.index(id)? };
+        Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
+    }
+
+    /// Keeps the indexes of these repositories, and those that take their places, from being removed until what is answered
+    /// is let go.
+    pub fn hold(&self, repositories: impl Iterator<Item = (String, String)>) -> Arc<Hold> {
+        let hold = Arc::new(Hold { repositories: repositories.collect() });
+        lock(&self.holds).push(Arc::downgrade(&hold));
+        hold
+    }
+
+    /// Every index that a slot refers to, with whose it is.
+    pub fn all(&self) -> Result<Vec<(SlotKey, IndexId, IndexRow)>, Error> {
+        let mut all = Vec::new();
+        for (key, slot) in self.store.slots()? {
+            for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
+                if let Some(row) = self.store.index(id)? {
+                    all.push((key.clone(), id, row));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// What was received and stored of a site's indexes, by this coordinator's own count: what the site's ledger is held
+    /// against.
+    pub fn received(&self, site: &SiteName) -> Result<Vec<v1::ReceivedIndex>, Error> {
+        let all = self.all()?;
+        Ok(all.iter().filter(|(key, ..)| key.site == *site).map(|(key, _, row)| row.received(key)).collect())
+    }
+
+    /// What the site said a known text becomes when the index was last sealed; nothing: it did not say.
+    pub fn canary(&self, id: IndexId) -> Result<Vec<u8>, Error> {
+        Ok(self.row(id)?.seal.map(|seal| seal.canary).unwrap_or_default())
+    }
+
+    /// When an index was last sealed; seconds since 1970, 0: never.
+    pub fn sealed_at(&self, id: IndexId) -> Result<i64, Error> {
+        Ok(self.row(id)?.seal.map_or(0, |seal| seal.time))
+    }
+
+    /// How an index of a repository is made, where there is one.
+    pub fn method_of(&self, key: &SlotKey) -> Result<Option<Method>, Error> {
+        let slot = self.store.slot(key)?;
+        for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
+            if let Some(method) = self.row(id)?.header.and_then(|header| header.method) {
+                return Method::try_from(&method).map(Some).map_err(|error| Error::Invalid(error.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the last sync told beside the index.
+    pub fn summary(&self, id: IndexId) -> Result<SyncSummary, Error> {
+        let row = self.row(id)?;
+        let told = row.key().and_then(|key| lock(&self.told).get(&key).cloned());
+        Ok(told.or(row.summary).unwrap_or_default())
+    }
+
+    /// Keeps what a sync told beside the index: in its segment, since it cannot be made from anything else.
+    pub fn put_summary(self: &Arc<Indexes>, id: IndexId, summary: &SyncSummary) -> Result<(), Error> {
+        let summary = SyncSummary { read_bytes: 0, read_documents: 0, sent_bytes: 0, ..summary.clone() };
+        let id = self.present(id);
+        let row = self.row(id)?;
+        let (Some(key), Some(header)) = (row.key(), row.header) else { return Err(self.nameless(id)) };
+        let lease = {
+            // Under one lock, so that whoever writes now either is told in time or has let go.
+            let mut busy = lock(&self.busy);
+            if busy.contains_key(&key) {
+                lock(&self.told).insert(key, summary);
+                return Ok(());
+            }
+            busy.insert(key.clone(), Busy::Tidying);
+            Lease { indexes: Arc::clone(self), key }
+        };
+        let id = self.present(id);
+        let mut row = self.row(id)?;
+        lock(&self.told).remove(&lease.key);
+        if row.summary.as_ref() == Some(&summary) || !row.sealed {
+            return Ok(());
+        }
+        row.summary = Some(summary);
+        // After batches that are not sealed, a seal would say something else; the next one takes the summary along.
+        if row.committed_sequence == row.sealed_sequence {
+            let path = self.segment_path(id);
+            let mut segment = SegmentWriter::open(&path, &header, row.segment_bytes, self.config.durable)?;
+            row.append_seal(&mut segment)?;
+            row.segment_bytes = self.store.watched(segment.commit())?;
+        }
+        self.store.watched(self.store.put_index(id, &row))
+    }
+
+    fn put_told(self: &Arc<Indexes>, key: &SlotKey, told: &SyncSummary) -> Result<(), Error> {
+        let sealed = self.sealed(key)?;
+        sealed.map_or(Ok(()), |sealed| self.put_summary(sealed.id, told))
+    }
+
+    /// The number under which an index is now.
+    fn present(&self, mut id: IndexId) -> IndexId {
+        let compacted = lock(&self.compacted);
+        while let Some(next) = compacted.get(&id) {
+            id = *next;
+        }
+        id
+    }
+
+    /// An index as it was after a batch, from memory or from its segment.
+    pub fn load(&self, id: IndexId, sequence: u64) -> Result<Arc<Index>, Error> {
+        let row = self.row(id)?;
+        if let Some(key) = row.key() {
+            self.store.put_used(&key, seconds((self.config.clock)()))?;
+        }
+        if let Some(index) = lock(&self.loaded).get(&id).filter(|index| index.sequence() == sequence) {
+            return Ok(Arc::clone(index));
+        }
+        let mut replay = Replay::new(&self.segment_path(id), row.chunk_bytes_max);
+        segment::read(&self.segment_path(id), row.segment_bytes, |record| {
+            if record.sequence <= sequence { replay.take(&record, |_, _| {}) } else { Ok(()) }
+        })?;
+        Ok(Arc::new(replay.index))
+    }
+
+    /// Lets go of indexes that are in memory.
+    pub fn unload(&self, id: IndexId) {
+        lock(&self.loaded).remove(&id);
+    }
+
+    /// Opens the index of a key for writing, under the worker's epoch.
+    ///
+    /// # Errors
+    /// When somebody else is writing it, or the store fails. A damaged segment is not an error: it is set aside, and the
+    /// worker is told that nothing is here.
+    pub fn writer(self: &Arc<Indexes>, key: SlotKey, epoch: u64, method: &Method) -> Result<IndexWriter, Error> {
+        self.store.check_alive()?;
+        let lease = self.lease(key)?;
+        let (id, row) = self.writable(&lease.key, epoch, method)?;
+        IndexWriter::open(lease, id, row)
+    }
+
+    /// Takes the right to write an index, after this side has done with it. Blocks for as long as that takes.
+    fn lease(self: &Arc<Indexes>, key: SlotKey) -> Result<Lease, Error> {
+        let mut busy = lock(&self.busy);
+        loop {
+            match busy.get(&key) {
+                None => break,
+                Some(Busy::Writing) => {
+                    return Err(Error::Busy(format!("{}/{} is being pushed already", key.site, key.repository)));
+                }
+                Some(Busy::Tidying) => busy = self.released.wait(busy).expect("no critical section panics"),
+            }
+        }
+        busy.insert(key.clone(), Busy::Writing);
+        Ok(Lease { indexes: Arc::clone(self), key })
+    }
+
+    /// The same for what can be put off.
+    fn lease_to_tidy(self: &Arc<Indexes>, key: &SlotKey) -> Option<Lease> {
+        let mut busy = lock(&self.busy);
+        if busy.contains_key(key) {
+            return None;
+        }
+        busy.insert(key.clone(), Busy::Tidying);
+        Some(Lease { indexes: Arc::clone(self), key: key.clone() })
+    }
+
+    /// Which index a push under this epoch goes to: the one that is there, or a new one beside it.
+    fn writable(&self, key: &SlotKey, epoch: u64, method: &Method) -> Result<(IndexId, IndexRow), Error> {
+        let mut slot = self.store.slot(key)?;
+        for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
+            if let Some(row) = self.store.index(id)?.filter(|row| row.epoch == epoch) {
+                return Ok((id, row));
+            }
+        }
+        let abandoned = slot.pending;
+        let id = self.store.next_index_id()?;
+        let row = IndexRow::begun(begin(key, epoch, method));
+        slot.pending = id.0;
+        let switching = lock(&self.switching);
+        self.store.put_index(id, &row)?;
+        self.store.put_slot(key, &slot)?;
+        drop(switching);
+        if abandoned > 0 {
+            self.delete(IndexId(abandoned))?;
+        }
+        Ok((id, row))
+    }
+
+    fn row(&self, id: IndexId) -> Result<IndexRow, Error> {
+        let path = self.segment_path(id);
+        self.store.index(id)?.ok_or_else(|| Error::Corrupt { path, detail: "the store has no row for it".into() })
+    }
+
+    fn nameless(&self, id: IndexId) -> Error {
+        Error::Corrupt { path: self.segment_path(id), detail: "nothing says whose it is".to_owned() }
+    }
+
+    fn segment_path(&self, id: IndexId) -> PathBuf {
+        self.folder.join(format!("{}.seg", id.0))
+    }
+
+    fn run_path(&self, id: IndexId, number: u64) -> PathBuf {
+        self.folder.join(format!("{}.{number}.run", id.0))
+    }
+}
+
+impl IndexRow {
+    fn begun(header: SegmentHeader) -> IndexRow {
+        let (epoch, chunk_bytes_max) = (header.epoch, header.chunk_bytes_max);
+        IndexRow { epoch, chunk_bytes_max, header: Some(header), head: vec![0; 32], ..IndexRow::default() }
+    }
+
+    /// Whose index it is.
+    pub(crate) fn key(&self) -> Option<SlotKey> {
+        self.header.as_ref().and_then(SlotKey::of)
+    }
+
+    /// The row says what the index is after its last batch.
+    fn take(&mut self, index: &Index) {
+        self.committed_sequence = index.sequence();
+        self.head = index.head().to_vec();
+        self.body_bytes = index.body_bytes();
+        self.ordinals = index.ordinals();
+        self.documents = index.documents.len() as u64;
+        self.size_bytes = index.size_bytes();
+    }
+
+    /// Writes down once more what was sealed, with what the sync told beside it.
+    fn append_seal(&self, segment: &mut SegmentWriter) -> Result<(), Error> {
+        let seal = SealRecord { summary: self.summary.clone(), ..self.seal.clone().unwrap_or_default() };
+        segment.append_record(Kind::Seal, self.sealed_sequence, &seal.encode_to_vec())
+    }
+
+    fn received(&self, key: &SlotKey) -> v1::ReceivedIndex {
+        v1::ReceivedIndex {
+            repository: key.repository.to_string(),
+            method_id: key.method_id.0.to_vec(),
+            epoch: self.epoch,
+            batches: self.committed_sequence,
+            body_bytes: self.body_bytes,
+            head: self.head.clone(),
+        }
+    }
+}
+
+/// Repositories whose indexes stay, by site.
+pub struct Hold {
+    repositories: Vec<(String, String)>,
+}
+
+/// The right to write an index, given back when dropped.
+struct Lease {
+    indexes: Arc<Indexes>,
+    key: SlotKey,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        lock(&self.indexes.busy).remove(&self.key);
+        self.indexes.released.notify_all();
+        // Whatever was told until then, and not taken along by a seal. Taken out in a statement of its own: the lock must not
+        // be held while it is put elsewhere.
+        let told = lock(&self.indexes.told).remove(&self.key);
+        if let Some(told) = told
+            && let Err(error) = self.indexes.put_told(&self.key, &told)
+        {
+            tracing::warn!(%error, "what a sync told cannot be kept");
+        }
+    }
+}
+
+/// The row of an index of which nothing is left.
+fn begin_again(row: &IndexRow) -> IndexRow {
+    IndexRow::begun(row.header.clone().unwrap_or_default())
+}
+
+fn begin(key: &SlotKey, epoch: u64, method: &Method) -> SegmentHeader {
+    SegmentHeader {
+        site: key.site.to_string(),
+        repository: key.repository.to_string(),
+        method: Some(v1::MethodSpec { method_id: key.method_id.0.to_vec(), ..method.into() }),
+        epoch,
+        chunk_bytes_max: method.chunk_bytes_max(),
+        keyed: key.method_id != method.id(&Key::none()),
+        scope: key.scope.map(|scope| scope.0.to_vec()).unwrap_or_default(),
+    }
+}
+
+fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The critical sections only move values in and out of maps, and into and out of the store: they do not panic.
+    mutex.lock().expect("no critical section panics")
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,324 @@
+use cognate_fingerprint::MethodId;
+
+use cognate_proto::name::RepositoryName;
+use cognate_similarity::Run;
+
+use crate::harness::{batch, method, push, root};
+use crate::store::SlotRow;
+
+use super::*;
+
+/// An open state.
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) store: Arc<Store>,
+    durable: bool,
+}
+
+pub(crate) fn key() -> SlotKey {
+    SlotKey {
+        site: "a".parse().unwrap(),
+        repository: RepositoryName::main(),
+        method_id: MethodId([1; 16]),
+        scope: None,
+    }
+}
+
+pub(crate) fn config() -> IndexesConfig {
+    IndexesConfig {
+        durable: true,
+        clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000),
+        disk_reserve_bytes: 0,
+        site_quota_bytes: None,
+    }
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
+        Fixture::at(tempfile::tempdir().unwrap(), true)
+    }
+
+    /// One that does not wait for the disk.
+    pub(crate) fn fast() -> Fixture {
+        Fixture::at(tempfile::tempdir().unwrap(), false)
+    }
+
+    pub(crate) fn at(folder: tempfile::TempDir, durable: bool) -> Fixture {
+        let config = IndexesConfig { durable, ..config() };
+        // sled may let go of its lock a moment after it was closed, from another thread.
+        let opened = || match crate::maintenance::open(folder.path(), config) {
+            Err(Error::Locked { .. }) => {
+                std::thread::yield_now();
+                None
+            }
+            opened => Some(opened.unwrap()),
+        };
+        let (store, indexes) = (0..100_000).find_map(|_| opened()).expect("the lock is let go of");
+        Fixture { folder, indexes, store, durable }
+    }
+
+    /// Closes everything, as at the end of the process.
+    pub(crate) fn close(self) -> tempfile::TempDir {
+        let Fixture { folder, indexes, store, .. } = self;
+        drop((indexes, store));
+        folder
+    }
+
+    /// Opens everything again, as after a crash: what was not committed is gone.
+    pub(crate) fn restart(self) -> Fixture {
+        let durable = self.durable;
+        Fixture::at(self.close(), durable)
+    }
+
+    pub(crate) fn writer(&self, epoch: u64) -> IndexWriter {
+        self.indexes.writer(key(), epoch, &method()).unwrap()
+    }
+
+    fn segment(&self) -> PathBuf {
+        self.indexes.segment_path(self.indexes.sealed(&key()).unwrap().unwrap().id)
+    }
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_crash_and_what_was_not_is_sent_again() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    assert_eq!(writer.commit().unwrap(), 2);
+    push(&mut writer, 3..=3);
+    let (path, row) = (fixture.indexes.segment_path(writer.id), writer.row.clone());
+    drop(writer);
+    // The third was only just being written.
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length > row.segment_bytes);
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
+    let fixture = fixture.restart();
+    let mut writer = fixture.writer(7);
+    assert_eq!((writer.committed_sequence(), writer.root().to_bytes()), (2, root(1..=2)));
+    push(&mut writer, 2..=4);
+    writer.seal(4, &root(1..=4)).unwrap();
+    let sealed = fixture.indexes.sealed(&key()).unwrap().unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.indexes.load(sealed.id, 4).unwrap().documents.len(), 4);
+    let (runs, _) = fixture.indexes.runs(sealed.id, 4).unwrap();
+    assert_eq!(runs.iter().map(Run::records).sum::<u64>(), 4);
+}
+
+#[test]
+fn what_is_whole_in_a_segment_is_taken_over_after_a_crash_before_the_row() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    writer.commit().unwrap();
+    let (id, before) = (writer.id, writer.row.clone());
+    push(&mut writer, 3..=3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let sealed = fixture.store.index(id).unwrap().unwrap();
+    // The row and the slot as they were before.
+    fixture.store.put_index(id, &before).unwrap();
+    fixture.store.put_slot(&key(), &SlotRow { current: 0, pending: id.0 }).unwrap();
+    let fixture = fixture.restart();
+    let found = fixture.store.index(id).unwrap().unwrap();
+    assert_eq!(comparable(&found), comparable(&sealed));
+    assert_eq!(fixture.store.slot(&key()).unwrap(), SlotRow { current: id.0, pending: 0 });
+    assert_eq!(fixture.indexes.runs(id, 3).unwrap().0.iter().map(Run::records).sum::<u64>(), 3);
+}
+
+/// A row without what is derived.
+pub(crate) fn comparable(row: &IndexRow) -> IndexRow {
+    IndexRow { runs: vec![], live_bytes: 0, measured_bytes: 0, measured_weight: 0, ..row.clone() }
+}
+
+#[test]
+fn a_new_epoch_takes_the_place_of_the_old_index_only_when_it_is_sealed() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=1);
+    writer.seal(1, &root(1..=1)).unwrap();
+    let old = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    let mut writer = fixture.writer(8);
+    assert_eq!(writer.committed_sequence(), 0);
+    push(&mut writer, 1..=2);
+    writer.commit().unwrap();
+    assert_eq!(fixture.indexes.sealed(&key()).unwrap().unwrap().id, old);
+    writer.seal(2, &root(1..=2)).unwrap();
+    let new = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    assert_ne!(new, old);
+    fixture.indexes.collect().unwrap();
+    assert!(fixture.store.index(old).unwrap().is_none());
+    assert!(!fixture.indexes.segment_path(old).try_exists().unwrap());
+}
+
+#[test]
+fn only_one_push_writes_an_index_at_a_time() {
+    let fixture = Fixture::new();
+    let first = fixture.writer(7);
+    assert!(matches!(fixture.indexes.writer(key(), 7, &method()), Err(Error::Busy(_))));
+    drop(first);
+    fixture.writer(7);
+}
+
+#[test]
+fn a_seal_over_something_else_is_refused() {
+    for (sequence, agreed) in [(2, root(1..=2)), (1, root(1..=2)), (3, root(1..=2))] {
+        let fixture = Fixture::new();
+        let mut writer = fixture.writer(7);
+        push(&mut writer, 1..=1);
+        assert!(writer.seal(sequence, &agreed).is_err(), "{sequence}");
+        assert!(fixture.indexes.sealed(&key()).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_damaged_segment_is_set_aside_and_the_site_is_told_that_nothing_is_here() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let path = fixture.segment();
+    let fixture = fixture.restart();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last - 300] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let writer = fixture.writer(7);
+    assert_eq!(writer.committed_sequence(), 0);
+    assert!(path.with_extension("damaged").try_exists().unwrap());
+    assert!(fixture.indexes.sealed(&key()).unwrap().is_none());
+}
+
+#[test]
+fn many_small_syncs_leave_few_runs() {
+    let fixture = Fixture::new();
+    for last in 1..=5 {
+        let mut writer = fixture.writer(7);
+        push(&mut writer, last..=last);
+        writer.seal(last.into(), &root(1..=last)).unwrap();
+    }
+    let sealed = fixture.indexes.sealed(&key()).unwrap().unwrap();
+    let (runs, _) = fixture.indexes.runs(sealed.id, sealed.sequence).unwrap();
+    assert_eq!(runs.iter().map(Run::records).collect::<Vec<_>>(), [5]);
+    let files = |fixture: &Fixture| std::fs::read_dir(fixture.folder.path().join("indexes")).unwrap().count();
+    assert!(files(&fixture) > 2);
+    fixture.indexes.collect().unwrap();
+    assert_eq!(files(&fixture), 2);
+}
+
+#[test]
+fn a_body_that_is_not_what_its_digest_says_is_refused() {
+    let fixture = Fixture::new();
+    let (body, _, _) = batch(1);
+    let error = fixture.writer(7).batch(1, &[0; 16], &body).unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+}
+
+#[test]
+fn what_was_received_is_counted_once_and_chained() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=3);
+    push(&mut writer, 2..=3);
+    let received = writer.seal(3, &root(1..=3)).unwrap();
+    let (mut head, mut body_bytes) = ([0; 32], 0);
+    for number in 1..=3 {
+        let (body, digest, _) = batch(number);
+        head = *blake3::hash(&[&head[..], &digest].concat()).as_bytes();
+        body_bytes += body.len() as u64;
+    }
+    assert_eq!((received.batches, received.body_bytes, received.epoch), (3, body_bytes, 7));
+    assert_eq!(received.head, head);
+    let site = key().site;
+    assert_eq!(fixture.indexes.received(&site).unwrap(), std::slice::from_ref(&received));
+    assert_eq!(fixture.restart().indexes.received(&site).unwrap(), [received]);
+}
+
+#[test]
+fn what_a_sync_tells_beside_the_index_stands_in_the_segment() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=1);
+    writer.seal(1, &root(1..=1)).unwrap();
+    let id = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    let summary =
+        |entries| SyncSummary { skipped: vec![v1::SkippedCount { reason: 1, entries }], ..SyncSummary::default() };
+    fixture.indexes.put_summary(id, &summary(3)).unwrap();
+    // While somebody writes, it waits for them.
+    let mut writer = fixture.writer(7);
+    fixture.indexes.put_summary(id, &summary(4)).unwrap();
+    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(4));
+    push(&mut writer, 2..=2);
+    writer.seal(2, &root(1..=2)).unwrap();
+    // After a push that was cut off, the next seal takes it along.
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 3..=3);
+    writer.commit().unwrap();
+    drop(writer);
+    fixture.indexes.put_summary(id, &summary(5)).unwrap();
+    assert_eq!(fixture.indexes.load(id, 2).unwrap().sequence(), 2);
+    let writer = fixture.writer(7);
+    assert_eq!(writer.committed_sequence(), 3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    fixture.store.remove_index(id).unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.indexes.summary(id).unwrap(), summary(5));
+}
+
+#[test]
+fn a_scan_that_froze_an_index_finds_its_postings_though_it_has_grown_since() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    writer.seal(2, &root(1..=2)).unwrap();
+    let id = fixture.indexes.sealed(&key()).unwrap().unwrap().id;
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 3..=3);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let frozen = fixture.indexes.load(id, 2).unwrap();
+    let (runs, ordinals) = fixture.indexes.runs(id, 2).unwrap();
+    let mut postings = 0;
+    for run in &runs {
+        super::runs::read_run(run, |record| {
+            assert!(record.ordinal < ordinals);
+            postings += u32::from(record.ordinal < frozen.ordinals());
+        })
+        .unwrap();
+    }
+    assert_eq!((frozen.documents.len(), postings), (2, 2));
+}
+
+#[test]
+fn nothing_is_taken_in_beyond_a_quota_or_into_the_reserve_and_it_goes_on_when_there_is_room() {
+    let fixture = Fixture::new();
+    let open = |quota, reserve| {
+        let config = IndexesConfig { site_quota_bytes: quota, disk_reserve_bytes: reserve, ..config() };
+        let store = Arc::clone(&fixture.store);
+        Arc::new(Indexes::open(store, &fixture.folder.path().join("indexes"), config).unwrap())
+    };
+    let (body, digest, _) = batch(1);
+    for full in [open(Some(100), 0), open(None, u64::MAX / 2)] {
+        let mut writer = full.writer(key(), 7, &method()).unwrap();
+        let error = writer.batch(1, &digest, &body).unwrap_err();
+        assert!(matches!(error, Error::Full(_)), "{error}");
+        assert_eq!(error.kind(), crate::ErrorKind::Exhausted);
+        assert_eq!(writer.commit().unwrap(), 0);
+    }
+    let mut writer = open(Some(1 << 20), 1).writer(key(), 7, &method()).unwrap();
+    assert!(writer.batch(1, &digest, &body).unwrap().is_ok());
+    assert_eq!(writer.commit().unwrap(), 1);
+}
+
+#[test]
+fn after_a_failure_to_sync_nothing_is_acknowledged_any_more() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=1);
+    let failed = fixture.store.failed();
+    assert!(failed.borrow().is_none());
+    let source = std::io::Error::from_raw_os_error(5);
+    let result: Result<(), Error> = Err(Error::Sync { path: "x".into(), source });
+    fixture.store.watched(result).unwrap_err();
+    assert!(failed.borrow().as_ref().unwrap().contains('x'));
+    assert!(matches!(writer.commit(), Err(Error::Stopped(_))));
+    assert!(fixture.indexes.writer(key(), 8, &method()).is_err());
+}

@@ -1,0 +1,528 @@
+//! The journal: the record of everything small that cannot be made again from elsewhere. Who is a member, what was
+//! launched, what became of it.
+//!
+//! Append-only and chained: every record holds the hash of the one before it, so that nothing can be changed, taken out or
+//! put in without all that follows showing it. The store is a view of it (and of the segments) and can be made anew.
+//!
+//! File: `cognate journal 1\n`, then records of length (u32, little-endian), BLAKE3 of the record before and the body
+//! (32 bytes), a checksum of those two (8 bytes), and the body, an encoded [`Event`].
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use cognate_proto::v1;
+use prost::Message as _;
+
+use crate::error::Error;
+use crate::rows::ScanRow;
+pub use crate::rows::{Certified, Invited, MemberName};
+use crate::verdict::{Decision, SavedFilter, Undone};
+
+const MAGIC: &[u8] = b"cognate journal 1\n";
+const VERSION: u32 = 1;
+const HEADER_BYTES: usize = 4 + 32 + 8;
+const EVENT_BYTES_MAX: usize = 16 << 20;
+/// About as much lies between two places from which it can be read on.
+const MARK_BYTES: u64 = 64 << 10;
+
+/// Something that happened and must not be forgotten.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Event {
+    /// Seconds since 1970.
+    #[prost(sint64, tag = "1")]
+    pub time: i64,
+    /// Who did it: the name of an operator or site, or nothing where the coordinator did.
+    #[prost(string, tag = "2")]
+    pub by: String,
+    /// The change itself; none: a later version wrote a kind of event that this one does not know.
+    #[prost(
+        oneof = "What",
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 32, 33, 40, 50, 51, 52, 53, 54"
+    )]
+    pub what: Option<What>,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, prost::Oneof)]
+#[expect(clippy::large_enum_variant, reason = "an event lives no longer than it takes to write it down")]
+pub enum What {
+    /// Somebody was invited.
+    #[prost(message, tag = "3")]
+    Invited(Invited),
+    /// A site is let in without a certificate: the pipe within the process vouches for it.
+    #[prost(message, tag = "4")]
+    Admitted(v1::Membership),
+    /// An invitation was turned into a certificate.
+    #[prost(message, tag = "5")]
+    Certified(Certified),
+    /// A certificate took the place of the one before it.
+    #[prost(message, tag = "6")]
+    Renewed(Certified),
+    /// A member was shut out.
+    #[prost(message, tag = "7")]
+    Revoked(MemberName),
+    /// A member, and all that it sent, was erased.
+    #[prost(message, tag = "8")]
+    Forgotten(MemberName),
+    /// A scan was launched or came a step further.
+    #[prost(message, tag = "9")]
+    Scan(ScanEvent),
+    /// A scan was deleted.
+    #[prost(fixed64, tag = "10")]
+    ScanDeleted(u64),
+    /// A profile was saved, in place of an earlier one of the same name.
+    #[prost(message, tag = "11")]
+    Profile(v1::Profile),
+    /// The profile of this name was removed.
+    #[prost(string, tag = "12")]
+    ProfileRemoved(String),
+    /// A schedule was saved, in place of an earlier one of the same name.
+    #[prost(message, tag = "13")]
+    Schedule(v1::Schedule),
+    /// The schedule of this name was removed.
+    #[prost(string, tag = "14")]
+    ScheduleRemoved(String),
+    /// Tags are set aside from now on.
+    #[prost(message, tag = "15")]
+    Template(v1::Template),
+    /// They are not any more.
+    #[prost(fixed64, tag = "16")]
+    TemplateUnmarked(u64),
+    /// Somebody decided about what a result shows.
+    #[prost(message, tag = "30")]
+    Decided(Decision),
+    /// And took that back.
+    #[prost(message, tag = "31")]
+    Undone(Undone),
+    /// A filter of clusters has a name from now on.
+    #[prost(message, tag = "32")]
+    FilterSaved(SavedFilter),
+    /// The saved filter of this name was removed.
+    #[prost(string, tag = "33")]
+    FilterRemoved(String),
+    /// A query is asked again whenever something was synced.
+    #[prost(message, tag = "50")]
+    Watch(v1::Watch),
+    /// The watch of this name was removed.
+    #[prost(string, tag = "51")]
+    WatchRemoved(String),
+    /// A query is kept with what is answered to it.
+    #[prost(message, tag = "52")]
+    Case(v1::Case),
+    /// It was asked.
+    #[prost(message, tag = "53")]
+    CaseChecked(CaseChecked),
+    /// What was answered is erased.
+    #[prost(message, tag = "54")]
+    CaseErased(CaseErased),
+    /// Somebody did something that changes nothing here, and is to be known.
+    #[prost(message, tag = "40")]
+    Acted(Acted),
+}
+
+/// An answer to a case's query, which lies in a file of its own.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct CaseChecked {
+    /// The name of the case.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Its place among the case's answers, from 0.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+    /// The answer's summary.
+    #[prost(message, optional, tag = "3")]
+    pub check: Option<v1::CaseCheck>,
+}
+
+/// An answer that was erased.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct CaseErased {
+    /// The name of the case.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// The answer's place among those of the case, from 0.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+}
+
+/// What somebody did.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Acted {
+    /// An [`Action`].
+    #[prost(enumeration = "Action", tag = "1")]
+    pub action: i32,
+    /// The scan that it was done to; 0: none.
+    #[prost(fixed64, tag = "2")]
+    pub scan: u64,
+}
+
+/// What can be done that changes nothing that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
+pub enum Action {
+    /// An action that this version does not know.
+    Unspecified = 0,
+    /// An address for the browser was asked for.
+    LoginAsked = 1,
+    /// The address was used.
+    SignedIn = 2,
+    /// A browser session ended at the request of its user.
+    SignedOut = 3,
+    /// An address was used that had expired, or was used before.
+    SignInRefused = 4,
+    /// A credential for programs was asked for.
+    TokenAsked = 5,
+    /// A scan was told to stop.
+    Cancelled = 6,
+    /// A whole result was taken away.
+    Fetched = 7,
+}
+
+/// A scan as it stands after a step.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ScanEvent {
+    /// The id of the scan.
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+    /// The row that replaces the earlier one.
+    #[prost(message, required, tag = "2")]
+    pub row: ScanRow,
+}
+
+/// A place between two records: how much comes before it, and the hash of the last of that.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Position {
+    /// Bytes of the file up to that place.
+    pub end: u64,
+    pub(crate) head: [u8; 32],
+}
+
+const START: Position = Position { end: MAGIC.len() as u64, head: [0; 32] };
+
+/// The open journal, at its end.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    at: Position,
+    /// Its beginning, and a place now and then: who looks for the newest does not read all of it.
+    marks: Vec<Position>,
+    durable: bool,
+}
+
+impl Journal {
+    /// Opens or begins the journal, and hands every event in it to `each` with the place after it. A record at the end
+    /// that is not whole was never answered for, and is cut off.
+    ///
+    /// # Errors
+    /// When it cannot be read or written, or a record other than the last does not fit the chain.
+    pub(crate) fn open(
+        path: &Path,
+        durable: bool,
+        mut each: impl FnMut(Event, Position) -> Result<(), Error>,
+    ) -> Result<Journal, Error> {
+        let state = |source| Error::State { path: path.to_owned(), source };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(state)?;
+        if file.metadata().map_err(state)?.len() < START.end {
+            file.set_len(0).and_then(|()| file.write_all(MAGIC)).map_err(state)?;
+            sync_with_folder(&file, path, durable).map_err(Error::sync(path))?;
+            return Ok(Journal { path: path.to_owned(), file, at: START, marks: vec![START], durable });
+        }
+        let mut marks = vec![START];
+        let (at, length) = read(path, |event, position| {
+            mark(&mut marks, position);
+            each(event, position)
+        })?;
+        if at.end < length {
+            tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
+            file.set_len(at.end).map_err(state)?;
+        }
+        Ok(Journal { path: path.to_owned(), file, at, marks, durable })
+    }
+
+    /// Where it ends.
+    pub(crate) fn position(&self) -> Position {
+        self.at
+    }
+
+    /// Places from which it can be read on, in their order; the first is its beginning.
+    pub(crate) fn marks(&self) -> &[Position] {
+        &self.marks
+    }
+
+    /// Appends an event. Once this returns, it survives.
+    pub(crate) fn append(&mut self, event: &Event) -> Result<(), Error> {
+        let body = event.encode_to_vec();
+        let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= EVENT_BYTES_MAX);
+        let length = length.ok_or_else(|| Error::Invalid("an event is too large for the journal".to_owned()))?;
+        let head = chained(&self.at.head, &body);
+        let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
+        record.extend_from_slice(&length.to_le_bytes());
+        record.extend_from_slice(&head);
+        let sum = checksum(&record);
+        record.extend_from_slice(&sum);
+        record.extend_from_slice(&body);
+        if let Err(source) = self.file.write_all(&record) {
+            // What is half written must not come before what is written next.
+            return Err(match self.file.set_len(self.at.end) {
+                Ok(()) => Error::State { path: self.path.clone(), source },
+                Err(source) => Error::Sync { path: self.path.clone(), source },
+            });
+        }
+        if self.durable {
+            self.file.sync_data().map_err(Error::sync(&self.path))?;
+        }
+        self.at = Position { end: self.at.end + record.len() as u64, head };
+        mark(&mut self.marks, self.at);
+        Ok(())
+    }
+}
+
+fn mark(marks: &mut Vec<Position>, at: Position) {
+    if marks.last().is_none_or(|last| at.end - last.end >= MARK_BYTES) {
+        marks.push(at);
+    }
+}
+
+/// Reads a journal from one of its marks until an event ends at or behind a place.
+///
+/// # Errors
+/// When it cannot be read, or a record does not fit the chain.
+pub fn read_from(
+    path: &Path,
+    from: Position,
+    until: u64,
+    mut each: impl FnMut(Event, Position) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let state = |source| Error::State { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(state)?;
+    let length = file.metadata().map_err(state)?.len();
+    file.seek(SeekFrom::Start(from.end)).map_err(state)?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut at = from;
+    while at.end < until.min(length) {
+        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
+            Record::Whole { event, hash, bytes } => {
+                at = Position { end: at.end + bytes, head: hash };
+                each(*event, at)?;
+            }
+            Record::Torn => break,
+            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a journal without changing it, and answers where its last whole record ends and how long the file is.
+///
+/// # Errors
+/// When it cannot be read, or a record other than the last does not fit the chain.
+pub(crate) fn read(
+    path: &Path,
+    mut each: impl FnMut(Event, Position) -> Result<(), Error>,
+) -> Result<(Position, u64), Error> {
+    let state = |source| Error::State { path: path.to_owned(), source };
+    let file = File::open(path).map_err(state)?;
+    let length = file.metadata().map_err(state)?.len();
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut magic = vec![0; MAGIC.len()];
+    if length < START.end {
+        return Err(damaged(path, 0, "it is cut short"));
+    }
+    reader.read_exact(&mut magic).map_err(state)?;
+    if magic != MAGIC {
+        return Err(match version(&magic) {
+            Some(found) if found > VERSION => Error::OtherVersion { path: path.to_owned(), found, known: VERSION },
+            _ => damaged(path, 0, "it is not a journal"),
+        });
+    }
+    let mut at = START;
+    while at.end < length {
+        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
+            Record::Whole { event, hash, bytes } => {
+                at = Position { end: at.end + bytes, head: hash };
+                each(*event, at)?;
+            }
+            Record::Torn => break,
+            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
+        }
+    }
+    Ok((at, length))
+}
+
+enum Record {
+    Whole {
+        event: Box<Event>,
+        hash: [u8; 32],
+        bytes: u64,
+    },
+    /// The file ends before the record does.
+    Torn,
+    Damaged,
+}
+
+fn read_record(reader: &mut impl io::Read, head: &[u8; 32], rest: u64) -> io::Result<Record> {
+    if rest < HEADER_BYTES as u64 {
+        return Ok(Record::Torn);
+    }
+    let mut header = [0; HEADER_BYTES];
+    reader.read_exact(&mut header)?;
+    if header[36..] != checksum(&header[..36]) {
+        // After a loss of power, a page that was never written reads as zeros: the last record may have been on it.
+        return Ok(if header.ends_with(&[0; 8]) && bytes_are_zero(reader)? { Record::Torn } else { Record::Damaged });
+    }
+    let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
+    let bytes = HEADER_BYTES as u64 + u64::from(length);
+    if bytes > rest {
+        return Ok(Record::Torn);
+    }
+    if length as usize > EVENT_BYTES_MAX {
+        return Ok(Record::Damaged);
+    }
+    let mut body = vec![0; length as usize];
+    reader.read_exact(&mut body)?;
+    let hash = chained(head, &body);
+    match Event::decode(body.as_slice()) {
+        Ok(event) if hash == header[4..36] => Ok(Record::Whole { event: Box::new(event), hash, bytes }),
+        // A loss of power can leave a record of the right length and the wrong bytes, but only as the last.
+        _ if bytes == rest => Ok(Record::Torn),
+        _ => Ok(Record::Damaged),
+    }
+}
+
+fn bytes_are_zero(reader: &mut impl io::Read) -> io::Result<bool> {
+    let mut rest = Vec::new();
+    reader.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut rest)?;
+    Ok(rest.len() <= EVENT_BYTES_MAX && rest.iter().all(|byte| *byte == 0))
+}
+
+fn checksum(header: &[u8]) -> [u8; 8] {
+    let mut sum = [0; 8];
+    sum.copy_from_slice(&blake3::hash(header).as_bytes()[..8]);
+    sum
+}
+
+/// Which version wrote a journal, by its first line.
+fn version(magic: &[u8]) -> Option<u32> {
+    std::str::from_utf8(magic).ok()?.strip_prefix("cognate journal ")?.trim_end().parse().ok()
+}
+
+fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {
+    *blake3::Hasher::new().update(head).update(body).finalize().as_bytes()
+}
+
+fn sync_with_folder(file: &File, path: &Path, durable: bool) -> io::Result<()> {
+    if durable {
+        file.sync_all()?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path, at: u64, detail: &str) -> Error {
+    Error::Corrupt { path: path.to_owned(), detail: format!("{detail} at byte {at}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(name: &str) -> Event {
+        Event { time: 5, by: "me".to_owned(), what: Some(What::ProfileRemoved(name.to_owned())) }
+    }
+
+    /// A journal of these events, and where each of them ends.
+    fn journal(names: &[String]) -> (tempfile::TempDir, PathBuf, Vec<u64>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+        let ends = names.iter().map(|name| {
+            journal.append(&event(name)).unwrap();
+            journal.position().end
+        });
+        let ends = ends.collect();
+        (folder, path, ends)
+    }
+
+    #[test]
+    fn what_lies_between_two_marks_is_read_alone() {
+        let names: Vec<String> = (0..3000).map(|number| format!("{number}-{}", "x".repeat(60))).collect();
+        let (_folder, path, ends) = journal(&names);
+        let reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+        let marks = reopened.marks().to_vec();
+        assert!(marks.len() > 3 && marks[0] == START, "{marks:?}");
+        let mut all = Vec::new();
+        for (number, from) in marks.iter().enumerate() {
+            let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);
+            read_from(&path, *from, until, |_, position| {
+                assert!(position.end > from.end && position.end <= until);
+                all.push(position.end);
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(all, ends);
+        // A place that is none fits no chain.
+        let wrong = Position { end: marks[1].end, head: [1; 32] };
+        assert!(read_from(&path, wrong, u64::MAX, |_, _| Ok(())).is_err());
+    }
+
+    fn events(path: &Path) -> Result<Vec<Event>, Error> {
+        let mut events = vec![];
+        Journal::open(path, false, |event, _| {
+            events.push(event);
+            Ok(())
+        })?;
+        Ok(events)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_torn_tail_takes_nothing_with_it_wherever_it_is_cut(names in proptest::collection::vec("[a-z]{0,20}", 1..6)) {
+            let (_folder, path, ends) = journal(&names);
+            let intact = std::fs::read(&path).unwrap();
+            for length in MAGIC.len()..=intact.len() {
+                std::fs::write(&path, &intact[..length]).unwrap();
+                let whole = ends.iter().filter(|end| **end <= length as u64).count();
+                let expected: Vec<_> = names[..whole].iter().map(|name| event(name)).collect();
+                prop_assert_eq!(events(&path).unwrap(), expected);
+                // It was cut to a whole record, and goes on from there.
+                let mut reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+                reopened.append(&event("after")).unwrap();
+                prop_assert_eq!(events(&path).unwrap().len(), whole + 1);
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_before_the_last_record_is_refused_by_its_place(
+            names in proptest::collection::vec("[a-z]{0,20}", 2..6),
+            bit in 0..8_u8,
+        ) {
+            let (_folder, path, ends) = journal(&names);
+            let intact = std::fs::read(&path).unwrap();
+            let last = usize::try_from(ends[ends.len() - 2]).unwrap();
+            for place in MAGIC.len()..last {
+                let mut damaged = intact.clone();
+                damaged[place] ^= 1_u8 << bit;
+                std::fs::write(&path, &damaged).unwrap();
+                let begins = ends.iter().rev().find(|end| **end <= place as u64).copied().unwrap_or(START.end);
+                let error = events(&path).unwrap_err().to_string();
+                prop_assert!(error.ends_with(&format!("at byte {begins}")), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_taken_out_or_put_elsewhere_breaks_the_chain() {
+        let names: Vec<_> = ["a", "b", "c"].map(str::to_owned).into();
+        let (_folder, path, ends) = journal(&names);
+        let intact = std::fs::read(&path).unwrap();
+        let place = |number: usize| usize::try_from(ends[number]).unwrap();
+        let without_second = [&intact[..place(0)], &intact[place(1)..], &intact[place(1)..]].concat();
+        std::fs::write(&path, without_second).unwrap();
+        assert!(matches!(events(&path), Err(Error::Corrupt { .. })));
+    }
+}

@@ -1,0 +1,351 @@
+//! Saving the state, also while a coordinator is at work, and bringing it back.
+//!
+//! What is saved are the records alone: journal, segments and results, and who the coordinator is. The store and the runs
+//! are made anew. Records only grow, so each is taken up to its last whole one: first the journal, then the segments, then
+//! the results, so that what the journal speaks of is there. A state that is restored is an older one, and sites send again
+//! what it lacks.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::rebuild::{Rebuilt, rebuild, stamp};
+use crate::clock::random_number;
+use crate::error::Error;
+use crate::journal;
+use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
+
+const FORMAT: &str = "cognate.backup/1";
+const MANIFEST: &str = "manifest.json";
+/// The secrets by which certificates are made: who has them is the coordinator.
+const SECRETS: [&str; 2] = ["ca.key", "operator.toml"];
+/// What is derived or belongs to the running process.
+const PASSING: [&str; 4] = ["serving.toml", "lock", "journal", "spill"];
+
+/// How to save.
+#[derive(Clone, Copy, Debug)]
+pub struct BackupOptions {
+    /// The key of the certificate authority and the first administrator's credential too.
+    pub include_ca: bool,
+    /// The clock for the manifest.
+    pub clock: fn() -> SystemTime,
+}
+
+/// What was saved.
+#[derive(Clone, Default, Debug)]
+pub struct Saved {
+    /// Files, without the manifest.
+    pub files: usize,
+    /// Their size.
+    pub bytes: u64,
+    /// What could not be saved whole, and why.
+    pub damaged: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    made: String,
+    software: String,
+    includes_ca: bool,
+    files: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    bytes: u64,
+    blake3: String,
+}
+
+/// Saves the state to a folder that is not there yet.
+///
+/// # Errors
+/// When the folder is there, something cannot be read or written, or the journal is damaged.
+pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Saved, Error> {
+    if to.symlink_metadata().is_ok() {
+        return Err(Error::Invalid(format!("`{}` is there already: name a folder that is not", to.display())));
+    }
+    let name = to.file_name().ok_or_else(|| Error::Invalid(format!("`{}` is no name", to.display())))?;
+    let beside = to.with_file_name(format!(".{}.{:016x}.partial", name.to_string_lossy(), random_number()));
+    let mut backup = Backup { state_dir, to: &beside, files: BTreeMap::new(), damaged: Vec::new() };
+    let saved = backup.save(options).and_then(|saved| {
+        std::fs::rename(&beside, to).map_err(Error::state(to))?;
+        sync_folder(to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        Ok(saved)
+    });
+    if saved.is_err() {
+        // The error is what matters; what is left has a name that nobody takes for a backup.
+        let _ = std::fs::remove_dir_all(&beside);
+    }
+    saved
+}
+
+/// Brings a saved state back into a folder that is empty or not there, and makes the store from it.
+///
+/// # Errors
+/// When the backup is not whole or the folder is not empty; nothing is written then.
+pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
+    let manifest = verify(from)?;
+    match std::fs::read_dir(state_dir) {
+        Ok(mut entries) => {
+            if entries.next().is_some() {
+                return Err(Error::Invalid(format!(
+                    "`{}` is not empty: move what is there away, or name another `state_dir`",
+                    state_dir.display()
+                )));
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(state_dir)?,
+        Err(error) => return Err(Error::state(state_dir)(error)),
+    }
+    // The journal is the last: without it, what was left by an interruption is no state.
+    let (journal, others): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|(path, _)| *path == "journal");
+    for (path, entry) in others.into_iter().chain(journal) {
+        let target = state_dir.join(path);
+        target.parent().map_or(Ok(()), make_folder)?;
+        let copied = copy(&from.join(path), &target, entry.bytes)?;
+        if copied != *entry {
+            return Err(changed(&from.join(path)));
+        }
+    }
+    sync_folder(state_dir)?;
+    rebuild(state_dir, clock)
+}
+
+struct Backup<'a> {
+    state_dir: &'a Path,
+    to: &'a Path,
+    files: BTreeMap<String, Entry>,
+    damaged: Vec<String>,
+}
+
+impl Backup<'_> {
+    fn save(&mut self, options: &BackupOptions) -> Result<Saved, Error> {
+        make_folder(self.to)?;
+        let journal = self.state_dir.join("journal");
+        let (end, _) = journal::read(&journal, |_, _| Ok(()))?;
+        self.take("journal", end.end)?;
+        self.segments()?;
+        self.results()?;
+        self.others(Path::new(""), options.include_ca)?;
+        let manifest = Manifest {
+            format: FORMAT.to_owned(),
+            made: stamp(options.clock),
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+            includes_ca: options.include_ca,
+            files: self.files.clone(),
+        };
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain text and numbers");
+        let path = self.to.join(MANIFEST);
+        let written = create(&path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(Error::state(&path))?;
+        for folder in ["indexes", "scans", "."] {
+            let folder = self.to.join(folder);
+            if folder.is_dir() {
+                sync_folder(&folder)?;
+            }
+        }
+        let bytes = self.files.values().map(|entry| entry.bytes).sum();
+        Ok(Saved { files: self.files.len(), bytes, damaged: std::mem::take(&mut self.damaged) })
+    }
+
+    /// While this goes on, a segment may be put together anew under another name, and the old one go: until nothing is new.
+    fn segments(&mut self) -> Result<(), Error> {
+        let mut taken = std::collections::BTreeSet::new();
+        loop {
+            let mut new = 0;
+            for path in entries(&self.state_dir.join("indexes"))? {
+                if path.extension().is_none_or(|extension| extension != "seg") || !taken.insert(path.clone()) {
+                    continue;
+                }
+                new += 1;
+                self.segment(&path)?;
+            }
+            if new == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn segment(&mut self, path: &Path) -> Result<(), Error> {
+        let end = match whole_bytes(path) {
+            Ok((end, length)) => {
+                if length - end.min(length) > RECORD_BYTES_MAX {
+                    self.damaged
+                        .push(format!("`{}`: a record does not match its checksum at byte {end}", path.display()));
+                }
+                end
+            }
+            Err(Error::Corrupt { path, detail }) => {
+                if path.try_exists().map_err(Error::state(&path))? {
+                    self.damaged.push(format!("`{}`: {detail}", path.display()));
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let name = format!("indexes/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        match self.take(&name, end) {
+            // It was replaced in this moment: what replaced it is in the next list.
+            Err(Error::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            taken => taken,
+        }
+    }
+
+    fn results(&mut self) -> Result<(), Error> {
+        for folder in entries(&self.state_dir.join("scans"))? {
+            let scan = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let path = folder.join("result.sqlite");
+            let length = match std::fs::metadata(&path) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                    continue;
+                }
+                metadata => metadata.map_err(Error::state(&path))?.len(),
+            };
+            match self.take(&format!("scans/{scan}/result.sqlite"), length) {
+                Err(Error::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                taken => taken?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever else the state holds: who the coordinator is.
+    fn others(&mut self, below: &Path, include_ca: bool) -> Result<(), Error> {
+        for path in entries(&self.state_dir.join(below))? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let kept_elsewhere = below.as_os_str().is_empty()
+                && (name == "indexes" || name == "scans" || name == "store" || name.starts_with("store."));
+            if kept_elsewhere || PASSING.contains(&&*name) || (SECRETS.contains(&&*name) && !include_ca) {
+                continue;
+            }
+            let metadata = path.symlink_metadata().map_err(Error::state(&path))?;
+            let relative = below.join(&name);
+            if metadata.is_dir() {
+                self.others(&relative, include_ca)?;
+            } else if metadata.is_file() {
+                self.take(&relative.to_string_lossy(), metadata.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the first bytes of a file.
+    fn take(&mut self, name: &str, bytes: u64) -> Result<(), Error> {
+        let target = self.to.join(name);
+        target.parent().map_or(Ok(()), make_folder)?;
+        let entry = copy(&self.state_dir.join(name), &target, bytes)?;
+        self.files.insert(name.to_owned(), entry);
+        Ok(())
+    }
+}
+
+/// Where the last whole record of a segment ends, and how long the file was before that was looked for.
+fn whole_bytes(path: &Path) -> Result<(u64, u64), Error> {
+    let length = match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::Corrupt { path: path.to_owned(), detail: "it is gone".to_owned() });
+        }
+        metadata => metadata.map_err(Error::state(path))?.len(),
+    };
+    let mut reader = SegmentReader::open(path)?;
+    while let Next::Record(_) = reader.next()? {}
+    Ok((reader.at(), length))
+}
+
+/// Reads every file of a backup and holds it against the manifest.
+fn verify(from: &Path) -> Result<Manifest, Error> {
+    let path = from.join(MANIFEST);
+    let text = match std::fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::Invalid(format!("`{}` is no backup: it has no {MANIFEST}", from.display())));
+        }
+        text => text.map_err(Error::state(&path))?,
+    };
+    let manifest: Manifest = serde_json::from_slice(&text)
+        .map_err(|error| Error::Corrupt { path: path.clone(), detail: error.to_string() })?;
+    if manifest.format != FORMAT {
+        let format = cognate_proto::name::one_line(&manifest.format);
+        return Err(Error::Invalid(format!(
+            "`{}` is of format `{format}`, this version reads `{FORMAT}`",
+            path.display()
+        )));
+    }
+    for (name, entry) in &manifest.files {
+        let inside = Path::new(name).components().all(|component| matches!(component, Component::Normal(_)));
+        if !inside {
+            return Err(Error::Corrupt { path: path.clone(), detail: "it names a file outside the backup".to_owned() });
+        }
+        let path = from.join(name);
+        let found = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::Corrupt { path, detail: "it is gone".to_owned() });
+            }
+            opened => opened.and_then(|file| pour(file, &mut io::sink())).map_err(Error::state(&path))?,
+        };
+        if found != *entry {
+            return Err(changed(&path));
+        }
+    }
+    Ok(manifest)
+}
+
+fn changed(path: &Path) -> Error {
+    Error::Corrupt { path: path.to_owned(), detail: "it is not what the manifest says".to_owned() }
+}
+
+fn copy(from: &Path, to: &Path, bytes: u64) -> Result<Entry, Error> {
+    let source = File::open(from).map_err(Error::state(from))?;
+    let copied = create(to).and_then(|mut target| {
+        let entry = pour(source.take(bytes), &mut target)?;
+        target.sync_all()?;
+        Ok(entry)
+    });
+    copied.map_err(Error::state(to))
+}
+
+fn pour(mut from: impl io::Read, to: &mut impl io::Write) -> io::Result<Entry> {
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 18];
+    let mut bytes = 0;
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            return Ok(Entry { bytes, blake3: hasher.finalize().to_hex().to_string() });
+        }
+        hasher.update(&buffer[..read]);
+        to.write_all(&buffer[..read])?;
+        bytes += read as u64;
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::state(path))
+}
+
+fn sync_folder(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(Error::state(path))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::state(folder)(error)),
+        Ok(entries) => entries.map(|entry| Ok(entry.map_err(Error::state(folder))?.path())).collect(),
+    }
+}

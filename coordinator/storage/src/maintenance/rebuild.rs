@@ -1,0 +1,157 @@
+//! Making the store anew from the journal and the segments: by itself when it is damaged, gone, or does not follow from
+//! them, and when somebody asks for it.
+//!
+//! There is no other way of making it than of opening it: an open store takes from the journal and the segments what it
+//! lacks, and an empty one lacks everything.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::error::Error;
+use crate::indexes::{Indexes, IndexesConfig};
+use crate::store::Store;
+
+/// Below this, the room that the store takes does not matter, however little of it is live.
+const STORE_BYTES_MIN: u64 = 256 << 20;
+/// A store that takes this many times what it says is made anew.
+const STORE_BYTES_PER_LIVE: u64 = 8;
+
+/// What was made anew.
+#[derive(Clone, Debug)]
+pub struct Rebuilt {
+    /// Where the store that was there before is now.
+    pub set_aside: Option<PathBuf>,
+    /// Sites and people in the registry.
+    pub members: usize,
+    /// Scans that are known.
+    pub scans: usize,
+    /// Indexes that were found.
+    pub indexes: usize,
+    /// The batches in them.
+    pub batches: u64,
+}
+
+/// Opens the state. A store that is damaged, gone or ahead of the journal is made anew first; the old one is set aside.
+pub fn open(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, Arc<Indexes>), Error> {
+    let folder = state_dir.join("store");
+    if !is_there(&folder)? && has_records(state_dir)? {
+        tracing::error!(path = %folder.display(), "the store is gone and is made anew from the journal and the segments");
+    }
+    open_or_make(state_dir, config)
+}
+
+fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, Arc<Indexes>), Error> {
+    let folder = state_dir.join("store");
+    let store = match open_store(state_dir, config.durable) {
+        Err(Error::Corrupt { path, detail }) if path == folder => {
+            let aside = set_aside(&folder, "corrupt", config.clock)?;
+            tracing::error!(path = %path.display(), detail, aside = %aside.display(), "the store is damaged and is made anew from the journal and the segments");
+            open_store(state_dir, config.durable)?
+        }
+        opened => opened?,
+    };
+    let store = swap_if_bloated(store, state_dir, config)?;
+    let store = Arc::new(store);
+    let indexes = Indexes::open(Arc::clone(&store), &state_dir.join("indexes"), config)?;
+    Ok((store, Arc::new(indexes)))
+}
+
+/// Makes the store anew, whatever state it is in.
+///
+/// # Errors
+/// When a process has the state open, or the journal or the disk is damaged.
+pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
+    let folder = state_dir.join("store");
+    let set_aside = if is_there(&folder)? {
+        let _held = claim(&folder)?;
+        Some(set_aside(&folder, "before-rebuild", clock)?)
+    } else {
+        None
+    };
+    let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, site_quota_bytes: None };
+    let (store, indexes) = open_or_make(state_dir, config)?;
+    if let Some(before) = &set_aside {
+        store.take_seen(before);
+    }
+    let all = indexes.all()?;
+    let rebuilt = Rebuilt {
+        set_aside,
+        members: store.member_count(),
+        scans: store.scans()?.len(),
+        indexes: all.len(),
+        batches: all.iter().map(|(_, _, row)| row.committed_sequence).sum(),
+    };
+    store.barrier()?;
+    Ok(rebuilt)
+}
+
+fn open_store(state_dir: &Path, durable: bool) -> Result<Store, Error> {
+    Store::open(&state_dir.join("store"), &state_dir.join("journal"), durable)
+}
+
+/// sled gives back little of what is overwritten.
+fn swap_if_bloated(store: Store, state_dir: &Path, config: IndexesConfig) -> Result<Store, Error> {
+    let size = store.size()?;
+    if size.disk_bytes <= STORE_BYTES_MIN.max(size.live_bytes.saturating_mul(STORE_BYTES_PER_LIVE)) {
+        return Ok(store);
+    }
+    store.barrier()?;
+    drop(store);
+    let aside = set_aside(&state_dir.join("store"), "before-rebuild", config.clock)?;
+    tracing::info!(?size, "the store takes far more room than it needs and is made anew");
+    let store = open_store(state_dir, config.durable)?;
+    store.take_seen(&aside);
+    // All of it is in the new one.
+    std::fs::remove_dir_all(&aside).map_err(Error::state(&aside))?;
+    Ok(store)
+}
+
+/// Makes sure that no other process has the store open.
+fn claim(folder: &Path) -> Result<Option<File>, Error> {
+    let path = folder.join("db");
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::state(&path))?,
+    };
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked { path: folder.to_owned() }),
+        Err(error) => Err(Error::state(&path)(error.into())),
+    }
+}
+
+/// Moves a store out of the way, and says where to.
+fn set_aside(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<PathBuf, Error> {
+    let stamp = stamp(clock);
+    let named = |number: u32| match number {
+        0 => folder.with_extension(format!("{why}-{stamp}")),
+        _ => folder.with_extension(format!("{why}-{stamp}-{number}")),
+    };
+    let mut names = (0..10_000).map(named);
+    let free = names.find(|path| matches!(path.try_exists(), Ok(false))).unwrap_or_else(|| named(0));
+    std::fs::rename(folder, &free).map_err(Error::state(folder))?;
+    Ok(free)
+}
+
+/// The time, as part of a file's name.
+pub(super) fn stamp(clock: fn() -> SystemTime) -> String {
+    let now = jiff::Timestamp::try_from(clock()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    now.strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+fn is_there(path: &Path) -> Result<bool, Error> {
+    path.try_exists().map_err(Error::state(path))
+}
+
+/// Whether there is anything that a store could be made from.
+fn has_records(state_dir: &Path) -> Result<bool, Error> {
+    let indexes = state_dir.join("indexes");
+    let has_segments = is_there(&indexes)?
+        && std::fs::read_dir(&indexes)
+            .map_err(Error::state(&indexes))?
+            .flatten()
+            .any(|entry| entry.path().extension().is_some_and(|extension| extension == "seg"));
+    Ok(has_segments || is_there(&state_dir.join("journal"))?)
+}

@@ -1,0 +1,64 @@
+//! What the state takes on the disk, by kind.
+
+use std::path::Path;
+
+use cognate_proto::v1;
+
+use crate::error::Error;
+use crate::indexes::{Indexes, Space};
+use crate::store::Store;
+
+/// A row for each kind of file: segments, runs, results, store, journal, damaged.
+pub fn space(state_dir: &Path, store: &Store, indexes: &Indexes) -> Result<Vec<v1::SpaceRow>, Error> {
+    let folder = indexes.space()?;
+    let results = files_below(&state_dir.join("scans"))?;
+    let size = store.size()?;
+    let view = files_below(&state_dir.join("store"))?;
+    let journal = std::fs::metadata(state_dir.join("journal")).map_or(0, |metadata| metadata.len());
+    let mut damaged = folder.damaged;
+    for entry in std::fs::read_dir(state_dir).map_err(Error::state(state_dir))? {
+        let path = entry.map_err(Error::state(state_dir))?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("store.")) {
+            let aside = files_below(&path)?;
+            damaged.files += aside.files;
+            damaged.bytes += aside.bytes;
+        }
+    }
+    let row = |kind: &str, space: Space| v1::SpaceRow {
+        kind: kind.to_owned(),
+        files: space.files,
+        bytes: space.bytes,
+        live_bytes: space.live_bytes,
+    };
+    Ok(vec![
+        row("segments", folder.segments),
+        row("runs", folder.runs),
+        row("results", Space { live_bytes: results.bytes, ..results }),
+        row("store", Space { live_bytes: size.live_bytes, ..view }),
+        row("journal", Space { files: 1, bytes: journal, live_bytes: journal }),
+        row("damaged", damaged),
+    ])
+}
+
+/// What the files below a folder take; nothing where there is none.
+pub(super) fn files_below(folder: &Path) -> Result<Space, Error> {
+    let mut space = Space::default();
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(space),
+        entries => entries.map_err(Error::state(folder))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::state(folder))?;
+        // What is removed in this moment takes no room any more.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir() {
+            let below = files_below(&entry.path())?;
+            space.files += below.files;
+            space.bytes += below.bytes;
+        } else {
+            space.files += 1;
+            space.bytes += metadata.len();
+        }
+    }
+    Ok(space)
+}

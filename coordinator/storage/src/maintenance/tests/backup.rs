@@ -1,0 +1,141 @@
+//! Checks of a state, and backups of it.
+
+use super::*;
+
+fn clock() -> std::time::SystemTime {
+    (config().clock)()
+}
+
+fn checked(state: &Path) -> crate::maintenance::Checked {
+    crate::maintenance::check(state, crate::maintenance::CheckOptions { read_data: true }, &|_, _| None).unwrap()
+}
+
+#[test]
+fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cure() {
+    let (fixture, sites) = lived_in();
+    // Beside a coordinator at work, all but its store is looked at.
+    let beside = checked(fixture.folder.path());
+    assert!(!beside.store && beside.findings.is_empty(), "{beside:?}");
+    let sealed = fixture.indexes.sealed(&sites[1].key()).unwrap().unwrap();
+    let folder = fixture.close();
+    let sound = checked(folder.path());
+    assert!(sound.store && sound.findings.is_empty(), "{sound:?}");
+    assert!(sound.events > 0 && sound.batches > 0 && sound.runs > 0 && sound.segments == 3, "{sound:?}");
+    let path = folder.path().join(format!("indexes/{}.seg", sealed.id.0));
+    let intact = std::fs::read(&path).unwrap();
+    for place in (0..intact.len()).step_by(intact.len() / 40) {
+        let mut damaged = intact.clone();
+        damaged[place] ^= 4;
+        std::fs::write(&path, damaged).unwrap();
+        let findings = checked(folder.path()).findings;
+        assert!(
+            findings.iter().any(|finding| finding.path == path && finding.problem.contains("at byte")),
+            "{findings:?}"
+        );
+        assert!(findings.iter().any(|finding| finding.cure.contains("`b/main`")), "{findings:?}");
+    }
+    // Also where the store cannot say how much of it counts.
+    let (store, away) = (folder.path().join("store"), folder.path().join("away"));
+    std::fs::rename(&store, &away).unwrap();
+    assert!(checked(folder.path()).findings.iter().any(|finding| finding.path == path));
+    std::fs::rename(&away, &store).unwrap();
+    std::fs::write(&path, intact).unwrap();
+    let run = files_below(&folder.path().join("indexes")).into_iter().find(|path| path.extension().unwrap() == "run");
+    let run = run.unwrap();
+    let mut damaged = std::fs::read(&run).unwrap();
+    let last = damaged.len() - 20;
+    damaged[last] ^= 1;
+    std::fs::write(&run, damaged).unwrap();
+    let findings = checked(folder.path()).findings;
+    assert!(matches!(&findings[..], [finding] if finding.path == run), "{findings:?}");
+    // The store's word is held against the segments.
+    let fixture = Fixture::at(folder, false);
+    let mut row = fixture.store.index(sealed.id).unwrap().unwrap();
+    row.head[0] ^= 1;
+    fixture.store.put_index(sealed.id, &row).unwrap();
+    let folder = fixture.close();
+    let findings = checked(folder.path()).findings;
+    assert!(findings.iter().any(|finding| finding.cure.contains("rebuild")), "{findings:?}");
+}
+
+#[test]
+fn a_backup_made_while_sites_push_is_whole_and_a_restored_older_state_makes_sites_send_again() {
+    let (fixture, mut sites) = lived_in();
+    let state = fixture.folder.path();
+    std::fs::create_dir(state.join("identity")).unwrap();
+    std::fs::write(state.join("identity/ca.key"), "secret").unwrap();
+    std::fs::write(state.join("identity/ca.crt"), "public").unwrap();
+    std::fs::create_dir_all(state.join("scans/00ff")).unwrap();
+    std::fs::write(state.join("scans/00ff/result.sqlite"), "a result").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, restored) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
+    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    // One push is under way: what it has not committed may or may not be in it, but nothing is half there.
+    let mut writer = fixture.indexes.writer(sites[0].key(), 99, &method()).unwrap();
+    let (body, digest, _) = crate::harness::batch(2);
+    assert!(writer.batch(2, &digest, &body).unwrap().is_ok());
+    let saved = crate::maintenance::backup(state, &to, &options).unwrap();
+    assert!(saved.damaged.is_empty() && saved.files == 6, "{saved:?}");
+    assert!(!to.join("identity/ca.key").try_exists().unwrap() && to.join("identity/ca.crt").try_exists().unwrap());
+    assert!(crate::maintenance::backup(state, &to, &options).is_err());
+    drop(writer);
+    let expected = (registry(&fixture), rows(&fixture));
+    // The world goes on.
+    for day in 20..22 {
+        sites[1].live_a_day(day);
+        sites[1].sync(&fixture.indexes);
+    }
+    drop(fixture);
+    let rebuilt = crate::maintenance::restore(&to, &restored, clock).unwrap();
+    assert_eq!((rebuilt.members, rebuilt.indexes), (3, 3));
+    assert!(crate::maintenance::restore(&to, &restored, clock).unwrap_err().to_string().contains("not empty"));
+    let (store, indexes) = crate::maintenance::open(&restored, config()).unwrap();
+    let found = indexes.all().unwrap();
+    assert_eq!(found.len(), expected.1.len());
+    for (key, _, row) in found.iter().filter(|(.., row)| row.sealed) {
+        assert!(expected.1.contains(&(key.clone(), comparable(row))));
+    }
+    assert_eq!(std::fs::read(restored.join("scans/00ff/result.sqlite")).unwrap(), b"a result");
+    let highest = found.iter().map(|(_, id, _)| id.0).max().unwrap();
+    assert!(store.next_index_id().unwrap().0 > highest + 1);
+    // A worker that is further than the restored coordinator cannot go on in its own log here, and begins anew.
+    sites[1].live_a_day(23);
+    sites[1].sync(&indexes);
+    assert_eq!(sites[1].restarts, 1);
+    let sealed = indexes.sealed(&sites[1].key()).unwrap().unwrap();
+    assert_eq!(indexes.load(sealed.id, sealed.sequence).unwrap().root(), sites[1].root);
+    drop((store, indexes));
+    let findings = checked(&restored).findings;
+    assert!(findings.iter().all(|finding| finding.path.ends_with("result.sqlite")), "{findings:?}");
+}
+
+#[test]
+fn a_backup_that_was_changed_is_refused_before_anything_is_written() {
+    let (fixture, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, restored) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
+    crate::maintenance::backup(
+        fixture.folder.path(),
+        &to,
+        &crate::maintenance::BackupOptions { include_ca: false, clock },
+    )
+    .unwrap();
+    for path in files_below(&to) {
+        let intact = std::fs::read(&path).unwrap();
+        let mut damaged = intact.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        // A bit of the manifest's prose says nothing of files; all else is noticed.
+        if !path.ends_with("manifest.json") {
+            let error = crate::maintenance::restore(&to, &restored, clock).unwrap_err();
+            assert!(matches!(&error, Error::Corrupt { path: named, .. } if *named == path), "{error}");
+        }
+        std::fs::write(&path, intact).unwrap();
+        std::fs::rename(&path, path.with_extension("away")).unwrap();
+        assert!(crate::maintenance::restore(&to, &restored, clock).is_err());
+        std::fs::rename(path.with_extension("away"), &path).unwrap();
+    }
+    assert!(!restored.try_exists().unwrap());
+    crate::maintenance::restore(&to, &restored, clock).unwrap();
+}

@@ -1,0 +1,107 @@
+use cognate_fingerprint::MethodId;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::scope::ScopeId;
+
+use super::*;
+use crate::journal::{Certified, Event, MemberName, ScanEvent, What};
+use crate::verdict::{Decided, Decision, Key};
+
+#[test]
+fn rows_survive_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = SlotKey {
+        site: "a".parse().unwrap(),
+        repository: RepositoryName::main(),
+        method_id: MethodId([3; 16]),
+        scope: None,
+    };
+    let slot = SlotRow { current: 5, pending: 0 };
+    let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
+    let store = open();
+    let first = store.next_index_id().unwrap();
+    store.put_slot(&key, &slot).unwrap();
+    let row = ScanRow { failure: "x".into(), ..Default::default() };
+    store.record(&Event { what: Some(What::Scan(ScanEvent { id: 9, row })), ..Default::default() }).unwrap();
+    store.barrier().unwrap();
+    drop(store);
+    let store = open();
+    assert_eq!(store.slot(&key).unwrap(), slot);
+    assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
+    assert!(store.next_index_id().unwrap() > first);
+}
+
+#[test]
+fn a_part_of_a_repository_has_a_place_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
+    let key = |scope| SlotKey {
+        site: "a".parse().unwrap(),
+        repository: RepositoryName::main(),
+        // Zeros are what names end with.
+        method_id: MethodId([0; 16]),
+        scope,
+    };
+    let scopes = [None, Some(ScopeId([0; 16])), Some(ScopeId([9; 16]))];
+    for (current, scope) in (1..).zip(scopes) {
+        store.put_slot(&key(scope), &SlotRow { current, pending: 0 }).unwrap();
+    }
+    let mut slots = store.slots().unwrap();
+    slots.sort_by_key(|(_, slot)| slot.current);
+    let keys: Vec<_> = slots.into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, scopes.map(key));
+    store.remove_slot(&key(scopes[1])).unwrap();
+    assert_eq!(store.slot(&key(None)).unwrap().current, 1);
+    // A version that knows whole ones only refuses it.
+    assert_eq!(store.meta.get("schema").unwrap().unwrap(), SCHEMA_PARTS.to_be_bytes());
+    drop(store);
+    Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
+}
+
+#[test]
+fn a_newer_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), false);
+    let store = open().unwrap();
+    store.db.open_tree("meta").unwrap().insert("schema", &7_u32.to_be_bytes()).unwrap();
+    store.db.flush().unwrap();
+    drop(store);
+    assert!(matches!(open(), Err(Error::OtherVersion { found: 7, .. })));
+}
+
+/// A store in which site `paris` has been heard of and has a verdict about one of its documents.
+fn store_that_knows_paris(folder: &Path) -> (Store, Key) {
+    let store = Store::open(&folder.join("store"), &folder.join("journal"), false).unwrap();
+    let seen = SeenRow { generation: 5, ..SeenRow::default() };
+    store.put_seen(&"paris".parse().unwrap(), &seen).unwrap();
+    let key = Key::of_document("paris", "main", b"a.txt");
+    let decided = Decided { key: key.0.to_vec(), site: "paris".into(), ..Decided::default() };
+    let decision = Decision { action: 1, decided: vec![decided], ..Decision::default() };
+    store.record(&Event { what: Some(What::Decided(decision)), ..Event::default() }).unwrap();
+    (store, key)
+}
+
+/// What is left of site `paris` after an event: its generation, and whether its verdict is there.
+fn left_of_paris(what: impl Fn(MemberName) -> What, kind: v1::MemberKind) -> (u64, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, key) = store_that_knows_paris(folder.path());
+    let name = MemberName { kind: kind.into(), name: "paris".into() };
+    store.record(&Event { what: Some(what(name)), ..Event::default() }).unwrap();
+    (store.seen(&"paris".parse().unwrap()).unwrap().generation, store.verdict(key).unwrap().is_some())
+}
+
+fn certified(name: MemberName) -> What {
+    What::Certified(Certified { name, ..Certified::default() })
+}
+
+#[test]
+fn an_operator_of_the_same_name_changes_nothing_that_is_known_of_a_site() {
+    let certified = left_of_paris(certified, v1::MemberKind::Operator);
+    let forgotten = left_of_paris(What::Forgotten, v1::MemberKind::Operator);
+    assert_eq!([certified, forgotten], [(5, true); 2]);
+}
+
+#[test]
+fn a_site_that_enrols_again_counts_from_nothing_and_one_that_is_forgotten_leaves_nothing() {
+    assert_eq!(left_of_paris(certified, v1::MemberKind::Site), (0, true));
+    assert_eq!(left_of_paris(What::Forgotten, v1::MemberKind::Site), (0, false));
+}

@@ -1,0 +1,335 @@
+//! The API for programs: the same calls as the command line's, as JSON, with a credential from `cognate operator login
+//! --token` in the header `Authorization`. Sessions of browsers do not count here.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use cognate_export::Format;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, MemberKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::scan_form::ScanForm;
+use crate::scans::repository;
+use crate::{PageError, Pages, Person, Shown, scan_id};
+use cognate_export::human;
+use cognate_server::identity::Refusal;
+use cognate_storage::clock::random_number;
+
+const OPENAPI: &str = include_str!("../static/openapi.json");
+
+pub(crate) fn routes(pages: &Pages) -> Router<Pages> {
+    let versioned = Router::new()
+        .route("/openapi.json", get(openapi))
+        .route("/sites", get(sites))
+        .route("/scans", get(scans).post(launch))
+        .route("/scans/{id}", get(scan))
+        .route("/scans/{id}/report", get(report))
+        .route("/watches", get(watches))
+        .route("/cases", get(cases))
+        .route("/cases/{name}", get(case))
+        .fallback(async || PageError::not_found())
+        .layer(axum::middleware::from_fn_with_state(pages.clone(), guard));
+    Router::new().route("/api/openapi.json", get(openapi)).nest("/api/v1", versioned)
+}
+
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+/// Lets only programs with a credential through.
+async fn guard(State(pages): State<Pages>, mut request: Request, next: Next) -> Response {
+    let Some(operator) = bearer(request.headers()).and_then(|token| pages.logins().program(pages.members(), token))
+    else {
+        pages.members().refusals().count(Refusal::Session);
+        let mut response = told(&PageError::nobody(Refusal::Session.to_string()));
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        return response;
+    };
+    request.extensions_mut().insert(Person { operator, pages, session: None });
+    let mut response = next.run(request).await;
+    if let Some(error) = response.extensions_mut().remove::<PageError>() {
+        return told(&error);
+    }
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        return told(&PageError::not_found());
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn sites(person: Person) -> Shown {
+    let service = &person.pages.service;
+    let kind = MemberKind::Site.into();
+    let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
+    let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
+    let repositories = repositories.await?.into_inner().repositories;
+    Ok(answer(&members.members.iter().map(|member| site(member, &repositories)).collect::<Value>()))
+}
+
+fn site(member: &v1::Member, repositories: &[v1::Repository]) -> Value {
+    let membership = member.membership.clone().unwrap_or_default();
+    let repository = |repository: &v1::Repository| {
+        json!({
+            "repository": repository.repository,
+            "offered": repository.offered,
+            "indexes": repository.indexes.iter().map(index).collect::<Value>(),
+        })
+    };
+    let own = repositories.iter().filter(|repository| repository.site == membership.name);
+    json!({
+        "site": membership.name,
+        "party": membership.party,
+        "state": crate::sites::state(member),
+        "last_heard": time(member.last_heard),
+        "repositories": own.map(repository).collect::<Value>(),
+    })
+}
+
+fn index(index: &v1::RepositoryIndex) -> Value {
+    let method = index.method.clone().unwrap_or_default();
+    json!({
+        "method": method.name,
+        "view": method.view,
+        "chunk_bytes": method.chunk_bytes,
+        "keyed": index.keyed,
+        "documents": index.documents,
+        "bytes": index.size_bytes,
+        "sealed": time(index.sealed),
+    })
+}
+
+async fn scans(person: Person) -> Shown {
+    let request = person.ask("ListScans", v1::ListScansRequest {})?;
+    let scans = person.pages.service.list_scans(request).await?.into_inner().scans;
+    Ok(answer(&scans.iter().map(object).collect::<Value>()))
+}
+
+async fn scan(person: Person, Path(id): Path<String>) -> Shown {
+    Ok(answer(&object(&crate::scan::shown(&person, scan_id(&id)?).await?)))
+}
+
+/// A scan as programs read it, as far as it is told on the command line as well.
+fn object(state: &v1::ScanState) -> Value {
+    let spec = state.spec.clone().unwrap_or_default();
+    let method = spec.method.clone().unwrap_or_default();
+    let repository = |row: &v1::RepositoryState| {
+        json!({
+            "repository": row.repository.as_ref().map(repository),
+            "attached": row.attached,
+            "ended": row.ended,
+            "documents_done": row.documents_done,
+            "read_bytes": row.read_bytes,
+            "sent_bytes": row.sent_bytes,
+            "failure": some(&row.failure),
+        })
+    };
+    json!({
+        "id": ScanId(state.scan).to_string(),
+        "status": crate::scans::status(state.status()),
+        "started": time(state.started),
+        "finished": time(state.finished),
+        "failure": some(&state.failure),
+        "waiting": some(&state.waiting),
+        "launched_by": state.launched_by,
+        "origin": some(&spec.origin),
+        "method": method.name,
+        "view": if spec.text.is_some() { "both" } else { method.view.as_str() },
+        "chunk_bytes": method.chunk_bytes,
+        "min_shared_bytes": spec.min_shared_bytes,
+        "min_containment": spec.min_containment,
+        "across_only": spec.across_only,
+        "repositories": state.repositories.iter().map(repository).collect::<Value>(),
+        "digest": some(&state.digest),
+        "result_bytes": state.result_bytes,
+    })
+}
+
+/// What a program says of a scan: the options of the command line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// 16 hexadecimal digits, made by who asks: asked again for the same, nothing is launched twice.
+    id: Option<String>,
+    repositories: Vec<String>,
+    #[serde(default)]
+    view: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    param: String,
+    #[serde(default)]
+    chunk_bytes: Option<u64>,
+    #[serde(default)]
+    min_shared_bytes: Option<u64>,
+    #[serde(default)]
+    min_containment: Option<f64>,
+    #[serde(default)]
+    include: Vec<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    size_max: Option<u64>,
+    #[serde(default)]
+    sync_deadline: String,
+    #[serde(default)]
+    across_only: bool,
+    #[serde(default)]
+    require_complete: bool,
+    #[serde(default)]
+    no_sync: bool,
+    #[serde(default)]
+    follow: bool,
+    #[serde(default)]
+    match_message_ids: bool,
+    #[serde(default)]
+    control: Vec<String>,
+    #[serde(default)]
+    greedy: bool,
+}
+
+impl Wanted {
+    fn form(self) -> ScanForm {
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let untouched = ScanForm::untouched();
+        ScanForm {
+            repositories: self.repositories,
+            view: self.view.unwrap_or(untouched.view),
+            method: self.method.unwrap_or(untouched.method),
+            param: self.param,
+            chunk_bytes: number(self.chunk_bytes),
+            min_shared_bytes: number(self.min_shared_bytes),
+            min_containment: self.min_containment.map(|share| share.to_string()).unwrap_or(untouched.min_containment),
+            include: self.include.join("\n"),
+            exclude: self.exclude.join("\n"),
+            size_max: number(self.size_max),
+            sync_deadline: self.sync_deadline,
+            across_only: self.across_only,
+            require_complete: self.require_complete,
+            no_sync: self.no_sync,
+            follow: self.follow,
+            match_message_ids: self.match_message_ids,
+            control: self.control.join("\n"),
+            greedy: self.greedy,
+        }
+    }
+}
+
+async fn launch(person: Person, body: Bytes) -> Shown {
+    let wanted: Wanted = serde_json::from_slice(&body).map_err(|error| PageError::invalid(error.to_string()))?;
+    let id = match &wanted.id {
+        Some(id) => scan_id(id).map_err(|_| PageError::invalid("`id`: an id is 16 hexadecimal digits"))?,
+        None => ScanId(random_number().max(1)),
+    };
+    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(wanted.form().spec()?) };
+    person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
+    let mut response = answer(&object(&crate::scan::shown(&person, id).await?));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+/// The report as one object, written as it is read.
+async fn report(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    crate::scan::shown(&person, id).await?;
+    let body = crate::exports::written(&person, id, Format::Json).await?;
+    Ok(([(header::CONTENT_TYPE, Format::Json.content_type())], body).into_response())
+}
+
+async fn watches(person: Person) -> Shown {
+    Ok(answer(&crate::stored_queries::watch_states(&person).await?.into_iter().map(watch).collect::<Value>()))
+}
+
+fn watch(state: v1::WatchState) -> Value {
+    let watch = state.watch.unwrap_or_default();
+    json!({
+        "name": watch.name,
+        "note": watch.note,
+        "webhook": watch.webhook,
+        "created": time(watch.created),
+        "created_by": watch.created_by,
+        "query": query(&watch.query.unwrap_or_default()),
+        "matches": state.hits,
+        "checked": time(state.checked),
+        "last_new": time(state.last_new),
+    })
+}
+
+/// What is sought, as the command line tells it.
+fn query(query: &v1::StoredQuery) -> Value {
+    let open = query.open.clone().unwrap_or_default();
+    let method = open.method.unwrap_or_default();
+    let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
+        "" => place.site.clone(),
+        repository => format!("{}/{repository}", place.site),
+    };
+    let document = |document: &v1::QueryDocument| json!({"path": document.name, "size_bytes": document.end.as_ref().map_or(0, |end| end.size_bytes)});
+    json!({
+        "method": method.name,
+        "view": method.view,
+        "chunk_bytes": method.chunk_bytes,
+        "param": method.param,
+        "where": open.repositories.iter().map(place).collect::<Vec<String>>(),
+        "documents": query.documents.iter().map(document).collect::<Vec<Value>>(),
+    })
+}
+
+async fn cases(person: Person) -> Shown {
+    let told = |case: v1::Case| {
+        let check = |check: &v1::CaseCheck| {
+            json!({
+                "time": time(check.time),
+                "by": check.by,
+                "digest": check.digest,
+                "documents": check.documents,
+                "searched": check.searched,
+                "not_searched": check.not_searched,
+                "erased": check.erased,
+            })
+        };
+        json!({
+            "name": case.name,
+            "note": case.note,
+            "opened": time(case.opened),
+            "opened_by": case.opened_by,
+            "query": query(&case.query.unwrap_or_default()),
+            "checks": case.checks.iter().map(check).collect::<Vec<Value>>(),
+        })
+    };
+    Ok(answer(&crate::stored_queries::all_cases(&person).await?.into_iter().map(told).collect::<Value>()))
+}
+
+/// The whole record, with all answers.
+async fn case(person: Person, Path(name): Path<String>) -> Shown {
+    let record = crate::stored_queries::exported(&person, &name).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], record).into_response())
+}
+
+fn time(seconds: i64) -> Option<String> {
+    (seconds != 0).then(|| human::stamp(seconds))
+}
+
+fn some(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn answer(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], format!("{value:#}\n")).into_response()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ").map(str::trim)
+}
+
+/// An error as JSON.
+fn told(error: &PageError) -> Response {
+    let body = format!("{}\n", json!({"error": error.message}));
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (error.status, headers, body).into_response()
+}

@@ -1,0 +1,62 @@
+//! The audit log: who did what, newest first, read from the journal. For administrators.
+
+use askama::Template;
+use axum::Router;
+use axum::routing::get;
+use cognate_proto::v1;
+use cognate_proto::v1::operator_server::Operator as _;
+
+use crate::{Fields, Page, Pages, Person, Shown, filters, html};
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/audit", get(list))
+}
+
+/// How much is on a page.
+const ROWS: u32 = 100;
+
+#[derive(Template)]
+#[template(path = "audit-log.html")]
+struct Audit {
+    page: Page,
+    events: Vec<Row>,
+    /// Whose doings are shown; nothing: all.
+    by: String,
+    is_newest: bool,
+    /// The address of what is older, or nothing.
+    older: String,
+}
+
+struct Row {
+    time: i64,
+    by: String,
+    action: String,
+    subject: String,
+    /// The id of the scan that it was done to, or nothing.
+    scan: String,
+    detail: String,
+}
+
+async fn list(person: Person, fields: Fields) -> Shown {
+    let (by, before) = (fields.text("by").unwrap_or_default().to_owned(), fields.number("before")?.unwrap_or_default());
+    let request = person.ask("ListEvents", v1::ListEventsRequest { before, count: ROWS, by: by.clone() })?;
+    let answer = person.pages.service.list_events(request).await?.into_inner();
+    let row = |event: v1::AuditEvent| Row {
+        scan: event.subject.strip_prefix("scan ").unwrap_or_default().to_owned(),
+        time: event.time,
+        by: event.by,
+        action: event.action,
+        subject: event.subject,
+        detail: event.detail,
+    };
+    let mut older = form_urlencoded::Serializer::new(String::new());
+    if !by.is_empty() {
+        older.append_pair("by", &by);
+    }
+    let older = match answer.older {
+        0 => String::new(),
+        place => format!("/audit?{}", older.append_pair("before", &place.to_string()).finish()),
+    };
+    let events = answer.events.into_iter().map(row).collect();
+    html(&Audit { page: person.page("audit"), events, by, is_newest: before == 0, older })
+}

@@ -1,0 +1,68 @@
+//! What a form or an address says: names and values, as they came.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::Pages;
+use crate::error::PageError;
+
+/// Names and values, in their order.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads what stands behind the `?` of an address, or in the body of a form.
+    pub(crate) fn read(encoded: &[u8]) -> Fields {
+        Fields(form_urlencoded::parse(encoded).into_owned().collect())
+    }
+
+    /// A value without spaces around it; nothing: it is not there, or empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let value = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// All of them.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.trim()))
+    }
+
+    /// All values of a name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a box is ticked.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.text(name).is_some()
+    }
+
+    /// A value that must be there.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(crate) fn needed(&self, name: &str) -> Result<&str, PageError> {
+        self.text(name).ok_or_else(|| PageError::invalid(format!("`{name}`: it is missing")))
+    }
+
+    /// A whole number, where there is one.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, PageError> {
+        let parse = |text: &str| text.parse().map_err(|_| PageError::invalid(format!("`{name}`: it is not a number")));
+        self.text(name).map(parse).transpose()
+    }
+}
+
+/// Of a form, what it says; of anything else, what stands behind the `?`.
+impl FromRequestParts<Pages> for Fields {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Pages) -> Result<Fields, PageError> {
+        match parts.extensions.remove::<Fields>() {
+            Some(posted) => Ok(posted),
+            None => Ok(Fields::read(parts.uri.query().unwrap_or_default().as_bytes())),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Launching a scan: choosing, then what each site would read and send, then the launch; or saving it for later, or having it
+//! done again and again.
+
+use askama::Template;
+use axum::Router;
+use axum::routing::get;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use cognate_proto::v1::operator_server::Operator as _;
+
+use crate::scan_form::{ScanForm, methods};
+use crate::scans::repository;
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use cognate_export::human;
+use cognate_storage::clock::random_number;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/scans/new", get(choose).post(estimate)).route("/scans/launch", axum::routing::post(launch))
+}
+
+#[derive(Template)]
+#[template(path = "launch.html")]
+struct Launch {
+    page: Page,
+    form: ScanForm,
+    repositories: Vec<Choice>,
+    profiles: Vec<String>,
+    methods: Vec<(&'static str, &'static str)>,
+    /// What was wrong with what was sent.
+    problem: String,
+}
+
+/// A repository that can be chosen.
+struct Choice {
+    name: String,
+    offered: bool,
+    is_chosen: bool,
+    documents: u64,
+    size_bytes: u64,
+}
+
+#[derive(Template)]
+#[template(path = "estimate.html")]
+struct EstimatePage {
+    page: Page,
+    /// The id that the scan will have: sent twice, it is launched once.
+    id: String,
+    fields: Vec<(&'static str, String)>,
+    no_sync: bool,
+    rows: Vec<EstimateRow>,
+    read_bytes: u64,
+    send_bytes: u64,
+}
+
+struct EstimateRow {
+    name: String,
+    is_known: bool,
+    documents: u64,
+    size_bytes: u64,
+    read_bytes: u64,
+    send_bytes: u64,
+    time: String,
+    note: String,
+}
+
+/// The form, empty or with what a profile or an earlier scan says.
+async fn choose(person: Person, fields: Fields) -> Shown {
+    person.may("LaunchScan")?;
+    let form = match (fields.text("profile"), fields.text("again")) {
+        (Some(name), _) => {
+            let profiles = profiles(&person).await?;
+            let known = profiles.into_iter().find(|profile| profile.name == name).ok_or_else(PageError::not_found)?;
+            ScanForm::of_spec(&known.spec.unwrap_or_default())
+        }
+        (None, Some(id)) => {
+            ScanForm::of_spec(&crate::scan::shown(&person, scan_id(id)?).await?.spec.unwrap_or_default())
+        }
+        (None, None) => ScanForm::untouched(),
+    };
+    show_form(&person, form, String::new()).await
+}
+
+async fn show_form(person: &Person, form: ScanForm, problem: String) -> Shown {
+    let request = person.ask("ListRepositories", v1::ListRepositoriesRequest {})?;
+    let listed = person.pages.service.list_repositories(request).await?.into_inner().repositories;
+    let largest = |row: &v1::Repository, value: fn(&v1::RepositoryIndex) -> u64| {
+        row.indexes.iter().map(value).max().unwrap_or_default()
+    };
+    let choice = |row: &v1::Repository| {
+        let name = format!("{}/{}", row.site, row.repository);
+        Choice {
+            is_chosen: form.has(&name),
+            offered: row.offered,
+            documents: largest(row, |index| index.documents),
+            size_bytes: largest(row, |index| index.size_bytes),
+            name,
+        }
+    };
+    html(&Launch {
+        page: person.page("scans"),
+        repositories: listed.iter().map(choice).collect(),
+        profiles: profiles(person).await?.into_iter().map(|profile| profile.name).collect(),
+        methods: methods(),
+        problem,
+        form,
+    })
+}
+
+async fn profiles(person: &Person) -> Result<Vec<v1::Profile>, PageError> {
+    let request = person.ask("ListProfiles", v1::ListProfilesRequest {})?;
+    Ok(person.pages.service.list_profiles(request).await?.into_inner().profiles)
+}
+
+/// What it would cost, and the question; or the form again with what is wrong in it.
+async fn estimate(person: Person, fields: Fields) -> Shown {
+    person.may("LaunchScan")?;
+    let form = ScanForm::of_fields(&fields);
+    let asked = async {
+        let spec = form.spec()?;
+        if form.no_sync {
+            return Ok(Vec::new());
+        }
+        let request = person.ask("EstimateScan", v1::EstimateScanRequest { spec: Some(spec) })?;
+        Ok::<_, PageError>(person.pages.service.estimate_scan(request).await?.into_inner().repositories)
+    };
+    let rows: Vec<EstimateRow> = match asked.await {
+        Ok(rows) => rows.iter().map(EstimateRow::of).collect(),
+        // What was typed is not lost.
+        Err(error) if error.status.is_client_error() => return show_form(&person, form, error.message).await,
+        Err(error) => return Err(error),
+    };
+    html(&EstimatePage {
+        page: person.page("scans"),
+        id: ScanId(random_number().max(1)).to_string(),
+        fields: form.fields(),
+        no_sync: form.no_sync,
+        read_bytes: rows.iter().map(|row| row.read_bytes).sum(),
+        send_bytes: rows.iter().map(|row| row.send_bytes).sum(),
+        rows,
+    })
+}
+
+impl EstimateRow {
+    fn of(row: &v1::RepositoryEstimate) -> EstimateRow {
+        let estimate = row.estimate.unwrap_or_default();
+        let read_bytes = estimate.size_bytes.saturating_sub(estimate.unread_bytes);
+        let mut name = row.repository.as_ref().map(repository).unwrap_or_default();
+        if !row.view.is_empty() {
+            name = format!("{name} ({})", crate::scans::view(&row.view));
+        }
+        EstimateRow {
+            name,
+            is_known: row.estimate.is_some(),
+            documents: estimate.documents,
+            size_bytes: estimate.size_bytes,
+            read_bytes,
+            send_bytes: estimate.send_bytes,
+            time: match read_bytes.checked_div(estimate.bytes_per_second) {
+                Some(seconds) => human::duration(seconds.max(1)),
+                None => "?".to_owned(),
+            },
+            note: match (row.unknown.is_empty(), row.estimate.is_some(), estimate.cut_short) {
+                (false, true, _) => format!("{}: as it was at the last sync", row.unknown),
+                (false, false, _) => row.unknown.clone(),
+                (true, _, true) => "at least: the walk was cut short".to_owned(),
+                (true, _, false) => String::new(),
+            },
+        }
+    }
+}
+
+async fn launch(person: Person, fields: Fields) -> Shown {
+    let id = scan_id(fields.needed("id")?)?;
+    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(ScanForm::of_fields(&fields).spec()?) };
+    person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
+    see(&format!("/scans/{id}"))
+}

@@ -1,0 +1,94 @@
+//! The first page: who is there, how they are, what was compared last. The example of how a page is made.
+
+use askama::Template;
+use axum::Router;
+use axum::routing::get;
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, MemberKind, ScanStatus};
+
+use crate::{Page, Pages, Person, Shown, filters, html};
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/", get(overview))
+}
+
+/// How many scans are shown.
+const SCANS: usize = 8;
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct Overview {
+    page: Page,
+    sites: Vec<SiteRow>,
+    scans: Vec<crate::scans::ScanRow>,
+    state: v1::CoordinatorState,
+    attached: u64,
+    documents: u64,
+    size_bytes: u64,
+    stored_bytes: u64,
+    running: u64,
+}
+
+/// A site in a line.
+struct SiteRow {
+    name: String,
+    party: String,
+    state: &'static str,
+    last_heard: i64,
+    repositories: u64,
+    documents: u64,
+    size_bytes: u64,
+    /// When anything of it was last sealed.
+    sealed: i64,
+    /// What is to be looked after.
+    warnings: Vec<String>,
+}
+
+async fn overview(person: Person) -> Shown {
+    let service = &person.pages.service;
+    let kind = MemberKind::Site.into();
+    let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
+    let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
+    let repositories = repositories.await?.into_inner().repositories;
+    let scans = service.list_scans(person.ask("ListScans", v1::ListScansRequest {})?).await?.into_inner().scans;
+    let state = service.show_coordinator(person.ask("ShowCoordinator", v1::ShowCoordinatorRequest {})?);
+    let state = state.await?.into_inner();
+    let sites: Vec<SiteRow> = members.members.iter().map(|member| site(member, &repositories)).collect();
+    let is_running = |scan: &&v1::ScanState| matches!(scan.status(), ScanStatus::Syncing | ScanStatus::Analysing);
+    html(&Overview {
+        attached: sites.iter().filter(|site| site.state == "attached").count() as u64,
+        documents: sites.iter().map(|site| site.documents).sum(),
+        size_bytes: sites.iter().map(|site| site.size_bytes).sum(),
+        stored_bytes: state.space.iter().map(|row| row.bytes).sum(),
+        running: scans.iter().filter(is_running).count() as u64,
+        scans: scans.iter().take(SCANS).map(crate::scans::ScanRow::of).collect(),
+        sites,
+        state,
+        page: person.page("overview"),
+    })
+}
+
+fn site(member: &v1::Member, repositories: &[v1::Repository]) -> SiteRow {
+    let membership = member.membership.clone().unwrap_or_default();
+    let own = || repositories.iter().filter(|repository| repository.site == membership.name);
+    // Of several indexes of a repository, the largest is how much there is.
+    let largest = |value: fn(&v1::RepositoryIndex) -> u64| {
+        own().map(|repository| repository.indexes.iter().map(value).max().unwrap_or_default()).sum()
+    };
+    let sealed = own().flat_map(|repository| &repository.indexes).map(|index| index.sealed).max().unwrap_or_default();
+    let mut warnings = Vec::new();
+    if member.clock_skew_seconds.unsigned_abs() > 300 {
+        warnings.push(format!("its clock is {} seconds off", member.clock_skew_seconds));
+    }
+    SiteRow {
+        state: crate::sites::state(member),
+        last_heard: member.last_heard,
+        repositories: own().count() as u64,
+        documents: largest(|index| index.documents),
+        size_bytes: largest(|index| index.size_bytes),
+        sealed,
+        warnings,
+        name: membership.name,
+        party: membership.party,
+    }
+}

@@ -1,0 +1,170 @@
+//! A plan: which copies stay by which rules, looked at before anybody takes it away. Nothing is moved or deleted by it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::routing::get;
+use cognate_proto::name::ScanId;
+
+use crate::exports::file;
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_export::plan::PlanFormat;
+use cognate_result::plan::{Decision, Keep, Left, Rule, Totals};
+use cognate_result::report::Report;
+use cognate_server::Error;
+
+/// So many sets are shown of each kind; the files have all.
+const SHOWN_MAX: usize = 100;
+/// Rules beyond these decide nothing any more.
+const RULES_MAX: usize = 32;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/scans/{id}/plan", get(plan)).route("/scans/{id}/plan/{site}/{extension}", get(download))
+}
+
+#[derive(Template)]
+#[template(path = "plan.html")]
+struct PlanPage {
+    page: Page,
+    id: ScanId,
+    /// As they were typed, one on a line.
+    rules: String,
+    copies: usize,
+    /// What is wrong with them, or nothing.
+    problem: String,
+    /// Places at which everything could be kept.
+    places: Vec<String>,
+    formats: [PlanFormat; 3],
+    planned: Option<Planned>,
+    /// The rules as they stand in addresses.
+    asked: String,
+}
+
+/// What the rules decide.
+#[derive(Default)]
+struct Planned {
+    totals: Totals,
+    shown: Vec<Decision>,
+    ties: Vec<Decision>,
+    left_out: Vec<Decision>,
+    /// How many documents go at each site, and their bytes.
+    sites: BTreeMap<String, (u64, u64)>,
+}
+
+impl Planned {
+    fn of(report: &Report, keep: &Keep) -> Result<Planned, Error> {
+        let mut planned = Planned::default();
+        report.plan::<Error>(keep, |decision| {
+            planned.totals.add(&decision, keep);
+            for gone in decision.gone() {
+                let site = planned.sites.entry(gone.document.site.clone()).or_default();
+                *site = (site.0 + 1, site.1 + decision.size_bytes);
+            }
+            let list = match decision.left {
+                None => &mut planned.shown,
+                Some(Left::Tie) => &mut planned.ties,
+                Some(Left::Verdict) => &mut planned.left_out,
+                Some(Left::Few) => return Ok(()),
+            };
+            if list.len() < SHOWN_MAX {
+                list.push(decision);
+            }
+            Ok(())
+        })?;
+        Ok(planned)
+    }
+
+    /// What is shown, what somebody must decide first.
+    fn lists(&self) -> [(&'static str, &[Decision]); 3] {
+        [
+            ("Sets that are not decided", &self.ties),
+            ("Sets of which something goes", &self.shown),
+            ("Sets that verdicts leave out", &self.left_out),
+        ]
+    }
+}
+
+/// The rules of an address or a form: several fields, or lines of one.
+fn keep_of(fields: &Fields) -> Result<Keep, String> {
+    let lines = fields.all("keep").flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty());
+    let rules = lines.map(str::parse).collect::<Result<Vec<Rule>, _>>().map_err(|error| error.to_string())?;
+    let copies = fields.number("copies").map_err(|error| error.message)?.unwrap_or(1);
+    match usize::try_from(copies) {
+        Ok(0) => Err("one copy of each document stays at least".to_owned()),
+        _ if rules.len() > RULES_MAX => Err(format!("more than {RULES_MAX} rules")),
+        Ok(min_copies) => Ok(Keep { rules, min_copies }),
+        Err(_) => Err("that many copies there are not".to_owned()),
+    }
+}
+
+async fn plan(State(pages): State<Pages>, person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let typed: Vec<&str> =
+        fields.all("keep").flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let rules = typed.join("\n");
+    let keep = keep_of(&fields);
+    let copies = keep.as_ref().map_or(1, |keep| keep.min_copies);
+    let asked = {
+        let mut asked = form_urlencoded::Serializer::new(String::new());
+        asked.extend_pairs(typed.iter().map(|rule| ("keep", rule)));
+        asked.append_pair("copies", &copies.to_string()).finish()
+    };
+    let wanted = keep.as_ref().ok().filter(|keep| !keep.rules.is_empty()).cloned();
+    let (places, planned) = reading(&pages, &person, id, move |report| {
+        let places = report.sites()?.into_iter().map(|site| format!("{}/{}", site.site, site.repository));
+        Ok((places.collect(), wanted.map(|keep| Planned::of(report, &keep)).transpose()?))
+    })
+    .await?;
+    html(&PlanPage {
+        page: person.page("scans"),
+        id,
+        rules,
+        copies,
+        problem: keep.err().unwrap_or_default(),
+        places,
+        formats: PlanFormat::ALL,
+        planned,
+        asked,
+    })
+}
+
+async fn download(
+    State(pages): State<Pages>,
+    person: Person,
+    Path((id, site, extension)): Path<(String, String, String)>,
+    fields: Fields,
+) -> Shown {
+    let id = scan_id(&id)?;
+    let format = PlanFormat::ALL.into_iter().find(|format| format.extension() == extension);
+    let format = format.ok_or_else(PageError::not_found)?;
+    let keep = keep_of(&fields).map_err(PageError::invalid)?;
+    let of_site = site.clone();
+    let written = reading(&pages, &person, id, move |report| {
+        if report.sites()?.iter().all(|known| known.site != of_site) {
+            return Ok(None);
+        }
+        Ok(Some(format.write(report, &keep, &of_site)))
+    })
+    .await?;
+    let written = written.ok_or_else(PageError::not_found)?;
+    let bytes = written.map_err(|error| PageError::internal(error.to_string()))?;
+    Ok(file(&format!("cognate-plan-{id}-{site}.{extension}"), format.content_type(), bytes.into()))
+}
+
+/// Reads a result, for somebody who may see all of it.
+async fn reading<T: Send + 'static>(
+    pages: &Pages,
+    person: &Person,
+    id: ScanId,
+    read: impl FnOnce(&Report) -> Result<T, Error> + Send + 'static,
+) -> Result<T, PageError> {
+    person.may("FetchResult")?;
+    let (service, operator) = (pages.service.clone(), person.operator.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        service.result_of(&operator, id)?;
+        read(&service.services.results.report_with_verdicts(id)?)
+    });
+    Ok(reading.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
+}

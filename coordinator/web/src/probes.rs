@@ -1,0 +1,34 @@
+//! What machines ask: whether it lives, whether it is ready, and what there is to measure. Open to who can connect.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use serde::Serialize;
+
+use crate::Pages;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/livez", get(|| async { "ok\n" })).route("/readyz", get(ready)).route("/metrics", get(metrics))
+}
+
+#[derive(Serialize)]
+struct Readiness {
+    ready: bool,
+    reasons: Vec<String>,
+}
+
+async fn ready(State(pages): State<Pages>) -> Response {
+    let asked = tokio::task::spawn_blocking(move || pages.services().health.reasons_not_ready()).await;
+    let reasons = asked.unwrap_or_else(|_| vec!["looking after the state crashed: see the log".to_owned()]);
+    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = serde_json::to_string(&Readiness { ready: reasons.is_empty(), reasons }).unwrap_or_default();
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+async fn metrics(State(pages): State<Pages>) -> Response {
+    let text = tokio::task::spawn_blocking(move || pages.services().health.measure()).await.unwrap_or_default();
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

@@ -1,0 +1,210 @@
+//! The pages of a result: what was found, clusters, identical sets, folders, documents, and what people decide about them.
+//!
+//! Each asks `browse` for what it shows, on behalf of somebody who may see the whole result, and away from the threads that
+//! answer others.
+
+mod cluster;
+mod clusters;
+mod explain;
+mod lists;
+mod map;
+mod pictures;
+mod verdicts;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use cognate_proto::name::ScanId;
+
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_export::Format;
+use cognate_result::browse::{Browse, ClusterFilter, Summary};
+use cognate_result::report::{OverlapSection, SiteSection};
+use cognate_server::Error;
+use cognate_storage::store::Store;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/scans/{id}/result", get(landing))
+        .merge(clusters::routes())
+        .merge(cluster::routes())
+        .merge(explain::routes())
+        .merge(lists::routes())
+        .merge(verdicts::routes())
+}
+
+/// Looks something up in a result, for somebody who may see all of it.
+///
+/// # Errors
+/// When there is no result, this person may not see it, or it cannot be read.
+async fn browsing<T: Send + 'static>(
+    person: &Person,
+    id: ScanId,
+    filter: &ClusterFilter,
+    work: impl FnOnce(&Browse, &Store) -> Result<T, Error> + Send + 'static,
+) -> Result<T, PageError> {
+    person.may("FetchResult")?;
+    let (person, filter) = (person.clone(), filter.clone());
+    let working = tokio::task::spawn_blocking(move || {
+        let service = &person.pages.service;
+        service.result_of(&person.operator, id)?;
+        if let Some(since) = filter.since {
+            service.check_result(&person.operator, since)?;
+        }
+        let services = &service.services;
+        work(&*services.results.browse_for(id, &filter)?, &services.records.store)
+    });
+    Ok(working.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
+}
+
+/// The pages of a list.
+struct Paging {
+    /// Counted from 1.
+    number: u64,
+    pages: u64,
+    total: u64,
+    /// Before the number of a page.
+    address: String,
+}
+
+impl Paging {
+    fn of(number: u64, rows: u64, total: u64, address: String) -> Paging {
+        let separator = if address.contains('?') { "&" } else { "?" };
+        Paging { number, pages: total.div_ceil(rows).max(1), total, address: format!("{address}{separator}page=") }
+    }
+}
+
+/// Which page of a list somebody asks for, counted from 1.
+fn page_number(fields: &Fields) -> Result<u64, PageError> {
+    Ok(fields.number("page")?.unwrap_or(1).max(1))
+}
+
+#[derive(Template)]
+#[template(path = "result/landing.html")]
+struct Landing {
+    exports: [Format; 7],
+    /// Whether the auditor's report is offered.
+    is_audited: bool,
+    page: Page,
+    id: ScanId,
+    summary: Summary,
+    statuses: Vec<StatusPart>,
+    redundant_bytes: u64,
+    identical_sets: u64,
+    unread: u64,
+    matrices: Vec<Matrix>,
+    histograms: Vec<pictures::HistogramPicture>,
+    is_log: bool,
+}
+
+impl Landing {
+    fn of(&self, site: &SiteSection, status: &str) -> u64 {
+        site.status.get(status).copied().unwrap_or(0)
+    }
+
+    /// Documents that are linked to others.
+    fn similar(&self, site: &SiteSection) -> u64 {
+        ["near", "contains", "contained", "shares"].iter().map(|status| self.of(site, status)).sum()
+    }
+}
+
+/// A part of the bar of statuses.
+struct StatusPart {
+    name: String,
+    documents: u64,
+    /// In thousandths of the bar.
+    from: u64,
+    width: u64,
+}
+
+/// What sites, or parties, have in common, under one view.
+struct Matrix {
+    title: String,
+    names: Vec<String>,
+    /// For each, what share of its bytes the others have, in ten-thousandths, and documents.
+    rows: Vec<Vec<Option<Cell>>>,
+}
+
+struct Cell {
+    share: i64,
+    documents: u64,
+    bytes: u64,
+    /// How strong the colour is, 0 to 9.
+    strength: i64,
+}
+
+async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let summary = browsing(&person, id, &ClusterFilter::default(), |browse, _| Ok(browse.summary()?)).await?;
+    let is_log = fields.is_set("log");
+    html(&Landing {
+        page: person.page("scans"),
+        id,
+        statuses: statuses(&summary),
+        redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
+        identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),
+        unread: summary.sites.iter().map(|site| site.unreadable).sum(),
+        matrices: matrices(&summary),
+        histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),
+        is_log,
+        exports: Format::OFFERED,
+        is_audited: person.may("Audit").is_ok(),
+        summary,
+    })
+}
+
+/// In the order in which the first that applies counts.
+const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+
+fn statuses(summary: &Summary) -> Vec<StatusPart> {
+    let mut before = 0;
+    let all = summary.documents.max(1);
+    let place = |documents: u64| u64::try_from(u128::from(documents) * 1000 / u128::from(all)).unwrap_or(1000);
+    let mut parts = Vec::new();
+    for name in STATUSES {
+        let documents = summary.status.get(name).copied().unwrap_or(0);
+        if documents > 0 {
+            let (from, to) = (place(before), place(before + documents));
+            before += documents;
+            // What is there is seen.
+            parts.push(StatusPart { name: name.to_owned(), documents, from, width: (to - from).max(2) });
+        }
+    }
+    parts
+}
+
+fn matrices(summary: &Summary) -> Vec<Matrix> {
+    let mut kinds: Vec<(String, Option<String>)> =
+        summary.overlap.iter().map(|row| (row.level.clone(), row.view.clone())).collect();
+    kinds.dedup();
+    kinds.into_iter().map(|(level, view)| matrix(summary, &level, view.as_deref())).collect()
+}
+
+fn matrix(summary: &Summary, level: &str, view: Option<&str>) -> Matrix {
+    let rows: Vec<&OverlapSection> =
+        summary.overlap.iter().filter(|row| row.level == level && row.view.as_deref() == view).collect();
+    let mut names: Vec<String> = rows.iter().flat_map(|row| [row.a.clone(), row.b.clone()]).collect();
+    names.sort();
+    names.dedup();
+    let bytes_of = |name: &str| -> u64 {
+        let mine =
+            summary.sites.iter().filter(|site| if level == "party" { site.party == name } else { site.site == name });
+        mine.map(|site| if view == Some("text") { site.text_bytes.unwrap_or(0) } else { site.bytes }).sum()
+    };
+    let cell = |a: &str, b: &str| -> Option<Cell> {
+        let row = rows.iter().find(|row| (row.a == a && row.b == b) || (row.a == b && row.b == a))?;
+        let (bytes, documents) =
+            if row.a == a { (row.shared_bytes_a, row.documents_a) } else { (row.shared_bytes_b, row.documents_b) };
+        let share = cognate_analysis::ten_thousandths(bytes, bytes_of(a)).min(10_000);
+        Some(Cell { share, documents, bytes, strength: (share + 1110) * 9 / 11_110 })
+    };
+    let title = match (level, view) {
+        ("party", Some(view)) => format!("Party by party, {view}"),
+        ("party", None) => "Party by party".to_owned(),
+        (_, Some(view)) => format!("Site by site, {view}"),
+        (_, None) => "Site by site".to_owned(),
+    };
+    let rows = names.iter().map(|a| names.iter().map(|b| if a == b { None } else { cell(a, b) }).collect()).collect();
+    Matrix { title, names, rows }
+}

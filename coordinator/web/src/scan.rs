@@ -1,0 +1,258 @@
+//! One scan: how it stands, site by site, kept up to date while it runs; why it failed and what to do; and its end.
+//!
+//! What a scan has found is shown by pages of their own; `scan-tabs.html` leads there.
+
+use std::convert::Infallible;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::Path;
+use axum::response::IntoResponse as _;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::routing::{get, post};
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, AnalysisPhase, FailureKind, ScanStatus};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::scans::{ScanRow, repository};
+use crate::{Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use cognate_export::human;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/scans/{id}", get(scan))
+        .route("/scans/{id}/live", get(live))
+        .route("/scans/{id}/cancel", post(cancel))
+        .route("/scans/{id}/delete", post(delete))
+}
+
+#[derive(Template)]
+#[template(path = "scan.html")]
+struct ScanPage {
+    page: Page,
+    scan: ScanRow,
+    view: ScanView,
+    settings: Vec<(&'static str, String)>,
+    is_under_way: bool,
+    has_result: bool,
+}
+
+/// The part of the page that changes while the scan runs.
+#[derive(Template)]
+#[template(path = "scan-state.html")]
+struct ScanPart {
+    view: ScanView,
+}
+
+/// How a scan stands.
+struct ScanView {
+    status: &'static str,
+    failure: String,
+    advice: &'static str,
+    waiting: String,
+    analysis: Option<Analysis>,
+    repositories: Vec<RepositoryView>,
+}
+
+struct Analysis {
+    phase: &'static str,
+    done: u64,
+    total: u64,
+}
+
+struct RepositoryView {
+    name: String,
+    state: &'static str,
+    entries_seen: u64,
+    walk_finished: bool,
+    documents_done: u64,
+    read_bytes: u64,
+    sent_bytes: u64,
+    failure: String,
+}
+
+impl ScanView {
+    fn of(state: &v1::ScanState) -> ScanView {
+        let phase = |phase| match phase {
+            AnalysisPhase::Freezing => "fixing what is compared",
+            AnalysisPhase::Comparing => "comparing",
+            AnalysisPhase::Publishing => "writing the result",
+            AnalysisPhase::Unspecified => "waiting for its turn",
+        };
+        ScanView {
+            status: crate::scans::status(state.status()),
+            failure: state.failure.clone(),
+            advice: advice(state),
+            waiting: state.waiting.clone(),
+            analysis: state.analysis.as_ref().filter(|_| state.status() == ScanStatus::Analysing).map(|analysis| {
+                Analysis { phase: phase(analysis.phase()), done: analysis.done, total: analysis.total }
+            }),
+            repositories: state.repositories.iter().map(RepositoryView::of).collect(),
+        }
+    }
+}
+
+impl RepositoryView {
+    fn of(state: &v1::RepositoryState) -> RepositoryView {
+        RepositoryView {
+            name: state.repository.as_ref().map(repository).unwrap_or_default(),
+            state: match (state.ended, state.failure.is_empty(), state.attached) {
+                (true, true, _) => "done",
+                (true, false, _) => "failed",
+                (false, _, true) => "reading",
+                (false, _, false) => "away",
+            },
+            entries_seen: state.entries_seen,
+            walk_finished: state.walk_finished,
+            documents_done: state.documents_done,
+            read_bytes: state.read_bytes,
+            sent_bytes: state.sent_bytes,
+            failure: state.failure.clone(),
+        }
+    }
+}
+
+/// What can be done about a scan that failed or is partial.
+fn advice(state: &v1::ScanState) -> &'static str {
+    let has_missing = state.repositories.iter().any(|repository| !repository.failure.is_empty());
+    match state.status() {
+        ScanStatus::Failed if state.failure_kind() == FailureKind::Mismatch => {
+            "Every site must have the same key file and version: `cognate worker key` shows the key's fingerprint at each. \
+             Then launch the scan again."
+        }
+        ScanStatus::Failed if has_missing => {
+            "The sites below say why they could not take part. Put that right (or leave them out), then launch the scan \
+             again: what was read before is not read again."
+        }
+        ScanStatus::Failed => {
+            "Put right what is named, then launch the scan again: what was read before is not read again. The \
+             coordinator's log says more."
+        }
+        ScanStatus::Partial => {
+            "Sites are missing from this result, as the table says. Launch the scan again once they are attached: the others \
+             read only what has changed."
+        }
+        ScanStatus::Cancelled => "Somebody stopped it. What was read is kept: a new scan goes on from there.",
+        _ => "",
+    }
+}
+
+async fn scan(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    let state = shown(&person, id).await?;
+    let has_result = matches!(state.status(), ScanStatus::Complete | ScanStatus::Partial);
+    html(&ScanPage {
+        page: person.page("scans"),
+        scan: ScanRow::of(&state),
+        view: ScanView::of(&state),
+        settings: settings(&state.spec.clone().unwrap_or_default()),
+        is_under_way: matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
+        has_result,
+    })
+}
+
+/// How a scan stands, if this person may see it.
+pub(crate) async fn shown(person: &Person, id: ScanId) -> Result<v1::ScanState, PageError> {
+    let request = person.ask("ShowScan", v1::ShowScanRequest { scan: id.0 })?;
+    Ok(person.pages.service.show_scan(request).await?.into_inner())
+}
+
+/// What a scan was told, in words.
+fn settings(spec: &v1::ScanSpec) -> Vec<(&'static str, String)> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let mut told = vec![
+        ("Method", crate::sites::method(spec.method.as_ref())),
+        (
+            "At least shared",
+            format!("{} or {} of the smaller one", human::bytes(spec.min_shared_bytes), spec.min_containment),
+        ),
+        ("Only across sites", yes(spec.across_only)),
+    ];
+    if let Some(text) = &spec.text {
+        let least = human::bytes(text.min_shared_bytes);
+        told.push(("Text as well", format!("{}, at least {least} shared", crate::sites::method(text.method.as_ref()))));
+    }
+    if let Some(selection) = &spec.selection {
+        if !selection.include.is_empty() {
+            told.push(("Only", selection.include.join(", ")));
+        }
+        if !selection.exclude.is_empty() {
+            told.push(("Without", selection.exclude.join(", ")));
+        }
+        if let Some(size) = selection.size_bytes_max {
+            told.push(("No larger than", human::bytes(size)));
+        }
+    }
+    if let Some(refine) = &spec.refine {
+        told.push(("Refines", format!("scan {}", ScanId(refine.scan))));
+    }
+    if spec.no_sync {
+        told.push(("Sites", "were not asked: what was here was compared".to_owned()));
+    }
+    if let Some(deadline) = spec.sync_deadline_ms {
+        told.push(("Waits for a site at most", human::duration(deadline / 1000)));
+    }
+    if spec.require_complete {
+        told.push(("A missing site", "makes it fail".to_owned()));
+    }
+    told
+}
+
+/// The changing part again and again, until the scan has ended or the person may not look any more.
+async fn live(person: Person, Path(id): Path<String>) -> Shown {
+    let request = person.ask("WatchScan", v1::ShowScanRequest { scan: scan_id(&id)?.0 })?;
+    let mut states = person.pages.service.watch_scan(request).await?.into_inner();
+    let mut changes = person.pages.services().members.changes();
+    let (events, stream) = mpsc::channel::<Result<Event, Infallible>>(4);
+    tokio::spawn(async move {
+        loop {
+            let state = tokio::select! {
+                state = states.next() => state,
+                _ = changes.changed() => match person.holds() {
+                    true => continue,
+                    false => return,
+                },
+                () = events.closed() => return,
+            };
+            let is_over = match &state {
+                Some(Ok(state)) => !matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
+                _ => true,
+            };
+            // What has ended is shown by a page of its own.
+            let event = match (is_over, state) {
+                (false, Some(Ok(state))) if person.holds() => {
+                    let part = ScanPart { view: ScanView::of(&state) };
+                    match part.render() {
+                        Ok(part) => Event::default().event("part").data(part.replace('\r', " ")),
+                        Err(error) => return tracing::warn!(%error, "a page failed"),
+                    }
+                }
+                (false, _) => return,
+                (true, _) => Event::default().event("over").data("."),
+            };
+            if events.send(Ok(event)).await.is_err() || is_over {
+                return;
+            }
+        }
+    });
+    Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()).into_response())
+}
+
+async fn cancel(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    let request = person.ask("CancelScan", v1::CancelScanRequest { scan: id.0 })?;
+    person.pages.service.cancel_scan(request).await?;
+    person.say("The scan was told to stop.");
+    see(&format!("/scans/{id}"))
+}
+
+async fn delete(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    let request = person.ask("DeleteScan", v1::DeleteScanRequest { scan: id.0 })?;
+    let bytes = person.pages.service.delete_scan(request).await?.into_inner().bytes;
+    person.say(format!("Scan {id} is deleted; {} are free again.", human::bytes(bytes)));
+    see("/scans")
+}

@@ -1,0 +1,110 @@
+//! The list of scans, and what is said of a scan in a line.
+
+use askama::Template;
+use axum::Router;
+use axum::routing::get;
+use cognate_proto::name::ScanId;
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, ScanStatus};
+
+use crate::{Fields, Page, Pages, Person, Shown, filters, html};
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new().route("/scans", get(list))
+}
+
+/// How many scans are on a page.
+const ROWS: usize = 50;
+/// How many repositories are named in a line.
+const NAMED: usize = 3;
+
+#[derive(Template)]
+#[template(path = "scans.html")]
+struct List {
+    page: Page,
+    scans: Vec<ScanRow>,
+    number: usize,
+    pages: usize,
+}
+
+/// A scan in a line.
+pub(crate) struct ScanRow {
+    pub(crate) id: String,
+    pub(crate) status: &'static str,
+    pub(crate) started: i64,
+    pub(crate) finished: i64,
+    pub(crate) took: u64,
+    pub(crate) repositories: String,
+    pub(crate) all_repositories: String,
+    pub(crate) method: String,
+    pub(crate) by: String,
+    pub(crate) origin: String,
+    pub(crate) result_bytes: u64,
+}
+
+impl ScanRow {
+    pub(crate) fn of(state: &v1::ScanState) -> ScanRow {
+        let spec = state.spec.clone().unwrap_or_default();
+        let names: Vec<String> = spec.repositories.iter().map(repository).collect();
+        let more = names.len().saturating_sub(NAMED);
+        let mut repositories = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            repositories.push_str(&format!(" and {more} more"));
+        }
+        ScanRow {
+            id: ScanId(state.scan).to_string(),
+            status: status(state.status()),
+            started: state.started,
+            finished: state.finished,
+            took: u64::try_from(state.finished.saturating_sub(state.started)).unwrap_or_default(),
+            repositories,
+            all_repositories: names.join(", "),
+            method: method(&spec),
+            by: state.launched_by.clone(),
+            origin: spec.origin,
+            result_bytes: state.result_bytes,
+        }
+    }
+}
+
+/// `site/repository`.
+pub(crate) fn repository(reference: &v1::RepositoryRef) -> String {
+    format!("{}/{}", reference.site, reference.repository)
+}
+
+/// A status in a word, as the command line says it.
+pub(crate) fn status(status: ScanStatus) -> &'static str {
+    match status {
+        ScanStatus::Unspecified => "unknown",
+        ScanStatus::Syncing => "syncing",
+        ScanStatus::Analysing => "analysing",
+        ScanStatus::Complete => "complete",
+        ScanStatus::Partial => "partial",
+        ScanStatus::Cancelled => "cancelled",
+        ScanStatus::Failed => "failed",
+    }
+}
+
+/// How a scan compares, in a few words.
+pub(crate) fn method(spec: &v1::ScanSpec) -> String {
+    let first = spec.method.clone().unwrap_or_default();
+    let view = if spec.text.is_some() { "bytes and text" } else { view(&first.view) };
+    format!("{} over {view}", first.name)
+}
+
+/// A view in a word for people.
+pub(crate) fn view(view: &str) -> &str {
+    match view {
+        "raw" | "" => "bytes",
+        view => view,
+    }
+}
+
+async fn list(person: Person, fields: Fields) -> Shown {
+    let service = &person.pages.service;
+    let states = service.list_scans(person.ask("ListScans", v1::ListScansRequest {})?).await?.into_inner().scans;
+    let pages = states.len().div_ceil(ROWS).max(1);
+    let number = usize::try_from(fields.number("page")?.unwrap_or(1)).unwrap_or(pages).clamp(1, pages);
+    let scans = states.iter().skip((number - 1) * ROWS).take(ROWS).map(ScanRow::of).collect();
+    html(&List { page: person.page("scans"), scans, number, pages })
+}

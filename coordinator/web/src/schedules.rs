@@ -1,0 +1,132 @@
+//! Profiles (scans that are saved under a name) and schedules (scans that are launched again and again).
+
+use askama::Template;
+use axum::Router;
+use axum::routing::{get, post};
+use cognate_proto::name::ScanId;
+use cognate_proto::v1;
+use cognate_proto::v1::operator_server::Operator as _;
+
+use crate::scan_form::ScanForm;
+use crate::scans::{method, repository};
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/schedules", get(list))
+        .route("/schedules/save", post(save))
+        .route("/schedules/remove", post(remove))
+        .route("/profiles/save", post(save_profile))
+        .route("/profiles/remove", post(remove_profile))
+}
+
+#[derive(Template)]
+#[template(path = "schedules.html")]
+struct Schedules {
+    page: Page,
+    schedules: Vec<ScheduleRow>,
+    profiles: Vec<ProfileRow>,
+}
+
+struct ScheduleRow {
+    name: String,
+    every_seconds: u64,
+    repositories: String,
+    method: String,
+    webhook: String,
+    last_started: i64,
+    next_start: i64,
+    /// The id of the last scan, or nothing.
+    last_scan: String,
+}
+
+struct ProfileRow {
+    name: String,
+    repositories: String,
+    method: String,
+}
+
+fn repositories(spec: &v1::ScanSpec) -> String {
+    spec.repositories.iter().map(repository).collect::<Vec<_>>().join(", ")
+}
+
+async fn list(person: Person) -> Shown {
+    let service = &person.pages.service;
+    let schedules = service.list_schedules(person.ask("ListSchedules", v1::ListSchedulesRequest {})?).await?;
+    let profiles = service.list_profiles(person.ask("ListProfiles", v1::ListProfilesRequest {})?).await?;
+    let schedule = |schedule: v1::Schedule| {
+        let spec = schedule.spec.clone().unwrap_or_default();
+        ScheduleRow {
+            name: schedule.name,
+            every_seconds: schedule.every_seconds,
+            repositories: repositories(&spec),
+            method: method(&spec),
+            webhook: schedule.webhook,
+            last_started: schedule.last_started,
+            next_start: schedule.next_start,
+            last_scan: if schedule.last_scan == 0 { String::new() } else { ScanId(schedule.last_scan).to_string() },
+        }
+    };
+    let profile = |profile: v1::Profile| {
+        let spec = profile.spec.unwrap_or_default();
+        ProfileRow { name: profile.name, repositories: repositories(&spec), method: method(&spec) }
+    };
+    html(&Schedules {
+        page: person.page("schedules"),
+        schedules: schedules.into_inner().schedules.into_iter().map(schedule).collect(),
+        profiles: profiles.into_inner().profiles.into_iter().map(profile).collect(),
+    })
+}
+
+/// A schedule for what a form says of a scan, or for a profile.
+async fn save(person: Person, fields: Fields) -> Shown {
+    let service = &person.pages.service;
+    let name = fields.needed("name")?.to_owned();
+    let every = humantime::parse_duration(fields.needed("every")?)
+        .map_err(|_| PageError::invalid("`every`: it is like 1h, 1day or 7days"))?;
+    let spec = match fields.text("profile") {
+        Some(profile) => {
+            let listed =
+                service.list_profiles(person.ask("ListProfiles", v1::ListProfilesRequest {})?).await?.into_inner();
+            let known = listed.profiles.into_iter().find(|known| known.name == profile);
+            known.and_then(|known| known.spec).ok_or_else(PageError::not_found)?
+        }
+        None => ScanForm::of_fields(&fields).spec()?,
+    };
+    let schedule = v1::Schedule {
+        name: name.clone(),
+        spec: Some(spec),
+        every_seconds: every.as_secs(),
+        webhook: fields.text("webhook").unwrap_or_default().to_owned(),
+        ..v1::Schedule::default()
+    };
+    let request = v1::PutScheduleRequest { schedule: Some(schedule) };
+    service.put_schedule(person.ask("PutSchedule", request)?).await?;
+    person.say(format!("Schedule {name} is saved; its first scan is launched now."));
+    see("/schedules")
+}
+
+async fn remove(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    let request = person.ask("RemoveSchedule", v1::RemoveScheduleRequest { name: name.clone() })?;
+    person.pages.service.remove_schedule(request).await?;
+    person.say(format!("Schedule {name} is removed; its scans stay."));
+    see("/schedules")
+}
+
+async fn save_profile(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    let profile = v1::Profile { name: name.clone(), spec: Some(ScanForm::of_fields(&fields).spec()?) };
+    let request = person.ask("PutProfile", v1::PutProfileRequest { profile: Some(profile) })?;
+    person.pages.service.put_profile(request).await?;
+    person.say(format!("Profile {name} is saved."));
+    see("/schedules")
+}
+
+async fn remove_profile(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    let request = person.ask("RemoveProfile", v1::RemoveProfileRequest { name: name.clone() })?;
+    person.pages.service.remove_profile(request).await?;
+    person.say(format!("Profile {name} is removed."));
+    see("/schedules")
+}

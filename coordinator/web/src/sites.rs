@@ -1,0 +1,168 @@
+//! Sites and their repositories: who is there, what it offers, what of it is here; and for administrators, who else is
+//! invited and who is shut out.
+
+use askama::Template;
+use axum::Router;
+use axum::routing::{get, post};
+use cognate_proto::v1::operator_server::Operator as _;
+use cognate_proto::v1::{self, MemberKind, MemberStatus, Membership};
+
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+use cognate_export::human;
+
+pub(crate) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/sites", get(list))
+        .route("/sites/invite", post(invite))
+        .route("/sites/revoke", post(revoke))
+        .route("/sites/forget", post(forget))
+}
+
+#[derive(Template)]
+#[template(path = "sites.html")]
+struct Sites {
+    page: Page,
+    sites: Vec<Site>,
+}
+
+struct Site {
+    name: String,
+    party: String,
+    state: &'static str,
+    is_revoked: bool,
+    last_heard: i64,
+    expires: i64,
+    software: String,
+    key_words: String,
+    clock_skew_seconds: i64,
+    repositories: Vec<Repository>,
+}
+
+struct Repository {
+    name: String,
+    offered: bool,
+    indexes: Vec<Index>,
+}
+
+struct Index {
+    method: String,
+    keyed: bool,
+    documents: u64,
+    size_bytes: u64,
+    stored_bytes: u64,
+    sealed: i64,
+    /// Whether it holds only what a refinement chose.
+    is_part: bool,
+}
+
+/// How a site is, in a word.
+pub(crate) fn state(member: &v1::Member) -> &'static str {
+    match member.status() {
+        MemberStatus::Revoked => "revoked",
+        MemberStatus::Invited | MemberStatus::Unspecified => "invited",
+        MemberStatus::Active if member.attached && member.paused => "paused",
+        MemberStatus::Active if member.attached => "attached",
+        MemberStatus::Active => "away",
+    }
+}
+
+async fn list(person: Person) -> Shown {
+    let service = &person.pages.service;
+    let kind = MemberKind::Site.into();
+    let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
+    let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
+    let repositories = repositories.await?.into_inner().repositories;
+    let sites = members.members.into_iter().map(|member| site(member, &repositories)).collect();
+    html(&Sites { page: person.page("sites"), sites })
+}
+
+fn site(member: v1::Member, repositories: &[v1::Repository]) -> Site {
+    let membership = member.membership.clone().unwrap_or_default();
+    let own = repositories.iter().filter(|repository| repository.site == membership.name);
+    Site {
+        state: state(&member),
+        is_revoked: member.status() == MemberStatus::Revoked,
+        last_heard: member.last_heard,
+        expires: member.expires,
+        software: member.software,
+        key_words: member.key_words,
+        clock_skew_seconds: member.clock_skew_seconds,
+        repositories: own.map(repository).collect(),
+        name: membership.name,
+        party: membership.party,
+    }
+}
+
+fn repository(repository: &v1::Repository) -> Repository {
+    let index = |index: &v1::RepositoryIndex| Index {
+        method: method(index.method.as_ref()),
+        keyed: index.keyed,
+        documents: index.documents,
+        size_bytes: index.size_bytes,
+        stored_bytes: index.stored_bytes,
+        sealed: index.sealed,
+        is_part: !index.scope.is_empty(),
+    };
+    Repository {
+        name: repository.repository.clone(),
+        offered: repository.offered,
+        indexes: repository.indexes.iter().map(index).collect(),
+    }
+}
+
+/// A method with its parameters.
+pub(crate) fn method(method: Option<&v1::MethodSpec>) -> String {
+    let method = method.cloned().unwrap_or_default();
+    let mut words = vec![method.name, crate::scans::view(&method.view).to_owned(), method.param];
+    if method.chunk_bytes > 0 {
+        words.push(format!("chunks of {} bytes", method.chunk_bytes));
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}
+
+async fn invite(person: Person, fields: Fields) -> Shown {
+    let membership = Membership {
+        kind: MemberKind::Site.into(),
+        name: fields.needed("name")?.to_owned(),
+        party: fields.text("party").unwrap_or_default().to_owned(),
+        ..Membership::default()
+    };
+    let (site, service) = (membership.name.clone(), &person.pages.service);
+    let request = v1::InviteRequest { membership: Some(membership), valid_seconds: 0 };
+    let answer = service.invite(person.ask("Invite", request)?).await?.into_inner();
+    let text = format!(
+        "The invitation of {site} holds for a day and one enrolment. Hand this command over by a way that only the site's \
+         people read; it is not shown again."
+    );
+    person.say_with(text, Some(format!("cognate worker enroll {} --config worker.toml", answer.line)));
+    see("/sites")
+}
+
+async fn revoke(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    let request = v1::RevokeRequest { kind: MemberKind::Site.into(), name: name.clone() };
+    person.pages.service.revoke(person.ask("Revoke", request)?).await?;
+    person.say(format!("{name} is shut out. What it sent is still here: “Forget it” erases it."));
+    see("/sites")
+}
+
+/// Erases a site and all that it sent. Who asks has typed its name.
+async fn forget(person: Person, fields: Fields) -> Shown {
+    let name = fields.needed("name")?.to_owned();
+    if fields.text("again") != Some(&name) {
+        return Err(PageError::invalid(format!("what was typed is not `{name}`: nothing was erased")));
+    }
+    let request = person.ask("ForgetSite", v1::ForgetSiteRequest { site: name.clone() })?;
+    let erased = person.pages.service.forget_site(request).await?.into_inner();
+    person.say(format!(
+        "{name} is forgotten: {} of {} documents were erased, and {} that named them.",
+        human::bytes(erased.bytes),
+        human::count(erased.documents),
+        match erased.scans.len() {
+            1 => "1 result".to_owned(),
+            count => format!("{count} results"),
+        }
+    ));
+    see("/sites")
+}

@@ -1,0 +1,168 @@
+//! One pass over a document in bounded memory: read, cut, tag, and hash the list of tags.
+
+use std::io::{self, ErrorKind, Read};
+
+use crate::chunk::{Chunk, Content, ContentDigest, Tag};
+use crate::key::{Key, first_16};
+use crate::method::bsw_chunk::BswChunk;
+use crate::tttd::{Tttd, WINDOW_BYTES};
+
+/// The least number of bytes that the reader is asked for at a time.
+const READ_BYTES: usize = 256 * 1024;
+
+/// The rule that decides where chunks end.
+pub(crate) enum Chunker {
+    Tttd(Tttd),
+    Bsw(Box<BswChunk>),
+}
+
+impl Chunker {
+    /// The length of the longest chunk.
+    fn chunk_bytes_max(&self) -> usize {
+        match self {
+            Chunker::Tttd(tttd) => tttd.parameters().chunk_bytes_max as usize,
+            Chunker::Bsw(bsw) => bsw.chunk_bytes_max() as usize,
+        }
+    }
+
+    /// The number of bytes before a chunk that decide where the chunk ends.
+    fn lookback_bytes(&self) -> usize {
+        match self {
+            Chunker::Tttd(_) => WINDOW_BYTES,
+            Chunker::Bsw(bsw) => bsw.lookback_bytes(),
+        }
+    }
+
+    #[inline]
+    fn cut(&self, data: &[u8], start: usize, at_end: bool) -> Option<usize> {
+        match self {
+            Chunker::Tttd(tttd) => tttd.cut(data, start, at_end),
+            Chunker::Bsw(bsw) => bsw.cut(data, start, at_end),
+        }
+    }
+}
+
+/// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
+/// more, however long the documents are.
+pub(crate) struct ChunkReader {
+    chunker: Chunker,
+    tag_key: [u8; 32],
+    content_key: [u8; 32],
+    buffer: Vec<u8>,
+}
+
+impl ChunkReader {
+    pub(crate) fn new(chunker: Chunker, key: &Key) -> ChunkReader {
+        let chunk_bytes_max = chunker.chunk_bytes_max();
+        let buffer_bytes = chunker.lookback_bytes() + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max);
+        ChunkReader {
+            chunker,
+            tag_key: key.derive("cognate tag v1"),
+            content_key: key.derive("cognate content v1"),
+            buffer: vec![0; buffer_bytes],
+        }
+    }
+
+    /// Reads `document` to its end and hands every chunk, in order, to `each`.
+    pub(crate) fn read(
+        &mut self,
+        document: &mut impl Read,
+        mut each: impl FnMut(Chunk) -> io::Result<()>,
+    ) -> io::Result<Content> {
+        let lookback_bytes = self.chunker.lookback_bytes();
+        let mut digest = ListDigest::new(&self.content_key);
+        let mut offset = 0;
+        let (mut start, mut filled) = (0, 0);
+        loop {
+            let at_end = fill(document, &mut self.buffer, &mut filled)?;
+            let data = &self.buffer[..filled];
+            while start < filled
+                && let Some(length) = self.chunker.cut(data, start, at_end)
+            {
+                let chunk = self.chunk(&data[start..start + length], offset);
+                digest.add(&chunk);
+                each(chunk)?;
+                start += length;
+                offset += u64::from(chunk.length_bytes);
+            }
+            if at_end {
+                return Ok(digest.finish(offset));
+            }
+            // The chunked bytes are dropped, except for those that the next fingerprints look back at.
+            let done = start.saturating_sub(lookback_bytes);
+            self.buffer.copy_within(done..filled, 0);
+            start -= done;
+            filled -= done;
+        }
+    }
+
+    /// Does the same for a document in memory, without a copy.
+    pub(crate) fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
+        let mut digest = ListDigest::new(&self.content_key);
+        let mut start = 0;
+        while start < document.len()
+            && let Some(length) = self.chunker.cut(document, start, true)
+        {
+            let chunk = self.chunk(&document[start..start + length], start as u64);
+            digest.add(&chunk);
+            each(chunk);
+            start += length;
+        }
+        digest.finish(document.len() as u64)
+    }
+
+    fn chunk(&self, bytes: &[u8], offset: u64) -> Chunk {
+        Chunk {
+            offset,
+            length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
+            tag: Tag(first_16(blake3::keyed_hash(&self.tag_key, bytes))),
+            repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
+        }
+    }
+}
+
+/// Reads until the buffer is full; true if the document has ended.
+fn fill(document: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::Result<bool> {
+    while *filled < buffer.len() {
+        match document.read(&mut buffer[*filled..]) {
+            Ok(0) => return Ok(true),
+            Ok(count) => *filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// The digest of a list of (tag, length as four little-endian bytes), computed as the list grows.
+struct ListDigest {
+    hasher: blake3::Hasher,
+    pending: Vec<u8>,
+    chunk_count: u64,
+}
+
+impl ListDigest {
+    fn new(content_key: &[u8; 32]) -> ListDigest {
+        ListDigest { hasher: blake3::Hasher::new_keyed(content_key), pending: Vec::with_capacity(1024), chunk_count: 0 }
+    }
+
+    fn add(&mut self, chunk: &Chunk) {
+        // A call of the hasher for each twenty bytes would cost more than the hashing.
+        if self.pending.len() + 20 > self.pending.capacity() {
+            self.hasher.update(&self.pending);
+            self.pending.clear();
+        }
+        self.pending.extend_from_slice(&chunk.tag.0);
+        self.pending.extend_from_slice(&chunk.length_bytes.to_le_bytes());
+        self.chunk_count += 1;
+    }
+
+    fn finish(mut self, size_bytes: u64) -> Content {
+        let digest = ContentDigest(first_16(self.hasher.update(&self.pending).finalize()));
+        Content { size_bytes, chunk_count: self.chunk_count, digest }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the documents of these tests are short")]
+mod tests;

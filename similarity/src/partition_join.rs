@@ -1,0 +1,329 @@
+//! Pass 5: a partition in memory, from lists to clusters.
+//!
+//! Links stay in memory up to a quota. Beyond it, the memory is linear in the members: counts, sums and the strongest
+//! links that hold the clusters together ([`Forest`]). The counts then show the clusters with so few links that they
+//! keep all, and the links of these are searched again. Both methods give the same clusters.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::cluster::{Cluster, LinkRule};
+use crate::cluster_builder::{ClusterInput, NearMembers, NearSearch, Neighbours, build_clusters};
+use crate::component::Components;
+use crate::error::Error;
+use crate::forest::{Forest, StrongLink};
+use crate::input::HolderLabel;
+use crate::join::{Collect, PairFilter, join};
+use crate::link_stats::LinkStats;
+use crate::lists::Lists;
+use crate::members::{Members, Pair};
+use crate::request::Request;
+use crate::threshold::{Containment, Thresholds};
+use crate::workers::Tracker;
+
+/// Links that a thread collects before it sends them.
+const SENT_LINKS: usize = 1 << 14;
+/// Near members resemble each other at least so much: four fifths in units of 2^-32, rounded down.
+const NEAR_FIXED: u64 = (1 << 32) / 5 * 4;
+/// Pairs that a thread reserves of the quota at a time.
+const RESERVED_PAIRS: u64 = 1024;
+
+/// The findings of the join of partitions.
+#[derive(Default)]
+pub(crate) struct JoinOutcome {
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) candidates: u64,
+    pub(crate) links: u64,
+    pub(crate) oversized_clusters: u64,
+}
+
+impl JoinOutcome {
+    /// Adds the findings of another thread.
+    pub(crate) fn take(&mut self, mut other: JoinOutcome) {
+        self.clusters.append(&mut other.clusters);
+        self.candidates += other.candidates;
+        self.links += other.links;
+        self.oversized_clusters += other.oversized_clusters;
+    }
+}
+
+/// A partition in memory.
+pub(crate) struct LoadedPartition<'a> {
+    pub(crate) thresholds: &'a Thresholds,
+    pub(crate) members: Members<'a>,
+    pub(crate) lists: Lists,
+    /// The labels of all contents, if links must go across.
+    pub(crate) holder_labels: Option<&'a [HolderLabel]>,
+    pub(crate) request: Request<'a>,
+    /// If the members are those of two slices, the number of those of the first: only pairs across count.
+    pub(crate) first_members: Option<u32>,
+    pub(crate) rule: LinkRule,
+    /// Links that may be in memory while the partition is joined.
+    pub(crate) links_max: u64,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) tracker: &'a Tracker<'a>,
+}
+
+impl LoadedPartition<'_> {
+    /// Reports the links and builds the clusters.
+    pub(crate) fn join(&self, outcome: &mut JoinOutcome) -> Result<(), Error> {
+        let quota = LinkQuota { left: AtomicU64::new(self.links_max), is_full: AtomicBool::new(false) };
+        let collect = || LinkCollector {
+            part: self,
+            quota: &quota,
+            unsent: Vec::new(),
+            links: 0,
+            reserved: 0,
+            pairs: Vec::new(),
+            summary: None,
+        };
+        let in_first = self.first_members.map(|first| move |member| member < first);
+        let in_first = in_first.as_ref().map(|in_first| in_first as &(dyn Fn(u32) -> bool + Sync));
+        let (collectors, candidates) = self.pairs(in_first, collect)?;
+        outcome.candidates += candidates;
+        let mut pairs = Vec::new();
+        let mut summary = None;
+        for mut collector in collectors {
+            collector.send()?;
+            outcome.links += collector.links;
+            if quota.is_full.load(Ordering::Relaxed) {
+                collector.summarise();
+            }
+            pairs.append(&mut collector.pairs);
+            summary = Summary::join(summary, collector.summary);
+        }
+        if !self.request.clusters {
+            return Ok(());
+        }
+        let mut clusters = match summary {
+            Some(summary) => self.build_dense(summary)?,
+            None => self.build(pairs)?,
+        };
+        outcome.clusters.append(&mut clusters);
+        Ok(())
+    }
+
+    /// Clusters from all their links.
+    fn build(&self, mut links: Vec<Pair>) -> Result<Vec<Cluster>, Error> {
+        let clusters = Components::new(self.members.count());
+        let mut stats = LinkStats::new(self.members.count());
+        for link in &links {
+            clusters.unite(link.smaller, link.larger);
+            stats.add(&self.members, link);
+        }
+        let search = if self.links_show_families() { NearSearch::None } else { NearSearch::All };
+        let near = NearMembers { listed: self.list_near(&links), search };
+        let keeps_all = self.keeps_all(&stats, &clusters);
+        let omits = |link: &Pair| !keeps_all(clusters.root(link.smaller));
+        if links.iter().any(omits) {
+            let mut forest = Forest::new(self.members.count());
+            links.retain(|link| {
+                if omits(link) {
+                    forest.add(StrongLink::of(&self.members, *link));
+                }
+                !omits(link)
+            });
+            links.append(&mut forest.finish().0);
+        }
+        build_clusters(&self.cluster_input(&clusters, &stats, &near), &links, self.threads, self.tracker)
+    }
+
+    /// Clusters from a summary: the links of those that keep all are searched again.
+    fn build_dense(&self, summary: Summary) -> Result<Vec<Cluster>, Error> {
+        let Summary { stats, forest, near } = summary;
+        let (mut links, clusters) = forest.finish();
+        let keeps_all = self.keeps_all(&stats, &clusters);
+        let keeps_all = |member: u32| keeps_all(clusters.root(member));
+        links.retain(|link| !keeps_all(link.smaller));
+        let linked = |member: u32| stats.is_linked(member) && keeps_all(member);
+        let mut outcome = Vec::new();
+        if (0u32..).take(self.members.count()).any(linked) {
+            outcome = self.pairs(Some(&linked), Vec::new)?.0.concat();
+        }
+        let listed = self.list_near(&outcome);
+        links.append(&mut outcome);
+        let search = match self.links_show_families() {
+            true => NearSearch::Marked((0u32..).zip(near).map(|(member, near)| near && !keeps_all(member)).collect()),
+            false => NearSearch::All,
+        };
+        let near = NearMembers { listed, search };
+        build_clusters(&self.cluster_input(&clusters, &stats, &near), &links, self.threads, self.tracker)
+    }
+
+    fn list_near(&self, links: &[Pair]) -> Neighbours {
+        let near = links.iter().filter(|link| self.members.resemblance(link).is_near());
+        Neighbours::new(near, self.members.count())
+    }
+
+    /// True for the roots of clusters that keep all their links.
+    fn keeps_all(&self, stats: &LinkStats, clusters: &Components) -> impl Fn(u32) -> bool + Sync + use<> {
+        let (counts, rule) = (stats.link_counts(clusters), self.rule);
+        move |root| {
+            let (members, links) = counts[root as usize];
+            rule.keeps_all(members, links)
+        }
+    }
+
+    fn cluster_input<'p>(
+        &'p self,
+        clusters: &'p Components,
+        stats: &'p LinkStats,
+        near: &'p NearMembers,
+    ) -> ClusterInput<'p> {
+        ClusterInput { members: self.members, lists: &self.lists, clusters, stats, near }
+    }
+
+    /// The links, of all members or of those that `searches` names.
+    fn pairs<C: Collect>(
+        &self,
+        searches: Option<&(dyn Fn(u32) -> bool + Sync)>,
+        collect: impl Fn() -> C + Sync,
+    ) -> Result<(Vec<C>, u64), Error> {
+        let least_bytes = |member| self.thresholds.least_shared_bytes(self.members.payload_bytes(member));
+        // The members of a group may be in several clusters.
+        let crosses = |b| self.first_members.is_none_or(|first| b >= first);
+        let admits = |a, b| {
+            crosses(b) && searches.is_none_or(|searches| searches(a)) && self.is_across(a, b) && self.is_changed(a, b)
+        };
+        let chosen = searches.is_some() || self.holder_labels.is_some() || self.request.changed.is_some();
+        let filter = PairFilter { least_bytes: &least_bytes, admits: chosen.then_some(&admits), searches };
+        join(&self.lists, filter, self.threads, self.tracker, collect)
+    }
+
+    fn is_changed(&self, a: u32, b: u32) -> bool {
+        let changed = |changed: &[bool]| [a, b].iter().any(|&member| changed[self.members.content(member).at()]);
+        self.request.changed.is_none_or(changed)
+    }
+
+    fn is_across(&self, a: u32, b: u32) -> bool {
+        self.holder_labels.is_none_or(|holder_labels| {
+            let label = |member| holder_labels[self.members.content(member).at()];
+            label(a).is_across(label(b))
+        })
+    }
+
+    /// True if all near pairs are among the links.
+    ///
+    /// Near contents contain four fifths of each other, so they are unless the threshold is above four fifths or
+    /// links must go across.
+    fn links_show_families(&self) -> bool {
+        self.holder_labels.is_none() && self.thresholds.min_containment.is_at_most(Containment::FOUR_FIFTHS)
+    }
+}
+
+/// The links of a partition that may be in memory; its threads share the number.
+struct LinkQuota {
+    left: AtomicU64,
+    is_full: AtomicBool,
+}
+
+impl LinkQuota {
+    fn take(&self, pairs: u64) -> bool {
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(pairs));
+        if taken.is_err() {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+}
+
+/// Collects the links that one thread finds.
+struct LinkCollector<'a> {
+    part: &'a LoadedPartition<'a>,
+    quota: &'a LinkQuota,
+    unsent: Vec<crate::link::Link>,
+    links: u64,
+    reserved: u64,
+    pairs: Vec<Pair>,
+    summary: Option<Summary>,
+}
+
+impl Collect for LinkCollector<'_> {
+    #[inline]
+    fn pair(&mut self, pair: Pair) -> Result<(), Error> {
+        self.links += 1;
+        if self.part.request.sink.is_some() {
+            self.unsent.push(self.part.members.link(&pair));
+            if self.unsent.len() == SENT_LINKS {
+                self.send()?;
+            }
+        }
+        if self.part.request.clusters {
+            self.keep(pair);
+        }
+        Ok(())
+    }
+}
+
+impl LinkCollector<'_> {
+    fn send(&mut self) -> Result<(), Error> {
+        let sink = self.part.request.sink.filter(|_| !self.unsent.is_empty());
+        sink.map_or(Ok(()), |sink| sink(&self.unsent))?;
+        self.unsent.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn keep(&mut self, pair: Pair) {
+        if let Some(summary) = &mut self.summary {
+            summary.add(&self.part.members, pair);
+            return;
+        }
+        self.pairs.push(pair);
+        if self.reserved > 0 {
+            self.reserved -= 1;
+        } else if !self.quota.is_full.load(Ordering::Relaxed) && self.quota.take(RESERVED_PAIRS) {
+            self.reserved = RESERVED_PAIRS - 1;
+        } else {
+            self.summarise();
+        }
+    }
+
+    fn summarise(&mut self) {
+        let summary = self.summary.get_or_insert_with(|| Summary::new(self.part.members.count()));
+        self.pairs.drain(..).for_each(|pair| summary.add(&self.part.members, pair));
+        self.pairs = Vec::new();
+    }
+}
+
+impl Collect for Vec<Pair> {
+    fn pair(&mut self, pair: Pair) -> Result<(), Error> {
+        self.push(pair);
+        Ok(())
+    }
+}
+
+/// The facts about links that are not kept.
+struct Summary {
+    stats: LinkStats,
+    forest: Forest,
+    /// True for members that may have a near one.
+    near: Vec<bool>,
+}
+
+impl Summary {
+    fn new(members: usize) -> Summary {
+        Summary { stats: LinkStats::new(members), forest: Forest::new(members), near: vec![false; members] }
+    }
+
+    #[inline]
+    fn add(&mut self, members: &Members<'_>, pair: Pair) {
+        let resemblance = self.stats.add(members, &pair);
+        self.forest.add(StrongLink { pair, resemblance });
+        if resemblance >= NEAR_FIXED {
+            self.near[pair.smaller as usize] = true;
+            self.near[pair.larger as usize] = true;
+        }
+    }
+
+    fn join(a: Option<Summary>, b: Option<Summary>) -> Option<Summary> {
+        let (mut a, b) = match (a, b) {
+            (Some(a), Some(b)) => (a, b),
+            (a, b) => return a.or(b),
+        };
+        a.stats.join(&b.stats);
+        a.forest.join(b.forest);
+        a.near.iter_mut().zip(b.near).for_each(|(a, b)| *a |= b);
+        Some(a)
+    }
+}

@@ -1,0 +1,134 @@
+//! Writing a run: under another name, then in place.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::format::{
+    BLOCK_BYTES, BLOCK_RECORDS, RECORD_BYTES, RunRecord, TABLE_ENTRIES, TEMPLATE_BIT, block_checksum, encode_header,
+    encode_record, shard_starts,
+};
+use crate::checksum::Checksum;
+use crate::error::Error;
+
+/// Options of writing a run.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteRun {
+    /// True if the file and its folder are flushed to the disk before the call returns.
+    pub sync: bool,
+}
+
+/// The size of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunSummary {
+    /// Records in the run.
+    pub records: u64,
+    /// Size of the file.
+    pub file_bytes: u64,
+}
+
+/// Sorts the records and writes them as a run, replacing the file of that name.
+///
+/// # Errors
+///
+/// When a length does not fit or the file cannot be written; the earlier file of that name stays then.
+pub fn write_run(path: &Path, records: &mut [RunRecord], options: &WriteRun) -> Result<RunSummary, Error> {
+    if let Some(long) = records.iter().find(|r| r.length_bytes >= TEMPLATE_BIT) {
+        return Err(Error::LengthTooLarge { length_bytes: long.length_bytes });
+    }
+    records.sort_unstable_by_key(RunRecord::order);
+    let starts = shard_starts(records);
+    write_in_place(path, &starts, options, |blocks| records.iter().try_for_each(|record| blocks.push(record)))
+}
+
+/// Writes a run under another name and renames it once it is complete. `starts` is its shard table; `fill` pushes as
+/// many records, in their order.
+pub(super) fn write_in_place(
+    path: &Path,
+    starts: &[u64],
+    options: &WriteRun,
+    fill: impl FnOnce(&mut BlockWriter<'_>) -> Result<(), Error>,
+) -> Result<RunSummary, Error> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let written = BlockWriter::create(&temporary, starts)
+        .and_then(|mut blocks| fill(&mut blocks).and_then(|()| blocks.finish(options)))
+        .and_then(|file_bytes| put_in_place(&temporary, path, options).map(|()| file_bytes));
+    match written {
+        Ok(file_bytes) => Ok(RunSummary { records: starts[TABLE_ENTRIES - 1], file_bytes }),
+        Err(error) => {
+            // The first error is the one to report; a leftover is overwritten by the next attempt.
+            let _ = fs::remove_file(&temporary);
+            Err(error)
+        }
+    }
+}
+
+/// Writes the records of a run block by block.
+pub(super) struct BlockWriter<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+    header_sum: Checksum,
+    block: Vec<u8>,
+    blocks: u64,
+    file_bytes: u64,
+}
+
+impl BlockWriter<'_> {
+    pub(super) fn create<'a>(path: &'a Path, starts: &[u64]) -> Result<BlockWriter<'a>, Error> {
+        let file = File::create(path).map_err(Error::io("create", path))?;
+        let (header, header_sum) = encode_header(starts);
+        let file = BufWriter::with_capacity(1 << 18, file);
+        let block = Vec::with_capacity(BLOCK_BYTES);
+        let mut blocks = BlockWriter { path, file, header_sum, block, blocks: 0, file_bytes: 0 };
+        blocks.write(&header)?;
+        Ok(blocks)
+    }
+
+    pub(super) fn push(&mut self, record: &RunRecord) -> Result<(), Error> {
+        encode_record(record, &mut self.block);
+        if self.block.len() == BLOCK_RECORDS as usize * RECORD_BYTES { self.end_block() } else { Ok(()) }
+    }
+
+    fn end_block(&mut self) -> Result<(), Error> {
+        let mut block = std::mem::take(&mut self.block);
+        let sum = block_checksum(&self.header_sum, self.blocks, &block);
+        block.extend_from_slice(&sum);
+        self.write(&block)?;
+        self.blocks += 1;
+        block.clear();
+        self.block = block;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.file_bytes += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io("write", self.path))
+    }
+
+    /// Ends the file and returns its size.
+    fn finish(mut self, options: &WriteRun) -> Result<u64, Error> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        self.file.flush().map_err(Error::io("write", self.path))?;
+        if options.sync {
+            self.file.get_ref().sync_all().map_err(Error::io("sync", self.path))?;
+        }
+        Ok(self.file_bytes)
+    }
+}
+
+pub(super) fn put_in_place(from: &Path, to: &Path, options: &WriteRun) -> Result<(), Error> {
+    fs::rename(from, to).map_err(Error::io("rename", from))?;
+    if !options.sync {
+        return Ok(());
+    }
+    // A rename is durable only once its folder is.
+    let folder = match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
+}

@@ -1,0 +1,137 @@
+//! Fonts: which letters the codes of a text are, and how wide. Shapes are not read.
+
+mod cff;
+mod composite;
+mod encoding;
+mod glyph_name;
+mod program;
+mod simple;
+mod standard;
+mod type1;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use hayro_cmap::{BfString, CMap, CMapName, load_embedded};
+use hayro_syntax::object::dict::keys::{MM_TYPE1, OPEN_TYPE, SUBTYPE, TO_UNICODE, TRUE_TYPE, TYPE0, TYPE1, TYPE3};
+use hayro_syntax::object::{Dict, Name, Stream};
+
+use self::composite::Composite;
+use self::simple::Simple;
+use super::geometry::Point;
+
+/// A font of a document.
+pub(super) enum Font {
+    /// Codes of one byte.
+    Simple(Box<Simple>),
+    /// Codes of several bytes.
+    Composite(Box<Composite>),
+}
+
+impl Font {
+    fn new(dict: &Dict<'_>) -> Option<Font> {
+        let simple = |simple| Font::Simple(Box::new(simple));
+        match &*dict.get::<Name<'_>>(SUBTYPE)? {
+            TYPE1 | MM_TYPE1 => Simple::type1(dict).map(simple),
+            TRUE_TYPE | OPEN_TYPE => Simple::true_type(dict).map(simple),
+            TYPE3 => Simple::type3(dict).map(simple),
+            TYPE0 => Composite::new(dict).map(|font| Font::Composite(Box::new(font))),
+            _ => None,
+        }
+    }
+
+    /// The code that bytes begin with, and its length, which is at least 1.
+    pub(super) fn read_code(&self, bytes: &[u8]) -> (u32, usize) {
+        match self {
+            Font::Simple(_) => (bytes.first().copied().unwrap_or(0).into(), 1),
+            Font::Composite(font) => font.read_code(bytes),
+        }
+    }
+
+    /// The letters of a code, where they are known.
+    pub(super) fn text(&self, code: u32) -> Option<BfString> {
+        match self {
+            Font::Simple(font) => font.text(code),
+            Font::Composite(font) => font.text(code),
+        }
+    }
+
+    /// The width of a code, in thousandths of the size, where it is known.
+    pub(super) fn width(&self, code: u32) -> Option<f32> {
+        match self {
+            Font::Simple(font) => font.width(code),
+            #[expect(clippy::cast_possible_truncation, reason = "it is such a number")]
+            Font::Composite(font) => Some(font.advance(code).x as f32),
+        }
+    }
+
+    /// The distance to the next character.
+    pub(super) fn advance(&self, code: u32) -> Point {
+        match self {
+            Font::Simple(font) => Point::new(font.width(code).unwrap_or(0.0).into(), 0.0),
+            Font::Composite(font) => font.advance(code),
+        }
+    }
+
+    /// The place of the character's own origin.
+    pub(super) fn origin(&self, code: u32) -> Point {
+        match self {
+            Font::Simple(_) => Point::ZERO,
+            Font::Composite(font) => font.origin(code),
+        }
+    }
+
+    pub(super) fn is_vertical(&self) -> bool {
+        match self {
+            Font::Simple(_) => false,
+            Font::Composite(font) => font.is_vertical(),
+        }
+    }
+}
+
+/// A font in use.
+#[derive(Clone)]
+pub(super) struct UsedFont {
+    pub(super) font: Rc<Font>,
+    /// The document names no font that can be read: it stands in for one.
+    pub(super) is_substitute: bool,
+}
+
+/// The fonts of a document that were read already.
+#[derive(Default)]
+pub(super) struct Fonts<'a> {
+    /// By the place of the dictionary in the document.
+    read: HashMap<&'a [u8], Option<Rc<Font>>>,
+    substitute: Option<Rc<Font>>,
+}
+
+/// The place of a dictionary in the document tells it from others, its bytes do as well.
+impl<'a> Fonts<'a> {
+    /// The font of a dictionary, or one that stands in for it where it cannot be read.
+    pub(super) fn get(&mut self, dict: &Dict<'a>) -> UsedFont {
+        let read = self.read.entry(dict.data()).or_insert_with(|| Font::new(dict).map(Rc::new));
+        match read {
+            Some(font) => UsedFont { font: Rc::clone(font), is_substitute: false },
+            None => self.substitute(),
+        }
+    }
+
+    /// Helvetica.
+    pub(super) fn substitute(&mut self) -> UsedFont {
+        let helvetica = || Rc::new(Font::Simple(Box::new(Simple::helvetica())));
+        let font = Rc::clone(self.substitute.get_or_insert_with(helvetica));
+        UsedFont { font, is_substitute: true }
+    }
+}
+
+/// The map from codes to letters that a font brings itself.
+fn to_unicode(dict: &Dict<'_>) -> Option<CMap> {
+    let inside = dict.get::<Stream<'_>>(TO_UNICODE).and_then(|stream| stream.decoded_data().ok());
+    // Some documents name a predefined one.
+    let map = inside.or_else(|| {
+        let name = dict.get::<Name<'_>>(TO_UNICODE)?;
+        load_embedded(CMapName::from_bytes(&name)).map(Cow::Borrowed)
+    })?;
+    CMap::parse(&map, load_embedded)
+}

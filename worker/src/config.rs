@@ -1,0 +1,47 @@
+//! Configuration of a site.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use cognate_fingerprint::Key;
+use cognate_proto::name::RepositoryName;
+
+use crate::documents::extraction::Extraction;
+use crate::ledger::Ledger;
+use crate::policy::Policy;
+
+/// Configuration of a site.
+#[derive(Clone, Debug)]
+pub struct SiteConfig {
+    /// The folder for the site's own records. Only this site writes to it.
+    pub state_dir: PathBuf,
+    /// If not set, the site remembers nothing of its files and keeps no sent log.
+    pub remember: bool,
+    /// The repositories that the site offers, with their roots.
+    pub repositories: Vec<(RepositoryName, PathBuf)>,
+    /// The key of the federation, or none.
+    pub key: Key,
+    /// Number of documents that are read at the same time.
+    pub threads: NonZeroUsize,
+    /// The clock, which decides if a file was changed just now.
+    pub clock: fn() -> SystemTime,
+    /// The extraction of text.
+    pub extraction: Extraction,
+    /// The policy of the site.
+    pub policy: Policy,
+    /// The ledger; `None` if site and coordinator are one process.
+    pub ledger: Option<Arc<Ledger>>,
+    /// The identity of this process; `None` if site and coordinator are one process.
+    pub presence: Option<Presence>,
+}
+
+/// The identity of one start of a site's daemon. With it a session sends signs of life and expects them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Presence {
+    /// Number of times that the site was started with its state.
+    pub generation: u64,
+    /// A random number of this process.
+    pub instance: u64,
+}

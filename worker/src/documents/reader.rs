@@ -1,0 +1,150 @@
+//! Reading one document: open it safely, read it, and check that it did not change meanwhile.
+
+use std::io;
+use std::time::SystemTime;
+
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::Selection;
+
+use super::bytes::read_bytes;
+use super::outcome::{Fingerprinted, ReadOutcome};
+use super::text_reader::TextReader;
+use super::tools::Tools;
+use crate::records::cache::known::KnownDocument;
+use crate::records::stamp::Stamp;
+
+/// Number of times that a document is read if it changes meanwhile.
+const READS_MAX: usize = 3;
+
+/// Reads documents, one after the other.
+pub(crate) struct Reader<'a> {
+    pub(crate) selection: &'a Selection,
+    pub(crate) clock: fn() -> SystemTime,
+    /// Reads text, under a text view.
+    pub(crate) text: Option<TextReader<'a>>,
+    pub(crate) tools: Tools<'a>,
+}
+
+impl Reader<'_> {
+    /// Reads a document. If it changes meanwhile, it is read again, up to two times. `known` is what is remembered of it,
+    /// with the stamp that it had a moment ago.
+    ///
+    /// # Errors
+    /// If the site's own records cannot be written, or no text can be extracted of any document. A failure of the document
+    /// is an outcome.
+    pub(crate) fn read(&mut self, path: &DocumentPath, known: Option<&KnownDocument>) -> io::Result<ReadOutcome> {
+        let mut read_bytes = 0;
+        for attempt in 1..=READS_MAX {
+            match self.read_once(path, known)? {
+                ReadOutcome::Fingerprinted(mut done) => {
+                    read_bytes += done.read_bytes;
+                    if !done.changing || attempt == READS_MAX {
+                        done.read_bytes = read_bytes;
+                        return Ok(ReadOutcome::Fingerprinted(done));
+                    }
+                    self.discard(&done)?;
+                }
+                other => return Ok(other),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    fn read_once(&mut self, path: &DocumentPath, known: Option<&KnownDocument>) -> io::Result<ReadOutcome> {
+        let read_began = (self.clock)();
+        let (file, stat) = match self.tools.root.open_document(path) {
+            Ok(opened) => opened,
+            Err(state) => return Ok(ReadOutcome::Failed(state)),
+        };
+        let stamp = Stamp::of(&stat);
+        if !self.selection.selects_size(stamp.length_bytes) {
+            return Ok(ReadOutcome::NotSelected);
+        }
+        let known = known.filter(|known| known.stamp == stamp);
+        let outcome = match &mut self.text {
+            None => read_bytes(&mut self.tools, &file, stamp)?,
+            Some(text) => text.read(&mut self.tools, path, &file, stamp, known)?,
+        };
+        let ReadOutcome::Fingerprinted(mut done) = outcome else { return Ok(outcome) };
+        let stamp_after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
+        done.changing |= !stamp_after.is_ok_and(|after| after == stamp);
+        done.settled &= !done.changing && stamp.is_settled_before(read_began);
+        Ok(ReadOutcome::Fingerprinted(done))
+    }
+
+    /// Removes the files of an outcome that is not used.
+    pub(crate) fn discard(&self, done: &Fingerprinted) -> io::Result<()> {
+        done.spool_file.map_or(Ok(()), |file| self.tools.lists.delete(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use cognate_fingerprint::{Key, Method, View};
+    use cognate_proto::file_hash::HashKinds;
+    use cognate_proto::limits::CONTENT_CHUNKS_MAX;
+
+    use super::*;
+    use crate::documents::outcome::Chunks;
+    use crate::documents::root::Root;
+    use crate::pace::Pace;
+    use crate::records::lists::Lists;
+
+    fn check(content: &[u8], with: impl FnOnce(ReadOutcome, &Lists)) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("root")).unwrap();
+        std::fs::write(folder.path().join("root/file"), content).unwrap();
+        let root = Root::open(&folder.path().join("root"), false).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
+        let selection = Selection::all();
+        let mut reader = Reader {
+            selection: &selection,
+            clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
+            text: None,
+            tools: Tools {
+                root: &root,
+                lists: &lists,
+                fingerprinter: Method::tttd(View::Raw, 80).unwrap().fingerprinter(&Key::none()),
+                hashes: HashKinds::NONE,
+                pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
+                cancelled: &AtomicBool::new(false),
+            },
+        };
+        with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), &lists);
+    }
+
+    #[test]
+    fn a_long_list_in_a_file_has_all_chunks() {
+        let mut content = vec![0; 2 << 20];
+        blake3::Hasher::new().finalize_xof().fill(&mut content);
+        let size_bytes = content.len() as u64;
+        check(&content, |outcome, lists| {
+            let ReadOutcome::Fingerprinted(done) = outcome else { panic!("it can be read") };
+            let Some((content, Chunks::Stored(location))) = done.own.content else { panic!("the list is long") };
+            assert_eq!(done.spool_file, Some(location.file));
+            let mut rows = 0;
+            let mut sum = 0;
+            lists
+                .read(location, |table| {
+                    assert!(table.rows() <= CONTENT_CHUNKS_MAX);
+                    rows += table.rows() as u64;
+                    sum += table.length_bytes.iter().copied().map(u64::from).sum::<u64>();
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!((rows, sum), (content.chunk_count, size_bytes));
+        });
+    }
+
+    #[test]
+    fn a_file_that_does_not_change_is_settled() {
+        check(b"hello", |outcome, _| {
+            let ReadOutcome::Fingerprinted(done) = outcome else { panic!("it can be read") };
+            assert!(done.settled && !done.changing);
+            let (content, _) = done.own.content.unwrap();
+            assert_eq!((content.size_bytes, done.stamp.length_bytes, done.read_bytes), (5, 5, 5));
+        });
+    }
+}

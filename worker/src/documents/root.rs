@@ -1,0 +1,148 @@
+//! The open root folder of a repository. This is the only module that opens documents.
+//!
+//! Paths are resolved below the root's descriptor, without following symbolic links. A file is opened without waiting, and
+//! its type is checked on the descriptor. So a pipe, a device or a link that replaced a file after the walk neither blocks
+//! nor leads out of the repository.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use cognate_proto::batch::DocumentState;
+use cognate_proto::path::DocumentPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::states::state_of;
+
+/// An open repository root.
+pub(crate) struct Root {
+    folder: OwnedFd,
+    path: PathBuf,
+    follow_symlinks: bool,
+}
+
+impl Root {
+    /// Opens a folder as a root. If `path` is a symbolic link, it is followed.
+    pub(crate) fn open(path: &Path, follow_symlinks: bool) -> io::Result<Root> {
+        let path = path.canonicalize()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(&path, flags, Mode::empty())?;
+        // A folder that can be opened but not listed is of no use.
+        std::fs::read_dir(&path)?;
+        Ok(Root { folder, path, follow_symlinks })
+    }
+
+    /// The path of the root, with links resolved.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The metadata of a document, without opening it.
+    pub(crate) fn stat(&self, path: &DocumentPath) -> io::Result<Stat> {
+        let flags = if self.follow_symlinks { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+        Ok(rustix::fs::statat(&self.folder, OsStr::from_bytes(path.as_bytes()), flags)?)
+    }
+
+    /// Opens a document, which must be a regular file, and returns it with the metadata of the open file.
+    pub(crate) fn open_document(&self, path: &DocumentPath) -> Result<(File, Stat), DocumentState> {
+        let name = OsStr::from_bytes(path.as_bytes());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = if self.follow_symlinks {
+            rustix::fs::openat(&self.folder, name, flags, Mode::empty())
+        } else {
+            open_beneath(self.folder.as_fd(), name, flags | OFlags::NOFOLLOW)
+        };
+        let file = file.map_err(|error| state_of(&error.into()))?;
+        let stat = rustix::fs::fstat(&file).map_err(|error| state_of(&error.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(DocumentState::NotAFile);
+        }
+        Ok((File::from(file), stat))
+    }
+}
+
+/// Opens `name` below `folder` without passing through any symbolic link.
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve) {
+        // Kernels before 5.6, and sandboxes that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(folder, name, flags),
+        result => result,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    open_step_by_step(folder, name, flags)
+}
+
+/// Does the same with one call per name of the path. A `DocumentPath` contains no `..`.
+fn open_step_by_step(folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut names = name.as_bytes().split(|byte| *byte == b'/').map(OsStr::from_bytes).peekable();
+    let mut current = folder.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+    while let Some(name) = names.next() {
+        let flags = if names.peek().is_some() { folder_flags } else { flags };
+        current = rustix::fs::openat(&current, name, flags, Mode::empty())?;
+    }
+    Ok(current)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn path(text: &str) -> DocumentPath {
+        DocumentPath::new(text.as_bytes()).unwrap()
+    }
+
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        std::fs::write(folder.path().join("inner/file"), "content").unwrap();
+        symlink("inner/file", folder.path().join("link")).unwrap();
+        symlink("inner", folder.path().join("linked")).unwrap();
+        symlink("/etc", folder.path().join("outside")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), Mode::RUSR).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_pipe_a_folder_or_a_link_instead_of_a_file_neither_blocks_nor_leads_out() {
+        let folder = tree();
+        let root = Root::open(folder.path(), false).unwrap();
+        assert!(root.open_document(&path("inner/file")).is_ok());
+        for name in ["pipe", "inner", "link", "linked/file", "outside/passwd", "inner/file/x"] {
+            assert_eq!(root.open_document(&path(name)).unwrap_err(), DocumentState::NotAFile, "{name}");
+        }
+        assert_eq!(root.open_document(&path("nothing")).unwrap_err(), DocumentState::Vanished);
+    }
+
+    #[test]
+    fn opening_step_by_step_gives_the_same_answers() {
+        let folder = tree();
+        let root = Root::open(folder.path(), false).unwrap();
+        let open = |name: &str| open_step_by_step(root.folder.as_fd(), OsStr::new(name), OFlags::NOFOLLOW);
+        assert!(open("inner/file").is_ok());
+        for name in ["link", "linked/file", "outside/passwd"] {
+            let error: io::Error = open(name).unwrap_err().into();
+            assert_eq!(state_of(&error), DocumentState::NotAFile, "{name}");
+        }
+    }
+
+    #[test]
+    fn links_are_followed_if_requested() {
+        let folder = tree();
+        let root = Root::open(folder.path(), true).unwrap();
+        assert!(root.open_document(&path("linked/file")).is_ok());
+        assert_eq!(root.open_document(&path("pipe")).unwrap_err(), DocumentState::NotAFile);
+    }
+}

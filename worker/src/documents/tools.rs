@@ -1,0 +1,21 @@
+//! The handles that all ways of reading a document share.
+
+use std::sync::atomic::AtomicBool;
+
+use cognate_fingerprint::Fingerprinter;
+use cognate_proto::file_hash::HashKinds;
+
+use super::root::Root;
+use crate::pace::Pace;
+use crate::records::lists::Lists;
+
+/// The handles of one reader of documents.
+pub(crate) struct Tools<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) lists: &'a Lists,
+    pub(crate) fingerprinter: Fingerprinter,
+    /// The kinds of hashes of complete files that are made.
+    pub(crate) hashes: HashKinds,
+    pub(crate) pace: &'a Pace,
+    pub(crate) cancelled: &'a AtomicBool,
+}

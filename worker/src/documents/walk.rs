@@ -1,0 +1,277 @@
+//! The walk below a root: documents, entries that are skipped for a reason, and entries that cannot be read.
+//!
+//! The walk includes hidden files, ignores ignore files, follows links only if requested, and does not enter other file
+//! systems. It skips nothing because of its size or type: a file that is unique at this site may have a copy elsewhere.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cognate_proto::batch::DocumentState;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::Selection;
+use cognate_proto::v1::SkipReason;
+use ignore::{DirEntry, WalkBuilder};
+
+use super::root::Root;
+use super::states::state_of;
+
+/// Folders of version control or of the system, which are skipped.
+const SYSTEM_FOLDERS: [&[u8]; 9] = [
+    b".git",
+    b".svn",
+    b".hg",
+    b".bzr",
+    b"$RECYCLE.BIN",
+    b"System Volume Information",
+    b".snapshot",
+    b".snapshots",
+    b"lost+found",
+];
+
+/// One entry of the walk.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A regular file, according to its folder.
+    Document(DocumentPath),
+    /// A file or folder that cannot be read.
+    Unreadable(DocumentPath, DocumentState),
+}
+
+/// Number of skipped entries, by reason.
+#[derive(Default)]
+pub(crate) struct Skipped {
+    counts: [AtomicU64; 6],
+}
+
+impl Skipped {
+    pub(crate) fn count(&self, reason: SkipReason) {
+        self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn of(&self, reason: SkipReason) -> u64 {
+        self.counts[reason as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// Walks the tree in the order of its names and calls `each` for every entry, until it returns `false`.
+///
+/// # Errors
+/// Only if the root itself cannot be read. A failure below it is an entry.
+pub(crate) fn walk(
+    root: &Root,
+    selection: &Arc<Selection>,
+    follow_symlinks: bool,
+    skipped: &Arc<Skipped>,
+    mut each: impl FnMut(Entry) -> bool,
+) -> io::Result<()> {
+    let device = std::fs::metadata(root.path())?.dev();
+    let filter = FolderFilter {
+        root: root.path().to_owned(),
+        device,
+        selection: Arc::clone(selection),
+        skipped: Arc::clone(skipped),
+        follow_symlinks,
+    };
+    let walk = WalkBuilder::new(root.path())
+        .standard_filters(false)
+        .follow_links(follow_symlinks)
+        .sort_by_file_name(std::ffi::OsStr::cmp)
+        .filter_entry(move |entry| filter.allows(entry))
+        .build();
+    let mut folder = root.path().to_owned();
+    for entry in walk {
+        let walked = match entry {
+            Ok(entry) => {
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                let within = if is_folder { Some(entry.path()) } else { entry.path().parent() };
+                within.unwrap_or(root.path()).clone_into(&mut folder);
+                document(root.path(), &entry, selection, skipped)
+            }
+            Err(error) => unreadable(root.path(), &folder, &error, skipped)?,
+        };
+        if let Some(walked) = walked
+            && !each(walked)
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Decides which folders the walk enters.
+struct FolderFilter {
+    root: std::path::PathBuf,
+    device: u64,
+    selection: Arc<Selection>,
+    skipped: Arc<Skipped>,
+    follow_symlinks: bool,
+}
+
+impl FolderFilter {
+    fn allows(&self, entry: &DirEntry) -> bool {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if !is_folder || entry.depth() == 0 {
+            return true;
+        }
+        let reason = self.skip_reason(entry);
+        if let Some(reason) = reason {
+            self.skipped.count(reason);
+        }
+        reason.is_none()
+    }
+
+    fn skip_reason(&self, entry: &DirEntry) -> Option<SkipReason> {
+        if SYSTEM_FOLDERS.contains(&entry.file_name().as_bytes()) {
+            return Some(SkipReason::SystemFolder);
+        }
+        let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+        if self.selection.excludes_folder(relative.as_os_str().as_bytes()) {
+            return Some(SkipReason::NotSelected);
+        }
+        // If the device of a folder is unknown, listing it fails later and is reported then.
+        let metadata = if self.follow_symlinks { entry.path().metadata().ok() } else { entry.metadata().ok() };
+        metadata.filter(|folder| folder.dev() != self.device).map(|_| SkipReason::OtherFileSystem)
+    }
+}
+
+/// The document of an entry; `None` for a folder and for a skipped entry.
+fn document(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Skipped) -> Option<Entry> {
+    let kind = entry.file_type()?;
+    if kind.is_dir() {
+        return None;
+    }
+    if !kind.is_file() {
+        skipped.count(if kind.is_symlink() { SkipReason::Symlink } else { SkipReason::Special });
+        return None;
+    }
+    let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+    let path = document_path(relative)?;
+    if !selection.selects_path(path.as_bytes()) {
+        skipped.count(SkipReason::NotSelected);
+        return None;
+    }
+    Some(Entry::Document(path))
+}
+
+/// Turns an error of the walk into an entry. An error of the root itself ends the walk. An error in the middle of a listing
+/// has no path; it belongs to the folder that is being listed.
+fn unreadable(root: &Path, folder: &Path, error: &ignore::Error, skipped: &Skipped) -> io::Result<Option<Entry>> {
+    let (path, cause) = path_and_cause(error, None);
+    let path = Some(path.unwrap_or(folder));
+    // A followed link that leads nowhere or to itself is skipped as a link.
+    let is_loop = cause.is_none();
+    if !is_loop && path.is_some_and(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())) {
+        skipped.count(SkipReason::Symlink);
+        return Ok(None);
+    }
+    let relative = path.and_then(|path| path.strip_prefix(root).ok()).filter(|path| !path.as_os_str().is_empty());
+    let state = match (&cause, error) {
+        (Some(cause), _) => state_of(cause),
+        (None, _) => DocumentState::LinkLoop,
+    };
+    match relative.and_then(document_path) {
+        Some(path) => Ok(Some(Entry::Unreadable(path, state))),
+        None => Err(cause.unwrap_or_else(|| io::Error::other(error.to_string()))),
+    }
+}
+
+/// The path of an error, and its cause if the operating system gave one.
+fn path_and_cause<'a>(error: &'a ignore::Error, path: Option<&'a Path>) -> (Option<&'a Path>, Option<io::Error>) {
+    match error {
+        ignore::Error::WithPath { path, err } => path_and_cause(err, Some(path)),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_and_cause(err, path),
+        ignore::Error::Loop { child, .. } => (Some(child), None),
+        ignore::Error::Io(cause) => {
+            // The library can wrap the error; then only its kind is left of the number.
+            let cause = match cause.raw_os_error() {
+                Some(number) => io::Error::from_raw_os_error(number),
+                None => from_kind(cause),
+            };
+            (path, Some(cause))
+        }
+        other => (path, Some(io::Error::other(other.to_string()))),
+    }
+}
+
+fn from_kind(cause: &io::Error) -> io::Error {
+    use rustix::io::Errno;
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => Errno::ACCESS.into(),
+        io::ErrorKind::NotFound => Errno::NOENT.into(),
+        io::ErrorKind::InvalidFilename => Errno::NAMETOOLONG.into(),
+        _ => io::Error::other(cause.to_string()),
+    }
+}
+
+/// The path relative to the root; `None` if it is too long, which the operating system does not allow.
+fn document_path(relative: &Path) -> Option<DocumentPath> {
+    DocumentPath::new(relative.as_os_str().as_bytes()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use cognate_proto::selection::SelectionRule;
+
+    use super::*;
+
+    /// Walks a tree of the given files and compares the entries and the counts.
+    fn check(files: &[&str], rule: SelectionRule, expected: &[&str], skipped: &[(SkipReason, u64)]) {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match file.strip_prefix("link-") {
+                Some(_) => symlink(".", &path).unwrap(),
+                None => std::fs::write(&path, "x").unwrap(),
+            }
+        }
+        let counts = Arc::new(Skipped::default());
+        let root = Root::open(folder.path(), false).unwrap();
+        let mut entries = vec![];
+        walk(&root, &Arc::new(Selection::new(rule).unwrap()), false, &counts, |entry| {
+            entries.push(match entry {
+                Entry::Document(path) => path.to_string(),
+                Entry::Unreadable(path, state) => format!("{path}: {state:?}"),
+            });
+            true
+        })
+        .unwrap();
+        assert_eq!(entries, expected);
+        for (reason, count) in skipped {
+            assert_eq!(counts.of(*reason), *count, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn the_walk_skips_only_links_and_system_folders() {
+        check(
+            &["b/c.txt", "a.txt", ".hidden/x", ".gitignore", ".git/config", "sub/.svn/entries", "link-1", ".ignore"],
+            SelectionRule::default(),
+            &[".gitignore", ".hidden/x", ".ignore", "a.txt", "b/c.txt"],
+            &[(SkipReason::SystemFolder, 2), (SkipReason::Symlink, 1)],
+        );
+    }
+
+    #[test]
+    fn unselected_entries_are_counted_and_excluded_folders_are_not_entered() {
+        let rule =
+            SelectionRule { include: vec!["*.rs".into()], exclude: vec!["target".into()], ..SelectionRule::default() };
+        check(
+            &["src/a.rs", "src/b.txt", "target/x.rs", "target/y.rs"],
+            rule,
+            &["src/a.rs"],
+            &[(SkipReason::NotSelected, 2)],
+        );
+    }
+
+    #[test]
+    fn a_missing_root_is_an_error() {
+        assert!(Root::open(Path::new("/nothing/here"), false).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! The open ledger of a running site. Every message is written here first; a message that cannot be written is not sent.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message as _;
+
+use super::chain::{Head, MAGIC, chained, saved_head};
+use super::entry::{Entry, IndexEntry, Kind, Totals};
+use super::read::{Damage, Entries};
+
+/// The open ledger of a running site.
+pub struct Ledger {
+    path: PathBuf,
+    clock: fn() -> SystemTime,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    file: File,
+    head_file: File,
+    head: Head,
+    totals: Totals,
+    /// A write failed. The end of the file is unknown, so nothing may be sent any more.
+    failed: bool,
+}
+
+/// The reason why a ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The ledger cannot be written.
+    #[error("the ledger `{}` cannot be written, so nothing is sent: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The ledger differs from what was written.
+    #[error(
+        "the ledger `{}` is damaged ({damage}), so nothing is sent: keep a copy of it, find the reason, and move it and \
+         `ledger.head` away to start a new one", path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The place and the kind of the damage.
+        damage: Damage,
+    },
+}
+
+impl Ledger {
+    /// Opens the ledger of a state folder, or creates one. An entry that a killed process did not write completely belongs
+    /// to a message that was not sent; it is removed.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written, or is damaged.
+    pub fn open(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Ledger, LedgerError> {
+        let path = state_dir.join("ledger");
+        let unwritable = |source| LedgerError::Unwritable { path: path.clone(), source };
+        let options = || OpenOptions::new().read(true).create(true).mode(0o600).to_owned();
+        let mut file = options().append(true).open(&path).map_err(unwritable)?;
+        let head_file =
+            options().write(true).truncate(false).open(state_dir.join("ledger.head")).map_err(unwritable)?;
+        let length = file.metadata().map_err(unwritable)?.len();
+        if length < MAGIC.len() as u64 {
+            file.set_len(0).map_err(unwritable)?;
+            file.write_all(MAGIC).map_err(unwritable)?;
+            file.sync_all().map_err(unwritable)?;
+        }
+        let damaged = |damage| LedgerError::Damaged { path: path.clone(), damage };
+        let known = saved_head(&head_file);
+        let mut entries = Entries::open_at(&path, known).map_err(unwritable)?.map_err(damaged)?;
+        let mut totals = entries.totals();
+        loop {
+            match entries.next() {
+                Ok(Some(entry)) => totals = Totals { messages: entry.number, bytes: entry.bytes_so_far },
+                Ok(None) => break,
+                // This is after the last entry that is known to be on the disk: a write was interrupted.
+                Err(damage) if known.is_some() || damage.at_end => {
+                    tracing::warn!(%damage, "the last entry of the ledger is incomplete and is removed");
+                    file.set_len(entries.head().end).map_err(unwritable)?;
+                    break;
+                }
+                Err(damage) => return Err(damaged(damage)),
+            }
+        }
+        let inner = Inner { file, head_file, head: entries.head(), totals, failed: false };
+        let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner) };
+        ledger.sync()?;
+        Ok(ledger)
+    }
+
+    /// Writes the entry of a message. The message may be sent only after this call returns `Ok`.
+    pub(crate) fn record(
+        &self,
+        kind: Kind,
+        destination: &str,
+        message: &impl prost::Message,
+        index: Option<IndexEntry>,
+    ) -> Result<(), LedgerError> {
+        let encoded = message.encode_to_vec();
+        let digest = blake3::hash(&encoded).as_bytes().to_vec();
+        let now = (self.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let durable = kind == Kind::Batch;
+        if durable {
+            crate::failpoint!("worker.before_ledger");
+        }
+        let mut inner = self.inner();
+        let message_bytes = encoded.len() as u64;
+        let entry = Entry {
+            number: inner.head.number + 1,
+            utc_ms: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
+            kind: kind.into(),
+            destination: destination.to_owned(),
+            message_bytes,
+            digest,
+            bytes_so_far: inner.totals.bytes + message_bytes,
+            index,
+        };
+        inner.append(&entry, durable).map_err(|source| self.unwritable(source))?;
+        if durable {
+            crate::failpoint!("worker.after_ledger");
+        }
+        Ok(())
+    }
+
+    /// Syncs the ledger to the disk.
+    ///
+    /// # Errors
+    /// If the sync fails. Nothing may be sent after that.
+    pub fn sync(&self) -> Result<(), LedgerError> {
+        self.inner().sync().map_err(|source| self.unwritable(source))
+    }
+
+    /// Sums over all entries.
+    pub fn totals(&self) -> Totals {
+        self.inner().totals
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no code panics while it holds this lock")
+    }
+
+    fn unwritable(&self, source: io::Error) -> LedgerError {
+        LedgerError::Unwritable { path: self.path.clone(), source }
+    }
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ledger({})", self.path.display())
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        // Entries that had to be durable are already synced; this only shortens the next start.
+        let _ = self.sync();
+    }
+}
+
+impl Inner {
+    fn append(&mut self, entry: &Entry, durable: bool) -> io::Result<()> {
+        if self.failed {
+            return Err(io::Error::other("an earlier entry could not be written"));
+        }
+        let body = entry.encode_to_vec();
+        let hash = chained(&self.head.hash, &body);
+        let length = u32::try_from(body.len()).expect("an entry is short");
+        let frame = [&length.to_le_bytes(), body.as_slice(), &hash].concat();
+        if let Err(error) = self.file.write_all(&frame) {
+            self.failed = true;
+            // Remove the incomplete entry. If this fails as well, the next start removes it.
+            let _ = self.file.set_len(self.head.end);
+            return Err(error);
+        }
+        self.head = Head { number: entry.number, end: self.head.end + frame.len() as u64, hash };
+        self.totals = Totals { messages: entry.number, bytes: entry.bytes_so_far };
+        if durable { self.sync() } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.failed {
+            return Err(io::Error::other("an earlier entry could not be written"));
+        }
+        if let Err(error) = self.file.sync_data() {
+            // After a failed sync the state of the disk is unknown, and a second sync could hide the failure.
+            self.failed = true;
+            return Err(error);
+        }
+        // The head is not synced: an old head only makes the next start read more entries.
+        let written = self.head_file.write_all_at(self.head.to_text().as_bytes(), 0);
+        self.failed = written.is_err();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests;

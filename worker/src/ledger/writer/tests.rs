@@ -1,0 +1,187 @@
+//! Damage at every byte, and counts that agree or differ.
+
+use std::time::Duration;
+
+use cognate_proto::v1::{KeepAlive, ReceivedIndex};
+
+use super::*;
+use crate::ledger::chain::HASH_BYTES;
+use crate::ledger::count::{Agreement, Indexes};
+use crate::ledger::read;
+
+fn clock() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+fn batch(epoch: u64, sequence: u64, digest: u8) -> IndexEntry {
+    IndexEntry {
+        repository: "main".into(),
+        method_id: vec![3; 16],
+        epoch,
+        sequence,
+        body_bytes: 100 + sequence,
+        body_digest: vec![digest; 16],
+        documents: 1,
+        contents: 1,
+        chunks: 2,
+        scope: Vec::new(),
+    }
+}
+
+fn filled(folder: &Path) {
+    let ledger = Ledger::open(folder, clock).unwrap();
+    ledger.record(Kind::Hello, "hub:7443", &KeepAlive {}, None).unwrap();
+    for sequence in 1..=3 {
+        ledger.record(Kind::Batch, "hub:7443", &KeepAlive {}, Some(batch(7, sequence, 9))).unwrap();
+    }
+    ledger.record(Kind::Seal, "hub:7443", &KeepAlive {}, Some(batch(7, 3, 0))).unwrap();
+}
+
+/// The offset of each entry, and the end of the file.
+fn places(bytes: &[u8]) -> Vec<usize> {
+    let mut places = vec![MAGIC.len()];
+    while places[places.len() - 1] < bytes.len() {
+        let at = places[places.len() - 1];
+        let length = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        places.push(at + 4 + length + HASH_BYTES);
+    }
+    places
+}
+
+#[test]
+fn every_flipped_bit_names_its_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let path = folder.path().join("ledger");
+    let intact = std::fs::read(&path).unwrap();
+    let places = places(&intact);
+    assert!(read::verify(folder.path(), false).unwrap().is_ok());
+    for position in 0..intact.len() {
+        for bit in [0, 3, 7] {
+            let mut bytes = intact.clone();
+            bytes[position] ^= 1 << bit;
+            std::fs::write(&path, &bytes).unwrap();
+            let damage = read::verify(folder.path(), false).unwrap().unwrap_err();
+            let expected = places.iter().filter(|place| **place <= position).count().max(1) as u64;
+            assert_eq!(damage.number, expected, "byte {position}: {damage}");
+        }
+    }
+}
+
+#[test]
+fn a_ledger_continues_after_a_restart_and_a_ledger_that_was_cut_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let ledger = Ledger::open(folder.path(), clock).unwrap();
+    assert_eq!(ledger.totals().messages, 5);
+    ledger.record(Kind::KeepAlive, "hub:7443", &KeepAlive {}, None).unwrap();
+    drop(ledger);
+    assert_eq!(read::verify(folder.path(), false).unwrap().unwrap().totals.messages, 6);
+    let path = folder.path().join("ledger");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(matches!(Ledger::open(folder.path(), clock), Err(LedgerError::Damaged { .. })));
+}
+
+#[test]
+fn removed_and_swapped_entries_are_reported_at_the_first_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let path = folder.path().join("ledger");
+    let intact = std::fs::read(&path).unwrap();
+    let places = places(&intact);
+    let entry = |number: usize| &intact[places[number - 1]..places[number]];
+    let check = |order: &[usize], expected: u64| {
+        let parts: Vec<&[u8]> = std::iter::once(MAGIC).chain(order.iter().map(|number| entry(*number))).collect();
+        std::fs::write(&path, parts.concat()).unwrap();
+        let damage = read::verify(folder.path(), false).unwrap().unwrap_err();
+        assert_eq!(damage.number, expected, "{order:?}: {damage}");
+    };
+    check(&[2, 3, 4, 5], 1);
+    check(&[1, 3, 4, 5], 2);
+    check(&[1, 2, 4, 5], 3);
+    check(&[1, 2, 3, 4], 5);
+    check(&[], 1);
+    check(&[1, 3, 2, 4, 5], 2);
+    check(&[1, 2, 3, 5, 4], 4);
+    check(&[1, 1, 2, 3, 4, 5], 2);
+}
+
+#[test]
+fn an_incomplete_last_entry_is_removed_by_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let path = folder.path().join("ledger");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let intact = bytes.clone();
+    bytes.extend_from_slice(&intact[MAGIC.len()..MAGIC.len() + 20]);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(read::verify(folder.path(), false).unwrap().is_err());
+    assert!(read::verify(folder.path(), true).unwrap().is_ok());
+    drop(Ledger::open(folder.path(), clock).unwrap());
+    assert_eq!(std::fs::read(&path).unwrap(), intact);
+}
+
+#[test]
+fn after_a_failed_write_every_write_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(folder.path(), clock).unwrap();
+    ledger.inner().file = File::open(folder.path().join("ledger")).unwrap();
+    for _ in 0..2 {
+        let error = ledger.record(Kind::Hello, "hub", &KeepAlive {}, None).unwrap_err().to_string();
+        assert!(error.contains("nothing is sent"), "{error}");
+    }
+}
+
+fn head_of(digests: &[u8]) -> Vec<u8> {
+    let chain =
+        |head: [u8; 32], digest: &u8| *blake3::Hasher::new().update(&head).update(&[*digest; 16]).finalize().as_bytes();
+    digests.iter().fold([0; 32], chain).to_vec()
+}
+
+fn received(epoch: u64, digests: &[u8]) -> ReceivedIndex {
+    let batches = digests.len() as u64;
+    ReceivedIndex {
+        repository: "main".into(),
+        method_id: vec![3; 16],
+        epoch,
+        batches,
+        body_bytes: (1..=batches).map(|sequence| 100 + sequence).sum(),
+        head: head_of(digests),
+    }
+}
+
+fn indexes(messages: &[(Kind, IndexEntry)]) -> Indexes {
+    let mut indexes = Indexes::default();
+    for (kind, index) in messages {
+        indexes.take(&Entry { kind: (*kind).into(), index: Some(index.clone()), ..Entry::default() });
+    }
+    indexes
+}
+
+#[test]
+fn counts_agree_after_batches_were_sent_again() {
+    let agreement = |messages: &[(Kind, IndexEntry)], received: &ReceivedIndex| {
+        indexes(messages).compare(std::slice::from_ref(received))[0].agreement
+    };
+    let sent = [
+        (Kind::Open, batch(7, 0, 0)),
+        (Kind::Batch, batch(7, 1, 1)),
+        (Kind::Batch, batch(7, 2, 2)),
+        (Kind::Batch, batch(7, 3, 3)),
+        // Interrupted after the first batch; the batches that follow differ and are shorter.
+        (Kind::Open, batch(7, 0, 0)),
+        (Kind::Batch, batch(7, 2, 4)),
+        (Kind::Seal, batch(7, 2, 0)),
+    ];
+    assert_eq!(agreement(&sent, &received(7, &[1, 4])), Agreement::Same);
+    assert_eq!(agreement(&sent, &received(7, &[1, 2])), Agreement::Differs);
+    assert_eq!(agreement(&sent, &received(7, &[1])), Agreement::Differs);
+    assert_eq!(agreement(&sent, &received(7, &[1, 4, 5])), Agreement::Differs);
+    assert_eq!(agreement(&sent, &ReceivedIndex { body_bytes: 1, ..received(7, &[1, 4]) }), Agreement::Differs);
+    assert_eq!(agreement(&sent[..4], &received(7, &[1])), Agreement::UnderWay);
+    assert_eq!(agreement(&sent[..4], &received(7, &[2])), Agreement::Differs);
+    let nothing = indexes(&sent).compare(&[]);
+    assert_eq!((nothing.len(), nothing[0].agreement), (1, Agreement::Differs));
+    assert_eq!(agreement(&sent, &received(8, &[1])), Agreement::Differs);
+}

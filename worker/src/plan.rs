@@ -1,0 +1,141 @@
+//! Floor 3: the plan of a sync. Pure decisions, without files, database or threads: which documents are read, sent
+//! again without reading, left unchanged, and removed.
+//!
+//! The plan is made per document and not for the whole walk. A plan of the whole walk would hold the path and the stamp of
+//! every document of the repository in memory before the first one is read; this way a sync of millions of documents holds
+//! a few hundred of them. For one path, the sync asks in this order:
+//!
+//! 1. [`ReadRules::step`], in a reader: the remembered path and the metadata of the walk make a [`Step`].
+//! 2. [`send_step`], in the collector, for every row of a document: the sent row and the new row make a [`SendStep`].
+//! 3. [`RemovalRules::is_removed`], after the walk, for every path that was sent and not seen.
+
+use cognate_proto::batch::DocumentState;
+use cognate_proto::path::{DocumentPath, INSIDE};
+use cognate_proto::selection::Selection;
+
+use crate::records::sent_state::document::SentDocument;
+use crate::records::stamp::Stamp;
+
+/// The metadata of a path at the time of the walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Walked {
+    File(Stamp),
+    /// The metadata could not be read.
+    Unreadable(DocumentState),
+}
+
+/// A remembered path. The methods may be slow, so the plan calls them only if the answer matters.
+pub(crate) trait Remembered {
+    /// A stored result of the method of this sync.
+    type Stored;
+    /// The stamp under which everything else is remembered.
+    fn stamp(&self) -> Stamp;
+    /// True if a refinement chose the document, or one inside of it, by an earlier result.
+    fn is_chosen(&self) -> bool;
+    /// The result of the method of this sync, if it is stored completely.
+    fn stored(&self) -> Option<Self::Stored>;
+}
+
+/// The rules by which documents are read.
+pub(crate) struct ReadRules<'a> {
+    pub(crate) selection: &'a Selection,
+    /// If set, the sync is only about documents that a refinement chose and that have not changed since.
+    pub(crate) refines: bool,
+}
+
+/// The first step for a document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Step<S> {
+    /// Read the document.
+    Read,
+    /// Use the stored result, without reading.
+    Reuse(S),
+    /// Report the document as unreadable.
+    Report(DocumentState),
+    /// Skip the document: its size is not selected.
+    NotSelected,
+    /// Skip the document: it is not what the refinement chose.
+    Outdated,
+}
+
+impl ReadRules<'_> {
+    /// The first step for a path.
+    pub(crate) fn step<R: Remembered>(&self, remembered: Option<&R>, walked: Walked) -> Step<R::Stored> {
+        let stamp = match walked {
+            Walked::File(stamp) => stamp,
+            Walked::Unreadable(DocumentState::Vanished) if self.refines => return Step::Outdated,
+            Walked::Unreadable(state) => return Step::Report(state),
+        };
+        let remembered = remembered.filter(|remembered| remembered.stamp() == stamp);
+        if self.refines && !remembered.is_some_and(R::is_chosen) {
+            return Step::Outdated;
+        }
+        match remembered.and_then(R::stored) {
+            // The reader checks the size of what it reads again, on the open file.
+            None => Step::Read,
+            Some(_) if !self.selection.selects_size(stamp.length_bytes) => Step::NotSelected,
+            Some(stored) => Step::Reuse(stored),
+        }
+    }
+
+    /// True if a document that was read is no longer what the refinement chose.
+    pub(crate) fn is_outdated(&self, remembered: Option<Stamp>, read: Stamp, changing: bool) -> bool {
+        self.refines && (changing || remembered != Some(read))
+    }
+}
+
+/// The sending of one row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SendStep {
+    /// The coordinator has this row.
+    Keep,
+    /// Send the row. The coordinator has its content, or it has none.
+    Row,
+    /// Send the content, then the row.
+    ContentAndRow,
+}
+
+/// The sending of a row, by the row that was sent before.
+pub(crate) fn send_step(sent: Option<SentDocument>, row: &SentDocument, is_content_sent: bool) -> SendStep {
+    match (sent, row.content) {
+        (Some(sent), _) if sent == *row => SendStep::Keep,
+        (_, Some(_)) if !is_content_sent => SendStep::ContentAndRow,
+        _ => SendStep::Row,
+    }
+}
+
+/// True if the row of a document stays in the index although its size is not selected now: it was sent by a sync that
+/// selected larger documents. A smaller version of it is gone and is removed.
+pub(crate) fn keeps_unselected(selection: &Selection, sent_size_bytes: Option<u64>) -> bool {
+    sent_size_bytes.is_some_and(|size_bytes| !selection.selects_size(size_bytes))
+}
+
+/// The rules by which documents are removed after a complete walk.
+pub(crate) struct RemovalRules<'a> {
+    pub(crate) selection: &'a Selection,
+    /// If set, paths may be inside of documents.
+    pub(crate) is_text: bool,
+    /// Files and folders that could not be read: everything below them is unknown.
+    pub(crate) unreadable: &'a [DocumentPath],
+}
+
+impl RemovalRules<'_> {
+    /// True if a document that was sent and that the walk did not see is gone. A document that is not selected, or below
+    /// an unreadable folder, may still exist.
+    pub(crate) fn is_removed(&self, path: &DocumentPath) -> bool {
+        let is_below = |folder: &DocumentPath| {
+            let rest = path.as_bytes().strip_prefix(folder.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"/") || rest.starts_with(INSIDE.as_bytes()))
+        };
+        let file = if self.is_text { path.file() } else { path.as_bytes() };
+        self.selection.selects_path(file) && !self.unreadable.iter().any(is_below)
+    }
+}
+
+/// True if a root is more likely not mounted than emptied: it held documents, and the walk found no entry at all.
+pub(crate) fn looks_unmounted(documents_before: u64, entries: u64, skipped: u64) -> bool {
+    documents_before > 0 && entries == 0 && skipped == 0
+}
+
+#[cfg(test)]
+mod tests;

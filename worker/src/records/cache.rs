@@ -1,0 +1,244 @@
+//! The cache: the documents that this site remembers. By their stamps, unchanged documents are neither read nor sent again.
+//!
+//! The rows are described in [`rows`]. A damaged cache is moved aside, and the documents are read again. sled is named in
+//! this module only.
+
+pub(crate) mod known;
+mod open;
+pub(crate) mod rows;
+
+use std::io;
+use std::path::Path;
+
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+
+use self::known::{Change, KnownDocument, LastSync, ListMove, MethodResult, StoredPart};
+use self::open::Trees;
+use self::rows::{Family, Key, ListSize, Value};
+use super::lists::Location;
+use super::text_key::TextKey;
+use crate::error::SiteError;
+
+/// Number of rows that one write changes when many rows change.
+const ROWS_PER_WRITE: usize = 4096;
+
+/// The open cache.
+pub(crate) struct Cache {
+    trees: Trees,
+}
+
+impl Cache {
+    /// Opens the cache in a folder.
+    pub(crate) fn open(folder: &Path) -> Result<Cache, SiteError> {
+        Ok(Cache { trees: open::open(folder)? })
+    }
+
+    /// Looks up a remembered document. A row that cannot be read counts as missing.
+    pub(crate) fn get(&self, repository: &RepositoryName, path: &DocumentPath) -> Option<KnownDocument> {
+        self.value(&Key::Document(repository.clone(), path.clone()))
+    }
+
+    /// The documents inside of a document, by a method's result; `None` if not all of them are stored.
+    pub(crate) fn inside(
+        &self,
+        repository: &RepositoryName,
+        path: &DocumentPath,
+        result: &MethodResult,
+    ) -> Option<Vec<(DocumentPath, StoredPart)>> {
+        if result.inside == 0 {
+            return Some(Vec::new());
+        }
+        let rows = self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id));
+        let parts: Vec<_> = rows.map(|row| Value::from_bytes(&row.ok()?.1)).collect::<Option<_>>()?;
+        (parts.len() == result.inside as usize).then_some(parts)
+    }
+
+    /// Remembers and forgets many paths at once. A failure only means that documents are read again.
+    pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[Change]) {
+        let applied = self.apply_inside(repository, changes).and_then(|()| {
+            let mut batch = sled::Batch::default();
+            for change in changes {
+                let key = Key::Document(repository.clone(), change.path.clone()).to_bytes();
+                match &change.known {
+                    Some(known) => batch.insert(key, known.to_bytes()),
+                    None => batch.remove(key),
+                }
+            }
+            self.trees.documents.apply_batch(batch)
+        });
+        warn("the cache cannot be written; documents will be read again", applied);
+    }
+
+    /// Writes the rows inside of documents before the rows that count them: after a stop in between, the count differs and
+    /// the document is read again.
+    fn apply_inside(&self, repository: &RepositoryName, changes: &[Change]) -> sled::Result<()> {
+        let mut batch = sled::Batch::default();
+        for Change { path, known, inside } in changes {
+            let earlier = self.get(repository, path).map(|known| known.results).unwrap_or_default();
+            let stays = |result: &MethodResult| known.as_ref().is_some_and(|known| known.results.contains(result));
+            for result in earlier.iter().filter(|result| result.inside > 0 && !stays(result)) {
+                for row in self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id)) {
+                    batch.remove(row?.0);
+                }
+            }
+            if let Some((method_id, parts)) = inside {
+                for (number, part) in (0u32..).zip(parts) {
+                    let key = Key::Inside(repository.clone(), path.clone(), *method_id, number);
+                    batch.insert(key.to_bytes(), part.to_bytes());
+                }
+            }
+        }
+        self.trees.inside.apply_batch(batch)
+    }
+
+    /// Calls `each` for every remembered file of a repository, ordered by path, until it returns `false`. Rows that cannot
+    /// be read are left out.
+    pub(crate) fn each(&self, repository: &RepositoryName, mut each: impl FnMut(DocumentPath, KnownDocument) -> bool) {
+        for row in self.trees.documents.scan_prefix(Key::documents_of(repository)) {
+            let Ok((key, value)) = row else { continue };
+            let Some(Key::Document(_, path)) = Key::from_bytes(Family::Documents, &key) else { continue };
+            let Some(known) = KnownDocument::from_bytes(&value) else { continue };
+            if !each(path, known) {
+                return;
+            }
+        }
+    }
+
+    /// The outcome of the last sync of a complete repository.
+    pub(crate) fn last_sync(&self, repository: &RepositoryName) -> LastSync {
+        self.value(&Key::Repository(repository.clone())).unwrap_or_default()
+    }
+
+    /// Calls `each` for the place of every list and writes the new places. Rows that cannot be read are removed.
+    pub(crate) fn rewrite(&self, mut each: impl FnMut(Location) -> io::Result<ListMove>) -> io::Result<()> {
+        rewrite_tree(&self.trees.inside, |value| {
+            let Some((path, mut part)) = <(DocumentPath, StoredPart)>::from_bytes(value) else {
+                return Ok(RowChange::Remove);
+            };
+            Ok(match move_list(&mut part, &mut each)? {
+                Some(true) => RowChange::To((path, part).to_bytes()),
+                Some(false) => RowChange::Keep,
+                None => RowChange::Remove,
+            })
+        })?;
+        rewrite_tree(&self.trees.documents, |value| {
+            let Some(mut known) = KnownDocument::from_bytes(value) else { return Ok(RowChange::Remove) };
+            let mut changed = false;
+            let mut left = Vec::with_capacity(known.results.len());
+            for mut result in std::mem::take(&mut known.results) {
+                let moved = move_list(&mut result.own, &mut each)?;
+                changed |= moved != Some(false);
+                left.extend(moved.map(|_| result));
+            }
+            known.results = left;
+            Ok(if changed { RowChange::To(known.to_bytes()) } else { RowChange::Keep })
+        })?;
+        self.trees.db.flush().map_err(io::Error::other)?;
+        Ok(())
+    }
+
+    /// The place of an extracted text.
+    pub(crate) fn text(&self, key: &TextKey) -> Option<Location> {
+        self.value(&Key::Text(*key))
+    }
+
+    /// Remembers the place of an extracted text.
+    pub(crate) fn remember_text(&self, key: &TextKey, location: Location) {
+        let written = self.insert(&Key::Text(*key), &location);
+        warn("the cache cannot be written; documents will be extracted again", written);
+    }
+
+    /// Forgets the extracted texts whose place `is_gone`.
+    pub(crate) fn forget_texts(&self, is_gone: impl Fn(Location) -> bool) -> io::Result<()> {
+        rewrite_tree(&self.trees.texts, |value| {
+            let stays = Location::from_bytes(value).is_some_and(|location| !is_gone(location));
+            Ok(if stays { RowChange::Keep } else { RowChange::Remove })
+        })
+    }
+
+    /// The size of the lists after their last compaction.
+    pub(crate) fn lists_after_compaction(&self) -> ListSize {
+        self.value(&Key::Compacted).unwrap_or_default()
+    }
+
+    pub(crate) fn set_lists_after_compaction(&self, size: ListSize) {
+        let written = self.insert(&Key::Compacted, &size);
+        warn("the cache cannot be written; lists will be compacted again", written);
+    }
+
+    /// Syncs the cache to the disk after a sync; `last` is the outcome of a sync of the complete repository.
+    pub(crate) fn finish_sync(&self, repository: &RepositoryName, last: Option<LastSync>) {
+        let insert = |last: LastSync| self.insert(&Key::Repository(repository.clone()), &last);
+        let written = last.map_or(Ok(()), insert).and_then(|()| self.trees.db.flush());
+        warn("the cache cannot be written; documents will be read again", written);
+    }
+
+    fn tree(&self, family: Family) -> &sled::Tree {
+        match family {
+            Family::Documents => &self.trees.documents,
+            Family::Inside => &self.trees.inside,
+            Family::Texts => &self.trees.texts,
+            Family::Repositories => &self.trees.repositories,
+            Family::Settings => &self.trees.settings,
+        }
+    }
+
+    fn value<V: Value>(&self, key: &Key) -> Option<V> {
+        V::from_bytes(&self.tree(key.family()).get(key.to_bytes()).ok()??)
+    }
+
+    fn insert(&self, key: &Key, value: &impl Value) -> sled::Result<()> {
+        self.tree(key.family()).insert(key.to_bytes(), value.to_bytes()).map(drop)
+    }
+}
+
+fn warn<T>(message: &str, result: sled::Result<T>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "{message}");
+    }
+}
+
+/// The change of a row.
+enum RowChange {
+    Keep,
+    To(Vec<u8>),
+    Remove,
+}
+
+/// Moves the list of a part: `Some(true)` if its place changed, `None` if the list is gone.
+fn move_list(
+    part: &mut StoredPart,
+    each: &mut impl FnMut(Location) -> io::Result<ListMove>,
+) -> io::Result<Option<bool>> {
+    let Some((_, location)) = &mut part.list else { return Ok(Some(false)) };
+    Ok(match each(*location)? {
+        ListMove::Stays => Some(false),
+        ListMove::Gone => None,
+        ListMove::To(new) => {
+            *location = new;
+            Some(true)
+        }
+    })
+}
+
+fn rewrite_tree(tree: &sled::Tree, mut each: impl FnMut(&[u8]) -> io::Result<RowChange>) -> io::Result<()> {
+    let mut batch = sled::Batch::default();
+    let mut changed = 0;
+    for row in tree.iter() {
+        let (key, value) = row.map_err(io::Error::other)?;
+        match each(&value)? {
+            RowChange::Keep => continue,
+            RowChange::To(value) => batch.insert(key, value),
+            RowChange::Remove => batch.remove(key),
+        }
+        changed += 1;
+        if changed % ROWS_PER_WRITE == 0 {
+            tree.apply_batch(std::mem::take(&mut batch)).map_err(io::Error::other)?;
+        }
+    }
+    tree.apply_batch(batch).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests;

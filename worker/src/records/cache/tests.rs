@@ -1,0 +1,117 @@
+//! The cache on a real disk: restarts, damage, locks, and rows inside of documents.
+
+use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_proto::batch::DocumentState;
+use cognate_proto::v1::FileClass;
+
+use super::open::SCHEMA;
+use super::*;
+use crate::records::file_hashes::FileHashes;
+use crate::records::stamp::Stamp;
+
+/// Opens a cache that this process has just closed: sled may release its lock a moment later, from another thread.
+fn open_again(folder: &Path) -> Result<Cache, SiteError> {
+    let opened = || match Cache::open(folder) {
+        Err(SiteError::Locked { .. }) => {
+            std::thread::yield_now();
+            None
+        }
+        opened => Some(opened),
+    };
+    (0..100_000).find_map(|_| opened()).expect("the lock is released")
+}
+
+fn known() -> KnownDocument {
+    KnownDocument {
+        stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
+        class: FileClass::Pdf,
+        bytes_digest: None,
+        hashes: FileHashes::from_bytes(&[0; 17]).unwrap(),
+        results: vec![MethodResult { method_id: MethodId([1; 16]), own: part(3), inside: 0 }],
+    }
+}
+
+fn part(file: u64) -> StoredPart {
+    let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+    let location = Location { file, offset: 4, length_bytes: 5 };
+    StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None }
+}
+
+fn set(path: &DocumentPath, known: Option<KnownDocument>) -> [Change; 1] {
+    [Change { path: path.clone(), known, inside: None }]
+}
+
+#[test]
+fn the_next_process_knows_every_remembered_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a/b").unwrap());
+    let cache = Cache::open(&folder.path().join("db")).unwrap();
+    cache.apply(&repository, &set(&path, Some(known())));
+    let last = LastSync { documents: 12, files: 13, seconds: -14 };
+    cache.finish_sync(&repository, Some(last));
+    drop(cache);
+    let cache = open_again(&folder.path().join("db")).unwrap();
+    assert_eq!(cache.get(&repository, &path), Some(known()));
+    assert_eq!(cache.get(&"other".parse().unwrap(), &path), None);
+    assert_eq!(cache.last_sync(&repository), last);
+    cache.apply(&repository, &set(&path, None));
+    assert_eq!(cache.get(&repository, &path), None);
+}
+
+#[test]
+fn the_documents_inside_of_a_document_are_stored_as_long_as_the_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path()).unwrap();
+    let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a.zip").unwrap());
+    let method_id = MethodId([7; 16]);
+    let at = |path: &str| DocumentPath::new(path.as_bytes()).unwrap();
+    let failed = StoredPart { state: DocumentState::Damaged, list: None, message_id_hash: Some([1; 16]) };
+    let inside = vec![(at("a.zip!/x"), part(1)), (at("a.zip!/y/z"), failed.clone())];
+    let container = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };
+    let result = MethodResult { method_id, own: container, inside: 2 };
+    let known = KnownDocument { bytes_digest: Some([9; 16]), results: vec![result.clone()], ..known() };
+    let change = Change { path: path.clone(), known: Some(known.clone()), inside: Some((method_id, inside.clone())) };
+    cache.apply(&repository, &[change]);
+    assert_eq!(cache.get(&repository, &path), Some(known));
+    assert_eq!(cache.inside(&repository, &path, &result), Some(inside));
+    let neighbour = DocumentPath::new(b"a.zi").unwrap();
+    assert_eq!(cache.inside(&repository, &neighbour, &result), None);
+    cache.rewrite(|location| Ok(ListMove::To(Location { offset: 40, ..location }))).unwrap();
+    let moved = cache.inside(&repository, &path, &result).unwrap();
+    assert_eq!(moved[0].1.list.unwrap().1.offset, 40);
+    assert_eq!(moved[1].1, failed);
+    cache.rewrite(|_| Ok(ListMove::Gone)).unwrap();
+    assert_eq!(cache.inside(&repository, &path, &result), None);
+    cache.apply(&repository, &set(&path, None));
+    assert_eq!(cache.trees.inside.len(), 0);
+}
+
+#[test]
+fn a_second_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Cache::open(&folder.path().join("db")).unwrap();
+    assert!(matches!(Cache::open(&folder.path().join("db")), Err(SiteError::Locked { .. })));
+}
+
+#[test]
+fn a_damaged_cache_is_moved_aside_and_an_empty_one_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let cache = Cache::open(&path).unwrap();
+    cache.finish_sync(&RepositoryName::main(), Some(LastSync { documents: 1, files: 1, seconds: 1 }));
+    drop(cache);
+    std::fs::write(path.join("conf"), b"not a file of sled").unwrap();
+    let cache = open_again(&path).unwrap();
+    assert_eq!(cache.last_sync(&RepositoryName::main()), LastSync::default());
+    assert!(folder.path().join("db.damaged-1").try_exists().unwrap());
+}
+
+#[test]
+fn a_cache_of_another_version_is_refused_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path()).unwrap();
+    cache.insert(&Key::Schema, &(SCHEMA + 1)).unwrap();
+    cache.trees.db.flush().unwrap();
+    drop(cache);
+    assert!(matches!(open_again(folder.path()), Err(SiteError::OtherVersion { found: 2, known: 1, .. })));
+}

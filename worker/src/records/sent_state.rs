@@ -1,0 +1,232 @@
+//! The rows that this site has sent of one index: a log of the rows of every batch, written before the batch is sent.
+//!
+//! The log up to the batch that the coordinator reports as durable is what the coordinator holds; a sync sends the
+//! difference between it and the repository. Acknowledgements are not recorded, and nothing here must reach the disk in
+//! time: a log that is older than the coordinator's state is noticed, and the index starts again from the cache, under
+//! another epoch, without reading a document.
+
+pub(crate) mod document;
+mod log;
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::Path;
+
+use cognate_fingerprint::{Content, ContentDigest};
+use cognate_proto::batch::{DocumentRow, DocumentState};
+use cognate_proto::index_digest::{IndexDigest, RowHash};
+use cognate_proto::path::DocumentPath;
+
+use self::document::SentDocument;
+use self::log::{ContentNumbers, Log, LogRecord, SNAPSHOT_ROWS, content};
+
+/// The state of one index as the coordinator holds it, as far as this site knows.
+pub(crate) struct SentState {
+    log: Option<Log>,
+    epoch: u64,
+    sequence: u64,
+    root: IndexDigest,
+    documents: HashMap<DocumentPath, SentDocument>,
+    contents: HashMap<ContentDigest, ContentNumbers>,
+    /// The documents that this sync has come to.
+    seen: HashSet<DocumentPath>,
+    /// Rows written since the log was last replaced.
+    rows_logged: usize,
+}
+
+impl SentState {
+    /// A state for a single sync: it has no log and remembers no documents.
+    pub(crate) fn ephemeral(epoch: u64) -> SentState {
+        SentState {
+            log: None,
+            epoch,
+            sequence: 0,
+            root: IndexDigest::default(),
+            documents: HashMap::new(),
+            contents: HashMap::new(),
+            seen: HashSet::new(),
+            rows_logged: 0,
+        }
+    }
+
+    /// Opens the log at `path`. If there is none that can be read, starts one under `fresh_epoch`.
+    pub(crate) fn open(path: &Path, fresh_epoch: u64) -> io::Result<SentState> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let log = Log::open(path)?;
+        let epoch = log.read()?.map(|(epoch, _)| epoch);
+        let mut state = SentState { log: Some(log), ..SentState::ephemeral(epoch.unwrap_or(fresh_epoch)) };
+        if epoch.is_none() {
+            state.restart(fresh_epoch)?;
+        }
+        Ok(state)
+    }
+
+    /// Reads everything that was ever sent of an index; `None` if there is no log.
+    pub(crate) fn read(path: &Path) -> io::Result<Option<SentState>> {
+        let Some(log) = Log::open_to_read(path)? else { return Ok(None) };
+        let Some((epoch, mut records)) = log.read()? else { return Ok(None) };
+        // With a log it remembers documents. This log is never written.
+        let mut state = SentState { log: Some(log), ..SentState::ephemeral(epoch) };
+        while let Some((record, _)) = records.next()? {
+            if !state.replay(&record) {
+                break;
+            }
+        }
+        Ok(Some(state))
+    }
+
+    /// The documents that have a content, with it.
+    pub(crate) fn documents_with_content(&self) -> impl Iterator<Item = (&DocumentPath, &ContentDigest)> {
+        self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content.as_ref()?)))
+    }
+
+    /// True if the index has a row for the path.
+    pub(crate) fn contains(&self, path: &DocumentPath) -> bool {
+        self.documents.contains_key(path)
+    }
+
+    /// The epoch of the index.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The number of the last batch that was sent, or 0.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The multiset digest of the index, with everything that was sent.
+    pub(crate) fn root(&self) -> IndexDigest {
+        self.root
+    }
+
+    /// Goes to the state after `committed_sequence`, the last batch that is durable at the coordinator. Later records are
+    /// removed, because their batches must be sent again. Returns true if both ends then have the same digest.
+    pub(crate) fn resume(&mut self, committed_sequence: u64, committed_root: IndexDigest) -> io::Result<bool> {
+        let Some(log) = &self.log else { return Ok(committed_sequence == 0) };
+        let Some((_, mut records)) = log.read()? else { return Ok(false) };
+        let mut end = log::EPOCH_BYTES;
+        while let Some((record, record_end)) = records.next()? {
+            if record.sequence > committed_sequence {
+                break;
+            }
+            if !self.replay(&record) {
+                return Ok(false);
+            }
+            end = record_end;
+        }
+        self.log.as_ref().map_or(Ok(()), |log| log.cut(end))?;
+        Ok(self.sequence == committed_sequence && self.root == committed_root)
+    }
+
+    /// Starts the index again, empty.
+    pub(crate) fn restart(&mut self, epoch: u64) -> io::Result<()> {
+        if let Some(log) = &mut self.log {
+            log.restart(epoch)?;
+        }
+        *self = SentState { log: self.log.take(), ..SentState::ephemeral(epoch) };
+        Ok(())
+    }
+
+    /// True if the content was sent, or is in the batch that is being filled.
+    pub(crate) fn has_content(&self, digest: &ContentDigest) -> bool {
+        self.contents.contains_key(digest)
+    }
+
+    /// The row of a document in the index. The document counts as seen by this sync.
+    pub(crate) fn see(&mut self, path: &DocumentPath) -> Option<SentDocument> {
+        if self.log.is_some() {
+            self.seen.insert(path.clone());
+        }
+        self.documents.get(path).copied()
+    }
+
+    /// The size of a document in the index, if it has a content.
+    pub(crate) fn size_of(&self, path: &DocumentPath) -> Option<u64> {
+        let digest = self.documents.get(path)?.content?;
+        self.contents.get(&digest).map(|(size_bytes, _)| *size_bytes)
+    }
+
+    /// Adds a content to the batch that is being filled.
+    pub(crate) fn add_content(&mut self, content: &Content) {
+        let numbers = (content.size_bytes, content.chunk_count);
+        if self.contents.insert(content.digest, numbers).is_none() {
+            self.root.add(RowHash::of_content(content.digest, content.size_bytes, content.chunk_count));
+        }
+    }
+
+    /// Adds a document to the batch that is being filled, or removes it from the index.
+    pub(crate) fn add_document(&mut self, row: &DocumentRow) {
+        let removed = row.state == DocumentState::Removed;
+        if !removed {
+            self.root.add(RowHash::of_document(row));
+        }
+        if self.log.is_none() {
+            return;
+        }
+        let earlier = match removed {
+            true => self.documents.remove(&row.path),
+            false => self.documents.insert(row.path.clone(), SentDocument::from(row)),
+        };
+        if let Some(earlier) = earlier {
+            self.root.remove(RowHash::of_document(&earlier.with_path(row.path.clone())));
+        }
+    }
+
+    /// The documents of the index that this sync has not seen, ascending.
+    pub(crate) fn unseen(&self) -> Vec<DocumentPath> {
+        let mut unseen: Vec<_> = self.documents.keys().filter(|path| !self.seen.contains(*path)).cloned().collect();
+        unseen.sort();
+        unseen
+    }
+
+    /// Number of documents in the index; 0 without a log, which does not count them.
+    pub(crate) fn documents(&self) -> u64 {
+        self.documents.len() as u64
+    }
+
+    /// Logs the rows of the next batch, before it is sent, and returns its number.
+    pub(crate) fn log_batch(&mut self, documents: &[DocumentRow], contents: &[Content]) -> io::Result<u64> {
+        self.sequence += 1;
+        self.rows_logged += documents.len();
+        if let Some(log) = &mut self.log {
+            log.append(&LogRecord::new(self.sequence, documents, contents))?;
+        }
+        Ok(self.sequence)
+    }
+
+    /// Ends a sealed sync. A log that has grown to many times its content is replaced by a shorter one.
+    pub(crate) fn finish_sync(&mut self) -> io::Result<()> {
+        self.seen.clear();
+        let Some(log) = &mut self.log else { return Ok(()) };
+        if self.rows_logged < 2 * self.documents.len() + 2 * SNAPSHOT_ROWS {
+            return Ok(());
+        }
+        let mut documents: Vec<_> = self.documents.iter().map(|(path, sent)| sent.with_path(path.clone())).collect();
+        documents.sort_by(|a, b| a.path.cmp(&b.path));
+        let contents: Vec<_> = self.contents.iter().map(|(digest, numbers)| content(*digest, *numbers)).collect();
+        let sequence = self.sequence;
+        let rows = documents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, rows, &[]));
+        log.replace(
+            self.epoch,
+            rows.chain(contents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, &[], rows))),
+        )?;
+        self.rows_logged = self.documents.len();
+        Ok(())
+    }
+
+    /// Applies a logged record; `false` if it is not valid.
+    fn replay(&mut self, record: &LogRecord) -> bool {
+        let Some(documents) = record.documents() else { return false };
+        record.contents().for_each(|content| self.add_content(&content));
+        documents.iter().for_each(|row| self.add_document(row));
+        self.rows_logged += documents.len();
+        self.sequence = record.sequence;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

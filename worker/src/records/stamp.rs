@@ -1,0 +1,75 @@
+//! The stamp of a file: length, times and inode. It shows that a document is unchanged without reading it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::Stat;
+
+/// Length, times and inode of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) length_bytes: u64,
+    pub(crate) modified_ns: i64,
+    pub(crate) changed_ns: i64,
+    pub(crate) inode: u64,
+}
+
+/// The coarsest times that a file system is expected to keep: the kernel's clock tick, rounded up.
+const TIME_GRANULARITY: Duration = Duration::from_millis(10);
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Stamp {
+        #[expect(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ between systems")]
+        Stamp {
+            length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ns: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed_ns: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            inode: stat.st_ino.into(),
+        }
+    }
+
+    /// The time of the last modification in seconds since 1970.
+    pub(crate) fn modified_seconds(&self) -> i64 {
+        self.modified_ns.div_euclid(1_000_000_000)
+    }
+
+    /// The racy-clean rule: a file that was changed in the clock tick in which its read began may change again within that
+    /// tick, and its stamp stays the same. Such a file is not remembered.
+    pub(crate) fn is_settled_before(&self, read_began: SystemTime) -> bool {
+        let began_ns = read_began.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TIME_GRANULARITY);
+        let began_ns = i64::try_from(began_ns.as_nanos()).unwrap_or(i64::MAX);
+        self.modified_ns <= began_ns && self.changed_ns <= began_ns
+    }
+}
+
+/// Times outside of the range (before 1678, after 2262) become its limits and can still be compared.
+fn nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(modified_ms: i64, changed_ms: i64, read_ms: u64, settled: bool) {
+        let [modified_ns, changed_ns] = [modified_ms, changed_ms].map(|ms| ms * 1_000_000);
+        let stamp = Stamp { length_bytes: 1, modified_ns, changed_ns, inode: 1 };
+        let read = UNIX_EPOCH + Duration::from_millis(read_ms);
+        assert_eq!(stamp.is_settled_before(read), settled, "{modified_ms} {changed_ms} {read_ms}");
+    }
+
+    #[test]
+    fn a_file_changed_in_the_tick_of_its_read_is_not_remembered() {
+        check(1000, 1000, 1010, true);
+        check(1000, 1000, 1009, false);
+        check(1000, 1005, 1010, false);
+        check(1005, 1000, 1010, false);
+        check(-5_000_000, 1000, 2000, true);
+        check(9_000_000, 1000, 2000, false);
+    }
+
+    #[test]
+    fn seconds_are_rounded_down_before_1970_too() {
+        let stamp = Stamp { length_bytes: 0, modified_ns: -1, changed_ns: 0, inode: 0 };
+        assert_eq!(stamp.modified_seconds(), -1);
+    }
+}

@@ -1,0 +1,245 @@
+//! The records of a site, open: one handle for everything that a sync, an estimate or a query by hashes needs of them.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use cognate_fingerprint::MethodId;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::scope::ScopeId;
+
+use super::cache::Cache;
+use super::cache::known::StoredPart;
+use super::lists::Lists;
+use super::sent_state::SentState;
+use super::texts::Texts;
+use crate::error::{SiteError, SyncError};
+
+/// Number of attempts to open the cache while another part of this process is closing it.
+const CACHE_OPENINGS_MAX: usize = 50;
+/// Number of sent logs of refinements that a repository keeps. A missing log only means that its rows are sent again.
+const REFINEMENT_LOGS_MAX: usize = 8;
+
+/// The records of a site.
+pub(crate) struct Records {
+    folder: PathBuf,
+    /// If not set, nothing is remembered after a sync.
+    remember: bool,
+    pub(crate) lists: Lists,
+    pub(crate) texts: Texts,
+    /// The cache while something uses it. It is opened again for the next use.
+    cache: Mutex<Weak<Cache>>,
+    /// Keeps the cache open between syncs.
+    _open_cache: Option<Arc<Cache>>,
+    /// The numbers of list files that could not be read: stored results that refer to them are not used.
+    lost_lists: Mutex<HashSet<u64>>,
+}
+
+impl Records {
+    /// Opens or creates the records. Set `close_between_syncs` where the process is idle most of the time.
+    ///
+    /// # Errors
+    /// If the folder cannot be used, or another process uses it. A damaged cache is moved aside.
+    pub(crate) fn open(
+        folder: &Path,
+        remember: bool,
+        close_between_syncs: bool,
+        texts_bytes_max: u64,
+    ) -> Result<Records, SiteError> {
+        let failed = |source| SiteError::State { path: folder.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let lists = Lists::open(&folder.join("lists")).map_err(failed)?;
+        let texts = Texts::open(&folder.join("texts"), texts_bytes_max).map_err(failed)?;
+        // Opened in any case, so that an error shows at the start.
+        let cache = remember.then(|| Cache::open(&folder.join("cache")).map(Arc::new)).transpose()?;
+        Ok(Records {
+            folder: folder.to_owned(),
+            remember,
+            lists,
+            texts,
+            cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
+            _open_cache: cache.filter(|_| !close_between_syncs),
+            lost_lists: Mutex::default(),
+        })
+    }
+
+    /// If not set, this site remembers nothing after a sync.
+    pub(crate) fn remember(&self) -> bool {
+        self.remember
+    }
+
+    /// The cache, open while the caller holds it; `None` if nothing is remembered.
+    pub(crate) fn cache(&self) -> Result<Option<Arc<Cache>>, SyncError> {
+        if !self.remember {
+            return Ok(None);
+        }
+        let mut slot = self.cache.lock().expect("no code panics while it holds this lock");
+        if let Some(open) = slot.upgrade() {
+            return Ok(Some(open));
+        }
+        let folder = self.folder.join("cache");
+        let failed = |error: SiteError| {
+            let source = io::Error::other(error.to_string());
+            SyncError::Records { path: folder.clone(), source }
+        };
+        let open = Arc::new(open_cache(&folder).map_err(failed)?);
+        *slot = Arc::downgrade(&open);
+        Ok(Some(open))
+    }
+
+    /// Opens the sent state of an index, or starts it under `fresh_epoch`.
+    pub(crate) fn sent_state(
+        &self,
+        repository: &RepositoryName,
+        method_id: MethodId,
+        scope: Option<ScopeId>,
+        fresh_epoch: u64,
+    ) -> Result<SentState, SyncError> {
+        if !self.remember {
+            return Ok(SentState::ephemeral(fresh_epoch));
+        }
+        let log = self.sent_log(repository, method_id, scope);
+        if scope.is_some() {
+            remove_old_refinements(&log).map_err(|source| self.failure(source))?;
+        }
+        SentState::open(&log, fresh_epoch).map_err(|source| self.failure(source))
+    }
+
+    /// Everything that was ever sent of the index of a complete repository; `None` if nothing was.
+    pub(crate) fn read_sent_state(
+        &self,
+        repository: &RepositoryName,
+        method_id: MethodId,
+    ) -> Result<Option<SentState>, SyncError> {
+        let log = self.sent_log(repository, method_id, None);
+        SentState::read(&log).map_err(|source| SyncError::Records { path: log, source })
+    }
+
+    /// True if something was ever sent of an index.
+    pub(crate) fn was_sent(&self, repository: &RepositoryName, method_id: MethodId, scope: Option<ScopeId>) -> bool {
+        self.sent_log(repository, method_id, scope).try_exists().unwrap_or(false)
+    }
+
+    fn sent_log(&self, repository: &RepositoryName, method_id: MethodId, scope: Option<ScopeId>) -> PathBuf {
+        self.folder.join("sent").join(repository.as_str()).join(log_name(method_id, scope))
+    }
+
+    /// Marks a list file as lost; `false` if it is marked already.
+    pub(crate) fn mark_lost(&self, list_file: u64) -> bool {
+        self.lost_lists.lock().expect("no code panics while it holds this lock").insert(list_file)
+    }
+
+    /// True if the list of any part is in a lost file.
+    pub(crate) fn is_any_lost<'p>(&self, mut parts: impl Iterator<Item = &'p StoredPart>) -> bool {
+        let lost = self.lost_lists.lock().expect("no code panics while it holds this lock");
+        let is_lost = |part: &StoredPart| part.list.is_some_and(|(_, location)| lost.contains(&location.file));
+        !lost.is_empty() && parts.any(is_lost)
+    }
+
+    /// The error of a sync that cannot use the records.
+    pub(crate) fn failure(&self, source: io::Error) -> SyncError {
+        SyncError::Records { path: self.folder.clone(), source }
+    }
+}
+
+fn open_cache(folder: &Path) -> Result<Cache, SiteError> {
+    let mut opened = Cache::open(folder);
+    // The last user may be closing it at this moment.
+    for _ in 0..CACHE_OPENINGS_MAX {
+        if !matches!(opened, Err(SiteError::Locked { .. })) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        opened = Cache::open(folder);
+    }
+    opened
+}
+
+fn log_name(method_id: MethodId, scope: Option<ScopeId>) -> String {
+    match scope {
+        None => format!("{method_id}.log"),
+        Some(scope) => format!("{method_id}.{scope}.log"),
+    }
+}
+
+/// Removes the oldest logs of refinements next to `log`, so that there is space for one more. `log` itself stays.
+fn remove_old_refinements(log: &Path) -> io::Result<()> {
+    let Some(folder) = log.parent().filter(|folder| folder.is_dir()) else { return Ok(()) };
+    let mut logs = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        // METHOD.SCOPE.log
+        if entry.path() != log && entry.file_name().to_string_lossy().split('.').count() == 3 {
+            logs.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    logs.sort_unstable();
+    let excess = (logs.len() + 1).saturating_sub(REFINEMENT_LOGS_MAX);
+    logs.iter().take(excess).try_for_each(|(_, path)| std::fs::remove_file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::{Content, ContentDigest};
+    use cognate_proto::batch::DocumentState;
+
+    use super::*;
+    use crate::records::lists::Location;
+
+    fn open(folder: &Path, remember: bool) -> Records {
+        Records::open(folder, remember, true, 0).unwrap()
+    }
+
+    #[test]
+    fn only_the_latest_logs_of_refinements_stay_and_every_complete_log_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = |number: u8| folder.path().join(log_name(MethodId([1; 16]), Some(ScopeId([number; 16]))));
+        let complete = folder.path().join(log_name(MethodId([1; 16]), None));
+        std::fs::write(&complete, "").unwrap();
+        for number in 0..20 {
+            remove_old_refinements(&log(number)).unwrap();
+            std::fs::write(log(number), "").unwrap();
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), REFINEMENT_LOGS_MAX + 1);
+        assert!(complete.is_file() && log(19).is_file());
+    }
+
+    #[test]
+    fn a_site_that_remembers_nothing_has_no_cache_and_no_sent_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let (records, repository, method_id) = (open(folder.path(), false), RepositoryName::main(), MethodId([1; 16]));
+        assert!(records.cache().unwrap().is_none());
+        assert_eq!(records.sent_state(&repository, method_id, None, 5).unwrap().epoch(), 5);
+        assert!(!records.was_sent(&repository, method_id, None));
+        assert!(records.read_sent_state(&repository, method_id).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sent_state_keeps_its_epoch_and_belongs_to_one_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let (records, repository, method_id) = (open(folder.path(), true), RepositoryName::main(), MethodId([1; 16]));
+        assert_eq!(records.sent_state(&repository, method_id, None, 5).unwrap().epoch(), 5);
+        assert_eq!(records.sent_state(&repository, method_id, None, 6).unwrap().epoch(), 5);
+        assert!(records.was_sent(&repository, method_id, None));
+        assert!(!records.was_sent(&repository, method_id, Some(ScopeId([2; 16]))));
+        assert!(!records.was_sent(&repository, MethodId([2; 16]), None));
+    }
+
+    #[test]
+    fn a_part_is_lost_when_its_list_file_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = open(folder.path(), false);
+        let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+        let part = |file| StoredPart {
+            state: DocumentState::Read,
+            list: Some((content, Location { file, ..Location::default() })),
+            message_id_hash: None,
+        };
+        assert!(!records.is_any_lost([part(3)].iter()));
+        assert!(records.mark_lost(3) && !records.mark_lost(3));
+        assert!(records.is_any_lost([part(2), part(3)].iter()));
+        assert!(!records.is_any_lost([part(2)].iter()));
+    }
+}

@@ -1,0 +1,244 @@
+//! The calls of the coordinator. Every message is written to the send log before the transport gets it.
+//!
+//! Only this module names clients of the coordinator's services, and a test checks that: so nothing is sent without an
+//! entry in the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cognate_proto::file_hash::FileHashList;
+use cognate_proto::limits::MESSAGE_BYTES_MAX;
+use cognate_proto::scope::{Scope, ScopeAnnouncement, ScopeError};
+use cognate_proto::v1::attach_request::Message as AttachUp;
+use cognate_proto::v1::enrolment_client::EnrolmentClient;
+use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
+use cognate_proto::v1::worker_client::WorkerClient;
+use cognate_proto::v1::{
+    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest, Hello,
+    PushRequest, PushResponse, ReceivedIndex, ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest,
+    ResultsResponse, ScopeRequest,
+};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+use super::dry_run_file::{self, DryRun};
+use super::outgoing::{ANSWER_MAX, Outgoing};
+use super::send_log::SendLog;
+use crate::error::{SiteError, SyncError};
+use crate::ledger::{Kind, Ledger, LedgerError};
+
+/// A connection to the coordinator, with its send log.
+#[derive(Clone)]
+pub struct Connection {
+    /// `None` for a dry run, whose pushes are answered like those to a coordinator that holds nothing.
+    channel: Option<Channel>,
+    log: SendLog,
+}
+
+impl Connection {
+    /// A connection that writes every message to the ledger first.
+    pub fn new(channel: Channel, ledger: Arc<Ledger>, destination: &str) -> Connection {
+        Connection { channel: Some(channel), log: SendLog::Ledger(ledger, destination.into()) }
+    }
+
+    /// A connection within one process.
+    pub(crate) fn within_process(channel: Channel) -> Connection {
+        Connection { channel: Some(channel), log: SendLog::None }
+    }
+
+    /// The connection of a dry run.
+    pub(crate) fn dry_run(dry_run: Arc<DryRun>) -> Connection {
+        Connection { channel: None, log: SendLog::DryRun(dry_run) }
+    }
+
+    fn channel(&self) -> Result<Channel, Status> {
+        self.channel.clone().ok_or_else(|| Status::unavailable("a dry run has no coordinator"))
+    }
+
+    fn worker(&self) -> Result<WorkerClient<Channel>, Status> {
+        Ok(WorkerClient::new(self.channel()?).max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// Opens the control stream with its first message.
+    pub(crate) async fn attach(
+        &self,
+        hello: Hello,
+    ) -> Result<(Outgoing<AttachRequest>, Streaming<AttachResponse>), SiteError> {
+        let (sender, requests) = mpsc::channel(16);
+        let up = Outgoing::new(sender, self.log.clone());
+        up.send(AttachUp::Hello(hello)).await?;
+        let session = |status| SiteError::Session(Box::new(status));
+        let mut worker = self.worker().map_err(session)?;
+        let attaching = worker.attach(ReceiverStream::new(requests));
+        let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
+        let down = tokio::time::timeout(ANSWER_MAX, attaching).await.map_err(late)?.map_err(session)?;
+        Ok((up, down.into_inner()))
+    }
+
+    /// Opens a push. The answers go to the returned receiver.
+    pub(crate) fn push(
+        &self,
+        runtime: &tokio::runtime::Handle,
+    ) -> (Outgoing<PushRequest>, mpsc::Receiver<Result<PushResponse, Status>>) {
+        let (sender, requests) = mpsc::channel(4);
+        let (incoming, responses) = mpsc::channel(64);
+        let this = self.clone();
+        runtime.spawn(async move {
+            match this.worker() {
+                Ok(worker) => forward(worker, requests, incoming).await,
+                Err(_) => dry_run_file::answer(requests, incoming).await,
+            }
+        });
+        (Outgoing::new(sender, self.log.clone()), responses)
+    }
+
+    /// Requests the coordinator's counts of this site's indexes.
+    ///
+    /// # Errors
+    /// If the coordinator does not answer, or the request cannot be logged.
+    pub async fn received(&self) -> Result<Vec<ReceivedIndex>, SiteError> {
+        self.log.record(Kind::ReceivedRequest, &ReceivedRequest {}, || None)?;
+        let session = |status| SiteError::Session(Box::new(status));
+        let mut worker = self.worker().map_err(session)?;
+        let answer = tokio::time::timeout(ANSWER_MAX, worker.received(ReceivedRequest {})).await;
+        let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
+        Ok(answer.map_err(late)?.map_err(session)?.into_inner().indexes)
+    }
+
+    /// Requests a certificate for a new key.
+    pub(crate) async fn renew(&self, request: RenewRequest) -> Result<RenewResponse, SiteError> {
+        self.log.record(Kind::Renew, &request, || None)?;
+        let session = |status| SiteError::Session(Box::new(status));
+        let mut client = EnrolmentClient::new(self.channel().map_err(session)?);
+        let answer = tokio::time::timeout(ANSWER_MAX, client.renew(request)).await;
+        let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
+        Ok(answer.map_err(late)?.map_err(session)?.into_inner())
+    }
+
+    /// Requests the contents of a refinement, and checks them against the announcement.
+    pub(crate) async fn scope(&self, assignment: u64, refinement: ScopeAnnouncement) -> Result<Scope, SyncError> {
+        let request = ScopeRequest { assignment };
+        self.log.record(Kind::ScopeRequest, &request, || None)?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let broken = |error: ScopeError| SyncError::Violation(format!("it sent {error}"));
+        let mut worker = self.worker()?;
+        let answer = tokio::time::timeout(ANSWER_MAX, worker.scope(request)).await.map_err(late)?;
+        let (mut pieces, mut arriving) = (answer?.into_inner(), refinement.receiver());
+        while let Some(piece) = tokio::time::timeout(ANSWER_MAX, pieces.message()).await.map_err(late)?? {
+            arriving.take(&piece).map_err(broken)?;
+        }
+        arriving.finish().map_err(broken)
+    }
+
+    /// Requests the hashes of a query, and checks that their number is the announced one.
+    pub(crate) async fn file_hashes(&self, query: u64, announced: u64) -> Result<FileHashList, SyncError> {
+        let request = FileHashesRequest { query };
+        self.log.record(Kind::FileHashesRequest, &request, || None)?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        let answer = tokio::time::timeout(ANSWER_MAX, worker.file_hashes(request)).await.map_err(late)?;
+        let (mut pieces, mut list) = (answer?.into_inner(), FileHashList::default());
+        while let Some(piece) = tokio::time::timeout(ANSWER_MAX, pieces.message()).await.map_err(late)?? {
+            list.take(&piece).map_err(|error| SyncError::Violation(format!("it sent {error}")))?;
+        }
+        match list.hashes().len() as u64 == announced {
+            true => Ok(list),
+            false => Err(SyncError::Violation("it sent another number of hashes than it announced".to_owned())),
+        }
+    }
+
+    /// Sends the files that match a query by hashes.
+    pub(crate) async fn file_hash_hits(&self, messages: Vec<HitsUp>) -> Result<(), SyncError> {
+        let requests: Vec<FileHashHitsRequest> =
+            messages.into_iter().map(|message| FileHashHitsRequest { message: Some(message) }).collect();
+        requests.iter().try_for_each(|request| self.log.record(Kind::FileHashHits, request, || None))?;
+        self.log.sync()?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        let sending = worker.file_hash_hits(tokio_stream::iter(requests));
+        tokio::time::timeout(ANSWER_MAX, sending).await.map_err(late)??;
+        Ok(())
+    }
+
+    /// Requests the list of scans that concern this site, or the result of one of them for this site.
+    pub(crate) async fn results(&self, scan: Option<u64>) -> Result<Streaming<ResultsResponse>, SiteError> {
+        let request = ResultsRequest { scan };
+        self.log.record(Kind::ResultsRequest, &request, || None)?;
+        let session = |status| SiteError::Session(Box::new(status));
+        let mut worker = self.worker().map_err(session)?;
+        Ok(worker.results(request).await.map_err(session)?.into_inner())
+    }
+}
+
+/// Requests a certificate with an invitation, from a coordinator that has proved the CA's key. The ledger holds only a
+/// digest of the message, so the secret is in no file.
+pub(crate) async fn enroll(
+    channel: Channel,
+    ledger: &Arc<Ledger>,
+    destination: &str,
+    request: EnrollRequest,
+) -> Result<Result<EnrollResponse, Status>, LedgerError> {
+    ledger.record(Kind::Enroll, destination, &request, None)?;
+    let mut client = EnrolmentClient::new(channel);
+    Ok(match tokio::time::timeout(ANSWER_MAX, client.enroll(request)).await {
+        Ok(answer) => answer.map(tonic::Response::into_inner),
+        Err(_) => Err(Status::deadline_exceeded("the coordinator did not answer")),
+    })
+}
+
+/// Longest time for the end of a push after the sync has stopped listening.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Sends the requests of a push and forwards its answers.
+async fn forward(
+    mut worker: WorkerClient<Channel>,
+    requests: mpsc::Receiver<PushRequest>,
+    incoming: mpsc::Sender<Result<PushResponse, Status>>,
+) {
+    let forwarded = async {
+        let mut stream = match worker.push(ReceiverStream::new(requests)).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return drop(incoming.send(Err(status)).await),
+        };
+        while let Some(message) = stream.message().await.transpose() {
+            let failed = message.is_err();
+            // Read the stream to its end even if nobody listens, so that everything that was sent arrives.
+            let _ = incoming.send(message).await;
+            if failed {
+                return;
+            }
+        }
+    };
+    let abandoned = async {
+        incoming.closed().await;
+        tokio::time::sleep(DRAIN_MAX).await;
+    };
+    tokio::select! {
+        () = forwarded => {}
+        () = abandoned => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn only_this_module_names_clients_of_the_coordinator() {
+        fn search(folder: &Path, found: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    search(&path, found);
+                } else if std::fs::read_to_string(&path).unwrap().contains("_client::") {
+                    found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        let mut found = vec![];
+        search(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
+        assert_eq!(found, ["connection.rs"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! The send log: every message is written to it before it is sent.
+
+use std::sync::Arc;
+
+use cognate_proto::v1::attach_request::Message as AttachUp;
+use cognate_proto::v1::push_request::Message as PushUp;
+
+use super::dry_run_file::DryRun;
+use crate::ledger::{IndexEntry, Kind, Ledger, LedgerError};
+
+/// The place where messages are written before they are sent.
+#[derive(Clone, Debug)]
+pub(crate) enum SendLog {
+    /// No log: site and coordinator are one process.
+    None,
+    /// The site's ledger, with the address of the coordinator.
+    Ledger(Arc<Ledger>, Arc<str>),
+    /// The file of a dry run, instead of sending.
+    DryRun(Arc<DryRun>),
+}
+
+impl SendLog {
+    /// Writes a message. It may be sent only after this call returns `Ok`.
+    pub(crate) fn record(
+        &self,
+        kind: Kind,
+        message: &impl prost::Message,
+        index: impl FnOnce() -> Option<IndexEntry>,
+    ) -> Result<(), LedgerError> {
+        match self {
+            SendLog::None => Ok(()),
+            SendLog::Ledger(ledger, destination) => ledger.record(kind, destination, message, index()),
+            SendLog::DryRun(dry_run) => dry_run.record(kind, message, index()),
+        }
+    }
+
+    /// Syncs the log to the disk.
+    pub(super) fn sync(&self) -> Result<(), LedgerError> {
+        match self {
+            SendLog::Ledger(ledger, _) => ledger.sync(),
+            SendLog::None | SendLog::DryRun(_) => Ok(()),
+        }
+    }
+}
+
+/// The kind of a message of the control stream.
+pub(crate) fn attach_kind(message: &AttachUp) -> Kind {
+    match message {
+        AttachUp::Hello(_) => Kind::Hello,
+        AttachUp::Progress(_) => Kind::Progress,
+        AttachUp::Ended(_) => Kind::Ended,
+        AttachUp::KeepAlive(_) => Kind::KeepAlive,
+        AttachUp::State(_) => Kind::State,
+    }
+}
+
+/// The kind of a message of a push.
+pub(super) fn push_kind(message: Option<&PushUp>) -> Kind {
+    match message {
+        Some(PushUp::Open(_)) | None => Kind::Open,
+        Some(PushUp::Batch(_)) => Kind::Batch,
+        Some(PushUp::Seal(_)) => Kind::Seal,
+    }
+}

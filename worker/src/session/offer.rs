@@ -1,0 +1,205 @@
+//! The offer of a site: its repositories, its key and its policy. Every request for a sync is checked against it, and what
+//! the site does not offer or allow is refused with the reason.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cognate_fingerprint::{Key, Method};
+use cognate_proto::name::RepositoryName;
+use cognate_proto::scope::{ScopeAnnouncement, ScopeError};
+use cognate_proto::selection::{Selection, SelectionRule};
+use cognate_proto::spec;
+use cognate_proto::v1::{Assignment, Resend};
+
+use crate::error::SyncError;
+use crate::policy::Policy;
+use crate::records::store::Records;
+use crate::sync::job::Job;
+use crate::sync::refine::check_refinement;
+
+/// The offer of a site.
+pub(crate) struct Offer {
+    /// The repositories, with their roots.
+    pub(crate) repositories: Vec<(RepositoryName, PathBuf)>,
+    pub(crate) key: Key,
+    pub(crate) policy: Policy,
+    pub(crate) records: Arc<Records>,
+}
+
+fn refused(error: &dyn fmt::Display) -> SyncError {
+    SyncError::Assignment(error.to_string())
+}
+
+fn violation(error: &ScopeError) -> SyncError {
+    SyncError::Violation(format!("it announced {error}"))
+}
+
+impl Offer {
+    /// Checks an assignment of the coordinator.
+    pub(crate) fn check(&self, assignment: Assignment) -> Result<Job, SyncError> {
+        let repository: RepositoryName = assignment.repository.parse().map_err(|error| refused(&error))?;
+        let spec = assignment.method.ok_or_else(|| refused(&"it names no method"))?;
+        let method = Method::try_from(&spec).map_err(|error| refused(&error))?;
+        if !spec.method_id.is_empty() {
+            self.check_method_id(&method, &spec.method_id)?;
+        }
+        let keyed = self.key.is_keyed();
+        self.policy.check(&repository, &method, keyed, assignment.across_parties).map_err(SyncError::Policy)?;
+        let selection =
+            Selection::try_from(assignment.selection.unwrap_or_default()).map_err(|error| refused(&error))?;
+        let mut job = self.job(assignment.assignment, repository, method, selection, assignment.follow_symlinks)?;
+        if let Some(refinement) = &assignment.refinement {
+            let refinement = ScopeAnnouncement::check(refinement).map_err(|error| violation(&error))?;
+            self.policy.check_refinement().map_err(SyncError::Policy)?;
+            check_refinement(&self.records, &job, &refinement)?;
+            if assignment.estimate_only {
+                return Err(refused(&"its scan knows the size of a refinement, so there is no estimate"));
+            }
+            job.refinement = Some(refinement);
+        }
+        Ok(job)
+    }
+
+    /// Checks a resend: this site must have sent something of the index. Returns its assignment, or the number of the
+    /// refused one.
+    pub(crate) fn check_resend(&self, resend: Resend) -> Result<Assignment, (u64, SyncError)> {
+        let assignment = resend.assignment.ok_or_else(|| (0, refused(&"a resend without an assignment")))?;
+        match self.check_sent(&assignment, &resend.method_id) {
+            Ok(()) => Ok(assignment),
+            Err(error) => Err((assignment.assignment, error)),
+        }
+    }
+
+    fn check_sent(&self, assignment: &Assignment, method_id: &[u8]) -> Result<(), SyncError> {
+        let method_id = spec::method_id(method_id).map_err(|error| refused(&error))?;
+        let repository: RepositoryName = assignment.repository.parse().map_err(|error| refused(&error))?;
+        let refinement = assignment.refinement.as_ref().map(ScopeAnnouncement::check).transpose();
+        let scope = refinement.map_err(|error| violation(&error))?.map(|refinement| refinement.id);
+        if !self.records.was_sent(&repository, method_id, scope) {
+            return Err(refused(&format!("nothing was ever sent of `{repository}` under method {method_id}")));
+        }
+        let spec = assignment.method.as_ref().ok_or_else(|| refused(&"it names no method"))?;
+        self.check_method_id(&Method::try_from(spec).map_err(|error| refused(&error))?, &method_id.0)
+    }
+
+    fn check_method_id(&self, method: &Method, expected: &[u8]) -> Result<(), SyncError> {
+        let expected = spec::method_id(expected).map_err(|error| refused(&error))?;
+        let own = method.id(&self.key);
+        if expected == own {
+            return Ok(());
+        }
+        Err(SyncError::MethodId { expected: expected.to_string(), own: own.to_string() })
+    }
+
+    fn job(
+        &self,
+        assignment: u64,
+        repository: RepositoryName,
+        method: Method,
+        selection: Selection,
+        follow_symlinks: bool,
+    ) -> Result<Job, SyncError> {
+        let offered = self.repositories.iter().find(|(name, _)| *name == repository);
+        let Some((_, path)) = offered else { return Err(SyncError::UnknownRepository(repository)) };
+        Ok(Job {
+            assignment,
+            path: path.clone(),
+            method_id: method.id(&self.key),
+            repository,
+            method,
+            selection: Arc::new(selection),
+            follow_symlinks,
+            refinement: None,
+        })
+    }
+
+    /// Checks a sync that this site itself requests.
+    pub(crate) fn own_job(
+        &self,
+        repository: RepositoryName,
+        method: Method,
+        rule: SelectionRule,
+        follow_symlinks: bool,
+    ) -> Result<Job, SyncError> {
+        self.policy.check(&repository, &method, self.key.is_keyed(), false).map_err(SyncError::Policy)?;
+        let selection = Selection::new(rule).map_err(|error| refused(&error))?;
+        self.job(0, repository, method, selection, follow_symlinks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::View;
+    use cognate_proto::v1::MethodSpec;
+
+    use super::*;
+
+    fn with_offer(check: impl FnOnce(&Offer)) {
+        let folder = tempfile::tempdir().unwrap();
+        check(&Offer {
+            repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
+            key: Key::none(),
+            policy: Policy { chunk_bytes_min: 500, ..Policy::everything() },
+            records: Arc::new(Records::open(folder.path(), true, true, 0).unwrap()),
+        });
+    }
+
+    fn method(chunk_bytes: u64) -> Method {
+        Method::tttd(View::Raw, chunk_bytes).unwrap()
+    }
+
+    fn assignment(chunk_bytes: u64) -> Assignment {
+        let spec = MethodSpec { method_id: Vec::new(), ..MethodSpec::from(&method(chunk_bytes)) };
+        Assignment { assignment: 5, repository: "kb".into(), method: Some(spec), ..Assignment::default() }
+    }
+
+    #[test]
+    fn an_assignment_becomes_a_job_or_is_refused_with_the_reason() {
+        with_offer(|offer| {
+            let job = offer.check(assignment(1000)).unwrap();
+            assert_eq!((job.assignment, job.path.to_str(), job.scope()), (5, Some("/srv/kb"), None));
+            assert_eq!(job.method_id, method(1000).id(&Key::none()));
+            let refuses = |assignment: Assignment, reason: &str| {
+                let error = offer.check(assignment).err().unwrap().to_string();
+                assert!(error.contains(reason), "{error}");
+            };
+            refuses(Assignment { repository: "other".into(), ..assignment(1000) }, "no repository `other`");
+            refuses(Assignment { method: None, ..assignment(1000) }, "names no method");
+            refuses(assignment(499), "policy.chunk_bytes_min is 500, the scan asks for 499");
+            let mut spec = assignment(1000).method.unwrap();
+            spec.method_id = vec![1; 16];
+            refuses(Assignment { method: Some(spec), ..assignment(1000) }, "the coordinator expects method id");
+        });
+    }
+
+    #[test]
+    fn only_an_index_that_was_sent_can_be_sent_again() {
+        with_offer(|offer| {
+            let method_id = method(1000).id(&Key::none());
+            let resend = |method_id: &[u8]| Resend {
+                assignment: Some(assignment(1000)),
+                method_id: method_id.to_vec(),
+                after_sequence: 0,
+            };
+            let (number, error) = offer.check_resend(resend(&method_id.0)).unwrap_err();
+            assert!(number == 5 && error.to_string().contains("nothing was ever sent"), "{error}");
+            offer.records.sent_state(&"kb".parse().unwrap(), method_id, None, 7).unwrap();
+            assert_eq!(offer.check_resend(resend(&method_id.0)).unwrap().assignment, 5);
+            assert_eq!(offer.check_resend(Resend::default()).unwrap_err().0, 0);
+        });
+    }
+
+    #[test]
+    fn a_sync_of_the_site_itself_obeys_the_policy() {
+        with_offer(|offer| {
+            let own = |repository: &str, chunk_bytes| {
+                let rule = SelectionRule::default();
+                offer.own_job(repository.parse().unwrap(), method(chunk_bytes), rule, false)
+            };
+            assert_eq!(own("kb", 1000).unwrap().assignment, 0);
+            assert!(matches!(own("kb", 499), Err(SyncError::Policy(_))));
+            assert!(matches!(own("other", 1000), Err(SyncError::UnknownRepository(_))));
+        });
+    }
+}

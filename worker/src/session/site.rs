@@ -1,0 +1,84 @@
+//! A site: opens the services of the floors below and hands each of them to its users.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::offer::Offer;
+use super::status_tracker::StatusTracker;
+use crate::config::SiteConfig;
+use crate::documents::extraction::ReaderProcesses;
+use crate::error::SiteError;
+use crate::pace::Pace;
+use crate::records::store::Records;
+use crate::sync::hash_search::HashSearch;
+use crate::sync::syncs::{SyncSettings, Syncs};
+
+/// A site with its records open.
+pub struct Site {
+    pub(crate) config: SiteConfig,
+    pub(crate) pace: Arc<Pace>,
+    pub(crate) status: StatusTracker,
+    pub(crate) offer: Offer,
+    pub(crate) syncs: Syncs,
+    /// Syncs run one after the other, because each uses all threads of the site.
+    pub(crate) sync_turn: Arc<Semaphore>,
+    pub(crate) hash_search: HashSearch,
+    /// Queries by hashes run one after the other, at the same time as syncs.
+    pub(crate) search_turn: Semaphore,
+}
+
+impl Site {
+    /// Opens or creates the site's records.
+    ///
+    /// # Errors
+    /// If the state folder cannot be used, or another process uses it. A damaged cache is moved aside.
+    pub fn open(config: SiteConfig) -> Result<Site, SiteError> {
+        let is_daemon = config.presence.is_some();
+        let texts_bytes_max = config.extraction.texts_bytes_max;
+        // A daemon is idle most of the time, and closes its cache between syncs.
+        let records = Records::open(&config.state_dir, config.remember, is_daemon, texts_bytes_max)?;
+        let (records, pace) = (Arc::new(records), Arc::new(Pace::new(&config.policy, config.clock)));
+        Ok(Site {
+            status: StatusTracker::new(is_daemon.then_some(config.state_dir.as_path()), config.clock),
+            offer: Offer {
+                repositories: config.repositories.clone(),
+                key: config.key.clone(),
+                policy: config.policy.clone(),
+                records: Arc::clone(&records),
+            },
+            syncs: Syncs {
+                records: Arc::clone(&records),
+                pace: Arc::clone(&pace),
+                processes: ReaderProcesses::new(config.extraction.clone(), config.threads),
+                settings: settings(&config),
+            },
+            sync_turn: Arc::new(Semaphore::new(1)),
+            hash_search: HashSearch { records, repositories: config.repositories.clone(), times: config.policy.times },
+            search_turn: Semaphore::new(1),
+            pace,
+            config,
+        })
+    }
+
+    /// The public name of the key that the site fingerprints with.
+    pub fn key_fingerprint(&self) -> cognate_fingerprint::KeyFingerprint {
+        self.config.key.fingerprint()
+    }
+
+    /// True if the coordinator is another process.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.config.presence.is_some()
+    }
+}
+
+fn settings(config: &SiteConfig) -> SyncSettings {
+    SyncSettings {
+        key: config.key.clone(),
+        threads: config.threads,
+        clock: config.clock,
+        file_hashes: config.policy.file_hashes,
+        message_id_hashes: config.policy.message_id_hashes,
+        times: config.policy.times,
+    }
+}

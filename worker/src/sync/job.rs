@@ -1,0 +1,67 @@
+//! A checked request for a sync, its progress, and its outcome.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use cognate_fingerprint::{Method, MethodId};
+use cognate_proto::batch::DocumentState;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::scope::{ScopeAnnouncement, ScopeId};
+use cognate_proto::selection::Selection;
+use cognate_proto::v1::SyncSummary;
+
+/// The progress of a sync.
+#[derive(Default, Debug)]
+pub struct Counters {
+    /// Files and folders that the walk has reported.
+    pub entries_seen: AtomicU64,
+    /// Documents that are finished.
+    pub documents_done: AtomicU64,
+    /// Documents that were read.
+    pub documents_read: AtomicU64,
+    /// Bytes that were read.
+    pub read_bytes: AtomicU64,
+    /// Bytes of messages that were sent.
+    pub sent_bytes: AtomicU64,
+    /// The walk has ended: `entries_seen` is final.
+    pub walk_finished: AtomicBool,
+}
+
+/// A checked request for a sync.
+pub(crate) struct Job {
+    /// The coordinator's number of the assignment; 0: requested by this site.
+    pub(crate) assignment: u64,
+    pub(crate) repository: RepositoryName,
+    pub(crate) path: PathBuf,
+    pub(crate) method: Method,
+    pub(crate) method_id: MethodId,
+    pub(crate) selection: Arc<Selection>,
+    pub(crate) follow_symlinks: bool,
+    /// If set, only documents with chosen contents are synced.
+    pub(crate) refinement: Option<ScopeAnnouncement>,
+}
+
+impl Job {
+    /// The scope of the index; `None`: the complete repository.
+    pub(crate) fn scope(&self) -> Option<ScopeId> {
+        self.refinement.map(|refinement| refinement.id)
+    }
+}
+
+/// The outcome of a sync.
+pub(crate) struct SyncOutcome {
+    pub(crate) summary: SyncSummary,
+    /// Number of documents in the index.
+    pub(crate) documents: u64,
+    /// Number of unreadable documents.
+    pub(crate) unreadable: u64,
+    /// The first unreadable documents, at most [`UNREADABLE_MAX`].
+    pub(crate) unreadable_documents: Vec<(DocumentPath, DocumentState)>,
+    /// The speed of reading, if enough was read to measure it.
+    pub(crate) bytes_per_second: Option<u64>,
+}
+
+/// Number of unreadable documents that are listed.
+pub(crate) const UNREADABLE_MAX: usize = 1000;

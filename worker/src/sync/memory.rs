@@ -1,0 +1,231 @@
+//! Remembering what was read: lists first, then the rows of the cache that refer to them.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+
+use crate::documents::outcome::{Chunks, Fingerprinted, PartOutcome};
+use crate::records::cache::Cache;
+use crate::records::cache::known::{Change, KnownDocument, LastSync, MethodResult, StoredPart};
+use crate::records::lists::{ListWriter, Lists, Location};
+
+/// Number of paths that one write remembers.
+const CHANGES_PER_WRITE: usize = 1024;
+
+/// Remembers the documents of one sync.
+pub(super) struct Memory<'a> {
+    cache: Option<&'a Cache>,
+    lists: &'a Lists,
+    repository: &'a RepositoryName,
+    method_id: MethodId,
+    writer: ListWriter<'a>,
+    /// Lists that this sync has stored, by the digest of their content.
+    stored: HashMap<ContentDigest, Location>,
+    /// List files of single documents to which rows refer.
+    used_spools: HashSet<u64>,
+    changes: Vec<Change>,
+    /// Reset when the disk accepts no more lists.
+    can_store: bool,
+}
+
+impl<'a> Memory<'a> {
+    pub(super) fn new(
+        cache: Option<&'a Cache>,
+        lists: &'a Lists,
+        repository: &'a RepositoryName,
+        method_id: MethodId,
+    ) -> Memory<'a> {
+        Memory {
+            cache,
+            lists,
+            repository,
+            method_id,
+            writer: lists.writer(),
+            stored: HashMap::new(),
+            used_spools: HashSet::new(),
+            changes: Vec::new(),
+            can_store: true,
+        }
+    }
+
+    /// Remembers a document that was read, if it is settled.
+    pub(super) fn remember(&mut self, path: &DocumentPath, done: &Fingerprinted, earlier: Option<KnownDocument>) {
+        if self.cache.is_none() || !self.can_store || !done.settled {
+            return;
+        }
+        match self.change(path.clone(), done, earlier) {
+            Ok(change) => self.changes.push(change),
+            Err(error) => self.stop_storing(&error),
+        }
+        if self.changes.len() >= CHANGES_PER_WRITE {
+            self.flush();
+        }
+    }
+
+    /// Forgets a document.
+    pub(super) fn forget(&mut self, path: DocumentPath) {
+        self.changes.push(Change::forget(path));
+    }
+
+    /// Removes the list file of a document if no row refers to it.
+    pub(super) fn discard_unused(&self, spool_file: Option<u64>) {
+        if let Some(file) = spool_file.filter(|file| !self.used_spools.contains(file)) {
+            // A file that stays only takes disk space until the next compaction.
+            let _ = self.lists.delete(file);
+        }
+    }
+
+    /// Writes everything to the cache.
+    pub(super) fn flush(&mut self) {
+        if let Err(error) = self.writer.flush() {
+            self.stop_storing(&error);
+        }
+        if let Some(cache) = self.cache {
+            crate::failpoint!("worker.cache_write");
+            cache.apply(self.repository, &self.changes);
+        }
+        self.changes.clear();
+    }
+
+    /// Ends a sealed sync; `last` is its outcome if it was a sync of the complete repository.
+    pub(super) fn finish(&self, last: Option<LastSync>) {
+        if let Some(cache) = self.cache {
+            cache.finish_sync(self.repository, last);
+        }
+    }
+
+    /// The new value of a document. Its lists are stored.
+    fn change(
+        &mut self,
+        path: DocumentPath,
+        done: &Fingerprinted,
+        earlier: Option<KnownDocument>,
+    ) -> io::Result<Change> {
+        let own = self.part(&done.own)?;
+        let mut inside = Vec::with_capacity(done.inside.len());
+        for (path, outcome) in &done.inside {
+            inside.push((path.clone(), self.part(outcome)?));
+        }
+        let count = u32::try_from(inside.len()).map_err(|_| io::Error::other("too many documents inside of one"))?;
+        let result = MethodResult { method_id: self.method_id, own, inside: count };
+        Ok(Change { path, known: Some(merged(done, earlier, result)), inside: Some((self.method_id, inside)) })
+    }
+
+    fn part(&mut self, outcome: &PartOutcome) -> io::Result<StoredPart> {
+        let list = match &outcome.content {
+            Some((content, chunks)) => Some((*content, self.list(content, chunks)?)),
+            None => None,
+        };
+        Ok(StoredPart { state: outcome.state, list, message_id_hash: outcome.message_id_hash })
+    }
+
+    /// The place of a list. It is stored unless this sync has stored it already.
+    fn list(&mut self, content: &Content, chunks: &Chunks) -> io::Result<Location> {
+        if let Some(location) = self.stored.get(&content.digest) {
+            return Ok(*location);
+        }
+        let location = match chunks {
+            Chunks::Stored(location) => {
+                self.used_spools.insert(location.file);
+                *location
+            }
+            Chunks::Held(table) => self.writer.append(table)?,
+        };
+        self.stored.insert(content.digest, location);
+        Ok(location)
+    }
+
+    /// Goes on without storing lists: a full disk means reading again, and does not end the sync.
+    fn stop_storing(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "documents cannot be remembered; they will be read again at the next sync");
+        self.can_store = false;
+        self.changes.retain(|change| change.known.is_none());
+    }
+}
+
+/// The value of a document after one method has read it. Results of other methods stay valid only for the same stamp.
+fn merged(done: &Fingerprinted, earlier: Option<KnownDocument>, result: MethodResult) -> KnownDocument {
+    let same = earlier.filter(|known| known.stamp == done.stamp);
+    let bytes_digest = done.bytes_digest.or(same.as_ref().and_then(|known| known.bytes_digest));
+    let mut results = same.map(|known| known.results).unwrap_or_default();
+    results.retain(|other| other.method_id != result.method_id);
+    results.push(result);
+    KnownDocument { stamp: done.stamp, class: done.class, bytes_digest, hashes: done.hashes.clone(), results }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_proto::batch::DocumentState;
+    use cognate_proto::v1::FileClass;
+
+    use super::*;
+    use crate::records::file_hashes::FileHashes;
+    use crate::records::stamp::Stamp;
+
+    fn stamp(inode: u64) -> Stamp {
+        Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode }
+    }
+
+    fn result(method: u8, inside: u32) -> MethodResult {
+        let own = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };
+        MethodResult { method_id: MethodId([method; 16]), own, inside }
+    }
+
+    fn done(stamp: Stamp, bytes_digest: Option<[u8; 16]>) -> Fingerprinted {
+        Fingerprinted {
+            own: PartOutcome { state: DocumentState::Container, content: None, message_id_hash: None },
+            inside: Vec::new(),
+            spool_file: None,
+            stamp,
+            class: FileClass::Archive,
+            bytes_digest,
+            hashes: FileHashes::default(),
+            changing: false,
+            settled: true,
+            read_bytes: 5,
+        }
+    }
+
+    fn known(stamp: Stamp) -> Option<KnownDocument> {
+        Some(KnownDocument {
+            stamp,
+            class: FileClass::Archive,
+            bytes_digest: Some([9; 16]),
+            hashes: FileHashes::default(),
+            results: vec![result(1, 1), result(2, 2)],
+        })
+    }
+
+    #[test]
+    fn results_of_other_methods_stay_for_the_same_stamp_only() {
+        let same = merged(&done(stamp(1), None), known(stamp(1)), result(1, 7));
+        assert_eq!(same.results, [result(2, 2), result(1, 7)]);
+        assert_eq!(same.bytes_digest, Some([9; 16]));
+        let changed = merged(&done(stamp(2), None), known(stamp(1)), result(1, 7));
+        assert_eq!((changed.results, changed.bytes_digest), (vec![result(1, 7)], None));
+        let first = merged(&done(stamp(1), Some([3; 16])), None, result(1, 7));
+        assert_eq!((first.results, first.bytes_digest), (vec![result(1, 7)], Some([3; 16])));
+    }
+
+    #[test]
+    fn only_settled_documents_are_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&folder.path().join("cache")).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
+        let repository = RepositoryName::main();
+        let mut memory = Memory::new(Some(&cache), &lists, &repository, MethodId([1; 16]));
+        let path = |name: &str| DocumentPath::new(name.as_bytes()).unwrap();
+        memory.remember(&path("settled"), &done(stamp(1), None), None);
+        memory.remember(&path("racy"), &Fingerprinted { settled: false, ..done(stamp(1), None) }, None);
+        assert_eq!(cache.get(&repository, &path("settled")), None, "it is written by the flush");
+        memory.flush();
+        assert!(cache.get(&repository, &path("settled")).is_some());
+        assert_eq!(cache.get(&repository, &path("racy")), None);
+        memory.forget(path("settled"));
+        memory.flush();
+        assert_eq!(cache.get(&repository, &path("settled")), None);
+    }
+}

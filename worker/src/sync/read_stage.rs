@@ -1,0 +1,195 @@
+//! The readers of a sync: each takes entries of the walk, executes the first step of the plan, and hands outcomes to the
+//! collector.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use cognate_fingerprint::MethodId;
+use cognate_proto::batch::DocumentState;
+use cognate_proto::file_hash::HashKinds;
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+
+use super::job::{Counters, Job};
+use super::refine::ChosenDocuments;
+use crate::documents::outcome::{Fingerprinted, ReadOutcome};
+use crate::documents::reader::Reader;
+use crate::documents::root::Root;
+use crate::documents::states::state_of;
+use crate::documents::walk::Entry;
+use crate::plan::{ReadRules, Remembered, Step, Walked};
+use crate::records::cache::Cache;
+use crate::records::cache::known::{KnownDocument, MethodResult, StoredPart};
+use crate::records::stamp::Stamp;
+use crate::records::store::Records;
+
+/// Everything that the stages of one sync share.
+#[derive(Clone, Copy)]
+pub(super) struct SyncContext<'a> {
+    pub(super) job: &'a Job,
+    pub(super) records: &'a Records,
+    pub(super) root: &'a Root,
+    /// The documents of a refinement; `None`: all documents of the walk.
+    pub(super) chosen: Option<&'a ChosenDocuments>,
+    pub(super) cache: Option<&'a Cache>,
+    /// The kinds of hashes that this site stores of its files.
+    pub(super) file_hashes: HashKinds,
+    pub(super) counters: &'a Counters,
+    pub(super) cancelled: &'a AtomicBool,
+}
+
+/// A document with the outcome of its reader.
+pub(super) struct Outcome {
+    pub(super) path: DocumentPath,
+    pub(super) result: DocumentResult,
+}
+
+/// The outcome of a reader for one document.
+pub(super) enum DocumentResult {
+    /// The stored result is used.
+    Unchanged(Box<StoredDocument>),
+    /// The document was read. Results of other methods for the same stamp come with it.
+    Read(Box<Fingerprinted>, Option<Box<KnownDocument>>),
+    /// The document cannot be read.
+    Failed(DocumentState),
+    /// The document is larger than the selection allows.
+    NotSelected,
+    /// The document is not what a refinement chose.
+    Outdated,
+}
+
+/// A stored result with the documents inside.
+pub(super) struct StoredDocument {
+    pub(super) known: KnownDocument,
+    pub(super) result: MethodResult,
+    pub(super) inside: Vec<(DocumentPath, StoredPart)>,
+}
+
+/// A document in the cache, as the plan asks for it.
+struct CachedDocument<'a> {
+    context: SyncContext<'a>,
+    cache: &'a Cache,
+    path: &'a DocumentPath,
+    known: &'a KnownDocument,
+}
+
+impl Remembered for CachedDocument<'_> {
+    type Stored = (MethodResult, Vec<(DocumentPath, StoredPart)>);
+
+    fn stamp(&self) -> Stamp {
+        self.known.stamp
+    }
+
+    fn is_chosen(&self) -> bool {
+        let inside = |result: &MethodResult| self.cache.inside(&self.context.job.repository, self.path, result);
+        self.context.chosen.is_some_and(|chosen| chosen.contains(self.known, inside))
+    }
+
+    fn stored(&self) -> Option<Self::Stored> {
+        let SyncContext { job, records, file_hashes, .. } = self.context;
+        let (repository, method_id) = (&job.repository, job.method_id);
+        stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)
+    }
+}
+
+/// The stored result of a method, if it is complete: the result, the documents inside, their lists, and all hashes.
+fn stored_result(
+    cache: &Cache,
+    records: &Records,
+    (repository, path): (&RepositoryName, &DocumentPath),
+    known: &KnownDocument,
+    method_id: MethodId,
+    hashes: HashKinds,
+) -> Option<(MethodResult, Vec<(DocumentPath, StoredPart)>)> {
+    let result = known.result(method_id).filter(|_| known.hashes.kinds().contains_all(hashes))?;
+    let inside = cache.inside(repository, path, result)?;
+    let is_lost = records.is_any_lost(inside.iter().map(|(_, part)| part).chain([&result.own]));
+    (!is_lost).then(|| (result.clone(), inside))
+}
+
+/// A reader: takes groups of entries until there are no more.
+pub(super) fn read_entries(
+    context: SyncContext<'_>,
+    reader: io::Result<Reader<'_>>,
+    entries: &Mutex<Receiver<Vec<Entry>>>,
+    outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
+) {
+    let mut reader = match reader {
+        Ok(reader) => reader,
+        Err(error) => {
+            // The collector ends the sync with this error. If there is no collector, the sync has ended.
+            let _ = outcomes.send(Err(error));
+            return;
+        }
+    };
+    loop {
+        let Ok(group) = entries.lock().expect("readers do not panic").recv() else { return };
+        context.counters.entries_seen.fetch_add(group.len() as u64, Ordering::Relaxed);
+        let read: io::Result<Vec<Outcome>> =
+            group.into_iter().map(|entry| read_entry(context, &mut reader, entry)).collect();
+        let failed = read.is_err();
+        if outcomes.send(read).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn read_entry(context: SyncContext<'_>, reader: &mut Reader<'_>, entry: Entry) -> io::Result<Outcome> {
+    let (path, result) = match entry {
+        Entry::Unreadable(path, state) => (path, DocumentResult::Failed(state)),
+        Entry::Document(path) => {
+            let result = read_document(context, reader, &path)?;
+            (path, result)
+        }
+    };
+    Ok(Outcome { path, result })
+}
+
+/// Executes the first step of the plan for one document.
+fn read_document(context: SyncContext<'_>, reader: &mut Reader<'_>, path: &DocumentPath) -> io::Result<DocumentResult> {
+    let rules = ReadRules { selection: &context.job.selection, refines: context.chosen.is_some() };
+    // Without a cache nothing is remembered, and the metadata decides on nothing.
+    let Some(cache) = context.cache else { return read(context, &rules, reader, path, None) };
+    let walked = match reader.tools.root.stat(path) {
+        Ok(stat) => Walked::File(Stamp::of(&stat)),
+        Err(error) => Walked::Unreadable(state_of(&error)),
+    };
+    let known = cache.get(&context.job.repository, path);
+    let remembered = known.as_ref().map(|known| CachedDocument { context, cache, path, known });
+    match rules.step(remembered.as_ref(), walked) {
+        Step::Report(state) => Ok(DocumentResult::Failed(state)),
+        Step::Outdated => Ok(DocumentResult::Outdated),
+        Step::NotSelected => Ok(DocumentResult::NotSelected),
+        Step::Reuse((result, inside)) => {
+            let known = known.expect("a stored result is one of a remembered document");
+            Ok(DocumentResult::Unchanged(Box::new(StoredDocument { known, result, inside })))
+        }
+        Step::Read => {
+            let same = known.filter(|known| walked == Walked::File(known.stamp));
+            read(context, &rules, reader, path, same)
+        }
+    }
+}
+
+fn read(
+    context: SyncContext<'_>,
+    rules: &ReadRules<'_>,
+    reader: &mut Reader<'_>,
+    path: &DocumentPath,
+    known: Option<KnownDocument>,
+) -> io::Result<DocumentResult> {
+    let done = match reader.read(path, known.as_ref())? {
+        ReadOutcome::Failed(state) => return Ok(DocumentResult::Failed(state)),
+        ReadOutcome::NotSelected => return Ok(DocumentResult::NotSelected),
+        ReadOutcome::Fingerprinted(done) => done,
+    };
+    context.counters.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);
+    context.counters.documents_read.fetch_add(1, Ordering::Relaxed);
+    if rules.is_outdated(known.as_ref().map(|known| known.stamp), done.stamp, done.changing) {
+        reader.discard(&done)?;
+        return Ok(DocumentResult::Outdated);
+    }
+    Ok(DocumentResult::Read(done, known.map(Box::new)))
+}

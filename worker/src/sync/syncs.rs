@@ -1,0 +1,382 @@
+//! Carries out jobs: one sync at a time, with a walk, readers and a collector that run at the same time.
+//!
+//! Bounded channels connect the stages, so memory does not grow with the repository. The walk lists documents, the readers
+//! read those that changed, and the collector sends the differences. Documents that the walk did not see are removed at
+//! the end, and the index is sealed with its digest.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use cognate_fingerprint::Key;
+use cognate_proto::file_hash::HashKinds;
+use cognate_proto::scope::Scope;
+use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount};
+
+use super::collect::Collector;
+use super::job::{Counters, Job, SyncOutcome};
+use super::read_stage::{SyncContext, read_entries};
+use super::refine::ChosenDocuments;
+use super::stopped::Stopped;
+use crate::documents::extraction::{ReaderProcesses, cannot_start};
+use crate::documents::reader::Reader;
+use crate::documents::root::Root;
+use crate::documents::text_reader::{StoredTexts, TextReader};
+use crate::documents::tools::Tools;
+use crate::documents::walk::{Entry, Skipped, walk};
+use crate::error::SyncError;
+use crate::pace::Pace;
+use crate::policy::Times;
+use crate::random::fresh_epoch;
+use crate::records::cache::Cache;
+use crate::records::compaction::compact;
+use crate::records::sent_state::SentState;
+use crate::records::store::Records;
+use crate::sending::push::{Push, PushLink};
+
+/// Number of entries that are handed over at a time. Smaller groups would cost more time to wake threads than to read.
+const ENTRIES_PER_GROUP: usize = 32;
+/// Number of groups that wait between two stages.
+const GROUPS_WAITING_MAX: usize = 16;
+
+/// The settings of a site that every sync uses.
+pub(crate) struct SyncSettings {
+    /// The key of the federation.
+    pub(crate) key: Key,
+    /// Number of documents that are read at the same time.
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) clock: fn() -> SystemTime,
+    /// The kinds of hashes that this site stores of its files.
+    pub(crate) file_hashes: HashKinds,
+    /// If set, hashes of message ids are sent.
+    pub(crate) message_id_hashes: bool,
+    /// The precision of the times that are sent.
+    pub(crate) times: Times,
+}
+
+/// Carries out the syncs of a site.
+pub(crate) struct Syncs {
+    pub(crate) records: Arc<Records>,
+    pub(crate) pace: Arc<Pace>,
+    pub(crate) processes: ReaderProcesses,
+    pub(crate) settings: SyncSettings,
+}
+
+/// The reason why an attempt did not succeed.
+enum AttemptError {
+    /// The sync has failed.
+    Failed(SyncError),
+    /// The coordinator lost contents that it had: the index must start again.
+    UnknownContents(Box<SentState>),
+    /// A stored list cannot be read: its documents must be read again.
+    ListLost(u64),
+}
+
+impl From<SyncError> for AttemptError {
+    fn from(error: SyncError) -> AttemptError {
+        AttemptError::Failed(error)
+    }
+}
+
+impl Syncs {
+    /// Carries a job out; `scope` holds the contents of a refinement. Blocks. If the coordinator has lost the index, it
+    /// starts again, once.
+    pub(crate) fn sync(
+        &self,
+        job: &Job,
+        scope: Option<Scope>,
+        link: &PushLink,
+        counters: &Counters,
+    ) -> Result<SyncOutcome, SyncError> {
+        let root = Root::open(&job.path, job.follow_symlinks)
+            .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+        let cache = self.records.cache()?;
+        let chosen = scope.map(|scope| ChosenDocuments::look_up(&self.records, job, scope)).transpose()?;
+        let context = SyncContext {
+            job,
+            records: &self.records,
+            root: &root,
+            chosen: chosen.as_ref(),
+            cache: cache.as_deref(),
+            file_hashes: self.settings.file_hashes,
+            counters,
+            cancelled: &link.cancelled,
+        };
+        let began = Instant::now();
+        let mut outcome = self.sync_until_agreed(context, link)?;
+        outcome.bytes_per_second = bytes_per_second(outcome.summary.read_bytes, began.elapsed());
+        self.clean_up(job, cache.as_deref());
+        Ok(outcome)
+    }
+
+    /// Removes what the sync left unused. A failure is only logged.
+    fn clean_up(&self, job: &Job, cache: Option<&Cache>) {
+        if let Some(cache) = cache
+            && let Err(error) = compact(cache, &self.records.lists)
+        {
+            tracing::warn!(%error, "unused lists could not be removed");
+        }
+        if job.method.view().is_text() {
+            self.processes.stop();
+            let trimmed = cache.map_or(Ok(()), |cache| match self.records.texts.trim()? {
+                Some(last) => cache.forget_texts(|location| location.file <= last),
+                None => Ok(()),
+            });
+            if let Err(error) = trimmed {
+                tracing::warn!(%error, "stored texts could not be trimmed");
+            }
+        }
+    }
+
+    /// Attempts the sync, and starts again after a loss at the coordinator or of a stored list.
+    fn sync_until_agreed(&self, context: SyncContext<'_>, link: &PushLink) -> Result<SyncOutcome, SyncError> {
+        let mut sent = self.sent_state(context.job)?;
+        let mut restarted = false;
+        loop {
+            let push = self.open_push(context.job, link, &mut sent)?.ok_or(SyncError::Disagreement)?;
+            match self.attempt(context, sent, push) {
+                Ok(outcome) => return Ok(outcome),
+                Err(AttemptError::Failed(error)) => return Err(error),
+                Err(AttemptError::UnknownContents(_)) if restarted => return Err(SyncError::Disagreement),
+                Err(AttemptError::UnknownContents(returned)) => {
+                    restarted = true;
+                    sent = *returned;
+                    sent.restart(fresh_epoch()).map_err(|source| self.records.failure(source))?;
+                }
+                // Each file is lost only once, so this ends.
+                Err(AttemptError::ListLost(file)) if self.records.mark_lost(file) => {
+                    sent = self.sent_state(context.job)?;
+                }
+                Err(AttemptError::ListLost(_)) => return Err(SyncError::Disagreement),
+            }
+        }
+    }
+
+    fn sent_state(&self, job: &Job) -> Result<SentState, SyncError> {
+        self.records.sent_state(&job.repository, job.method_id, job.scope(), fresh_epoch())
+    }
+
+    /// Opens the index at the coordinator. If both ends hold different states, it starts again; `None` if they still do.
+    fn open_push(&self, job: &Job, link: &PushLink, sent: &mut SentState) -> Result<Option<Push>, SyncError> {
+        for _ in 0..2 {
+            let open = OpenIndex {
+                assignment: job.assignment,
+                repository: job.repository.to_string(),
+                method_id: job.method_id.0.to_vec(),
+                epoch: sent.epoch(),
+                scope: job.scope().map(|scope| scope.0.to_vec()).unwrap_or_default(),
+            };
+            let (push, opened) = Push::open(link, open)?;
+            let agreed = sent.resume(opened.committed_sequence, opened.root);
+            if agreed.map_err(|source| self.records.failure(source))? {
+                return Ok(Some(push));
+            }
+            tracing::info!(repository = %job.repository, "the coordinator holds another state of the index, which starts again");
+            push.close();
+            sent.restart(fresh_epoch()).map_err(|source| self.records.failure(source))?;
+        }
+        Ok(None)
+    }
+
+    fn attempt(&self, context: SyncContext<'_>, sent: SentState, push: Push) -> Result<SyncOutcome, AttemptError> {
+        let skipped = Arc::new(Skipped::default());
+        let canary = context.job.method.canary(&self.settings.key);
+        let mut collector = Collector::new(context, (self.settings.times, canary), (sent, push), &skipped);
+        let collected = self.run_stages(context, &mut collector, &skipped);
+        let finished = match collected {
+            Ok(()) if context.cancelled.load(Ordering::Relaxed) => Err(Stopped::Failed(SyncError::Cancelled)),
+            Ok(()) => collector.finish((self.settings.clock)()),
+            Err(stopped) => Err(stopped),
+        };
+        match finished {
+            Ok(mut outcome) => {
+                outcome.summary.skipped = skipped_counts(&skipped);
+                Ok(outcome)
+            }
+            Err(Stopped::Failed(error)) => {
+                collector.remember_read();
+                Err(AttemptError::Failed(error))
+            }
+            Err(Stopped::UnknownContents) => Err(AttemptError::UnknownContents(Box::new(collector.close()))),
+            Err(Stopped::ListLost(file)) => {
+                collector.close();
+                Err(AttemptError::ListLost(file))
+            }
+        }
+    }
+
+    /// Runs the walk and the readers in threads, and the collector in this one.
+    fn run_stages(
+        &self,
+        context: SyncContext<'_>,
+        collector: &mut Collector<'_>,
+        skipped: &Arc<Skipped>,
+    ) -> Result<(), Stopped> {
+        std::thread::scope(|scope| {
+            let (entries_to, entries) = sync_channel(GROUPS_WAITING_MAX);
+            let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
+            let walker = scope.spawn(move || list_documents(context, skipped, entries_to));
+            let entries = Arc::new(Mutex::new(entries));
+            for _ in 0..self.settings.threads.get() {
+                let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
+                scope.spawn(move || read_entries(context, self.reader(context), &entries, &outcomes_to));
+            }
+            // Only the readers may hold these ends of the channels, or a stage would wait for ever.
+            drop((entries, outcomes_to));
+            let collected = collector.collect_all(outcomes);
+            let walked = walker.join().expect("the walk does not panic");
+            collected?;
+            walked.map_err(|source| SyncError::Root { path: context.job.path.clone(), source })?;
+            Ok(())
+        })
+    }
+
+    fn reader<'a>(&'a self, context: SyncContext<'a>) -> io::Result<Reader<'a>> {
+        let SyncContext { job, root, cache, cancelled, .. } = context;
+        Ok(Reader {
+            selection: &job.selection,
+            clock: self.settings.clock,
+            text: self.text_reader(job, cache)?,
+            tools: Tools {
+                root,
+                lists: &self.records.lists,
+                fingerprinter: job.method.fingerprinter(&self.settings.key),
+                hashes: if cache.is_some() { self.settings.file_hashes } else { HashKinds::NONE },
+                pace: &self.pace,
+                cancelled,
+            },
+        })
+    }
+
+    /// The reader of text, if the job's view is of text.
+    fn text_reader<'a>(&'a self, job: &Job, cache: Option<&'a Cache>) -> io::Result<Option<TextReader<'a>>> {
+        let view = job.method.view();
+        if !view.is_text() {
+            return Ok(None);
+        }
+        Ok(Some(TextReader {
+            view,
+            pool: self.processes.pool().map_err(cannot_start)?,
+            stored: cache.map(|cache| StoredTexts { cache, texts: self.records.texts.writer() }),
+            message_id_hashes: self.settings.message_id_hashes,
+        }))
+    }
+}
+
+/// Lists the documents of the job: those of the walk, or those that a refinement chose.
+fn list_documents(context: SyncContext<'_>, skipped: &Arc<Skipped>, entries: SyncSender<Vec<Entry>>) -> io::Result<()> {
+    let SyncContext { job, root, chosen, counters, cancelled, .. } = context;
+    let listed = send_groups(entries, cancelled, |each| match chosen {
+        None => walk(root, &job.selection, job.follow_symlinks, skipped, each),
+        Some(chosen) => {
+            let _ = chosen.documents(&job.selection).all(|path| each(Entry::Document(path.clone())));
+            Ok(())
+        }
+    });
+    counters.walk_finished.store(true, Ordering::Relaxed);
+    listed
+}
+
+/// Hands entries over in groups, until nothing receives them any more.
+fn send_groups(
+    entries: SyncSender<Vec<Entry>>,
+    cancelled: &AtomicBool,
+    walk: impl FnOnce(&mut dyn FnMut(Entry) -> bool) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut group = Vec::with_capacity(ENTRIES_PER_GROUP);
+    walk(&mut |entry| {
+        group.push(entry);
+        if group.len() < ENTRIES_PER_GROUP {
+            return true;
+        }
+        let full = std::mem::replace(&mut group, Vec::with_capacity(ENTRIES_PER_GROUP));
+        entries.send(full).is_ok() && !cancelled.load(Ordering::Relaxed)
+    })?;
+    // If nothing receives the last group, the sync has ended for another reason.
+    let _ = entries.send(group);
+    Ok(())
+}
+
+fn skipped_counts(skipped: &Skipped) -> Vec<SkippedCount> {
+    let reasons = [
+        SkipReason::SystemFolder,
+        SkipReason::NotSelected,
+        SkipReason::Symlink,
+        SkipReason::Special,
+        SkipReason::OtherFileSystem,
+    ];
+    let count = |reason: SkipReason| SkippedCount { reason: reason.into(), entries: skipped.of(reason) };
+    reasons.into_iter().map(count).filter(|count| count.entries > 0).collect()
+}
+
+/// The speed of reading; `None` if too little was read to measure it.
+fn bytes_per_second(read_bytes: u64, elapsed: Duration) -> Option<u64> {
+    const READ_BYTES_MIN: u64 = 4 << 20;
+    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+    (read_bytes >= READ_BYTES_MIN).then(|| read_bytes.saturating_mul(1000) / elapsed_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_proto::path::DocumentPath;
+
+    use super::*;
+
+    fn entry(number: usize) -> Entry {
+        Entry::Document(DocumentPath::new(number.to_string().as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn every_entry_arrives_in_order_whatever_the_number() {
+        for count in [0, 1, ENTRIES_PER_GROUP - 1, ENTRIES_PER_GROUP, 3 * ENTRIES_PER_GROUP + 5] {
+            let (to, from) = sync_channel(100);
+            send_groups(to, &AtomicBool::new(false), |each| {
+                assert!((0..count).all(|number| each(entry(number))));
+                Ok(())
+            })
+            .unwrap();
+            let received: Vec<Entry> = from.into_iter().flatten().collect();
+            assert_eq!(received, (0..count).map(entry).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_walk_ends_when_nothing_receives_its_entries_or_it_is_cancelled() {
+        let walked = |cancelled: bool, receives: bool| {
+            let (to, from) = sync_channel(100);
+            let _from = receives.then_some(from);
+            let mut count = 0;
+            send_groups(to, &AtomicBool::new(cancelled), |each| {
+                while count < 1000 && each(entry(count)) {
+                    count += 1;
+                }
+                Ok(())
+            })
+            .unwrap();
+            count
+        };
+        assert_eq!(walked(false, true), 1000);
+        assert_eq!(walked(true, true), ENTRIES_PER_GROUP - 1);
+        assert_eq!(walked(false, false), ENTRIES_PER_GROUP - 1);
+    }
+
+    #[test]
+    fn a_speed_is_measured_only_if_enough_was_read() {
+        assert_eq!(bytes_per_second((4 << 20) - 1, Duration::from_secs(1)), None);
+        assert_eq!(bytes_per_second(8 << 20, Duration::from_secs(2)), Some(4 << 20));
+        assert_eq!(bytes_per_second(4 << 20, Duration::ZERO), Some((4 << 20) * 1000));
+    }
+
+    #[test]
+    fn only_reasons_that_occurred_are_listed() {
+        let skipped = Skipped::default();
+        assert!(skipped_counts(&skipped).is_empty());
+        skipped.count(SkipReason::Symlink);
+        skipped.count(SkipReason::Symlink);
+        let counts = skipped_counts(&skipped);
+        assert_eq!((counts.len(), counts[0].reason(), counts[0].entries), (1, SkipReason::Symlink, 2));
+    }
+}
