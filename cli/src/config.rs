@@ -2,14 +2,13 @@
 //! errors; every value knows where it comes from.
 
 mod environment;
+mod layers;
 
 use std::path::{Path, PathBuf};
 
-use figment::Figment;
-use figment::providers::{Data, Env, Format, Serialized};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use self::layers::{Layers, Origin};
 use crate::exit::usage;
 
 /// What `coordinator.toml` says.
@@ -193,21 +192,8 @@ impl Default for PolicyEntry {
 pub(crate) struct Loaded<T> {
     /// The values in force.
     pub(crate) values: T,
-    figment: Figment,
+    layers: Layers,
     path: PathBuf,
-}
-
-/// TOML for figment: its own support brings an earlier version of the crate that is used everywhere else.
-struct TomlFile;
-
-impl Format for TomlFile {
-    type Error = toml::de::Error;
-
-    const NAME: &'static str = "TOML";
-
-    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, toml::de::Error> {
-        toml::from_str(text)
-    }
 }
 
 /// Reads a configuration: what the program assumes, below the file, below the environment.
@@ -218,40 +204,25 @@ pub(crate) fn load<T>(path: &Path) -> anyhow::Result<Loaded<T>>
 where
     T: Default + Serialize + for<'a> Deserialize<'a>,
 {
-    match std::fs::metadata(path) {
-        Ok(_) => {}
-        Err(error) => return Err(usage(format!("the configuration `{}` cannot be read: {error}", path.display()))),
+    let unreadable = |error| usage(format!("the configuration `{}` cannot be read: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let mut layers = Layers::new(toml::Table::try_from(T::default())?);
+    let settings = environment::settings(&environment::keys(layers.values()), environment::variables())?;
+    layers.file::<T>(path, &text)?;
+    for (name, value) in settings {
+        layers.variable::<T>(&name, &value)?;
     }
-    let defaults = toml::Table::try_from(T::default())?;
-    let ignored = environment::ignored(&environment::keys(&defaults), environment::variables())?;
-    let figment =
-        Figment::new().merge(Serialized::defaults(T::default())).merge(Data::<TomlFile>::file_exact(path)).merge(
-            Env::prefixed(environment::PREFIX)
-                .filter(move |name| !ignored.contains(&name.as_str().to_uppercase()))
-                .split("__"),
-        );
-    let values = figment.extract().map_err(|error| usage(refusal(path, &error)))?;
-    Ok(Loaded { values, figment, path: path.to_owned() })
+    let values = layers.values().clone().try_into()?;
+    Ok(Loaded { values, layers, path: path.to_owned() })
 }
 
 impl<T: Serialize> Loaded<T> {
-    /// Where a value comes from, for people: a file, the environment, or nowhere.
+    /// The origin of a value, for people: the file, or the environment.
     pub(crate) fn origin(&self, key: &str) -> String {
-        match self.source(key).as_str() {
-            "environment" => "the environment".to_owned(),
-            "default" => format!("`{}`", self.path.display()),
-            file => format!("`{file}`"),
+        match self.layers.origin(key) {
+            Origin::Environment => "the environment".to_owned(),
+            Origin::File | Origin::Default => format!("`{}`", self.path.display()),
         }
-    }
-
-    fn source(&self, key: &str) -> String {
-        self.figment.find_metadata(key).map_or("default".to_owned(), |metadata| {
-            match metadata.source.as_ref().and_then(|source| source.file_path()) {
-                Some(path) => path.display().to_string(),
-                None if metadata.name.contains("environment") => "environment".to_owned(),
-                None => "default".to_owned(),
-            }
-        })
     }
 
     /// Every value in force with its origin, one a line.
@@ -269,18 +240,12 @@ impl<T: Serialize> Loaded<T> {
                 self.print_table(&key, inner, lines);
                 continue;
             }
-            let origin = self.source(&key);
+            let origin = match self.layers.origin(&key) {
+                Origin::Default => "default".to_owned(),
+                Origin::File => self.path.display().to_string(),
+                Origin::Environment => "environment".to_owned(),
+            };
             lines.push_str(&format!("{key} = {value}  # {origin}\n"));
         }
     }
-}
-
-fn refusal(path: &Path, error: &figment::Error) -> String {
-    let at = error.path.join(".");
-    let at = if at.is_empty() { String::new() } else { format!(", key `{at}`") };
-    let origin = match &error.metadata {
-        Some(metadata) if metadata.name.contains("environment") => "the environment".to_owned(),
-        _ => format!("`{}`", path.display()),
-    };
-    format!("{origin}{at}: {}", error.kind)
 }

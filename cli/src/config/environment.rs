@@ -1,8 +1,6 @@
 //! The variables of the environment that start like ours: keys of the configuration, those that belong to the command
 //! line, and those that Kubernetes sets for a service of this name.
 
-use std::collections::HashSet;
-
 use crate::exit::usage;
 
 /// The beginning of the names of our variables.
@@ -45,15 +43,15 @@ pub(super) fn variables() -> Vec<(String, String)> {
     all.collect()
 }
 
-/// The names of the variables that set no key of the configuration.
+/// The variables that set a key of the configuration, with their values.
 ///
 /// # Errors
 /// A usage error for a variable that nothing reads, with the nearest name.
-pub(super) fn ignored(keys: &[String], variables: Vec<(String, String)>) -> anyhow::Result<HashSet<String>> {
-    let mut ignored = HashSet::new();
+pub(super) fn settings(keys: &[String], variables: Vec<(String, String)>) -> anyhow::Result<Vec<(String, String)>> {
+    let mut settings = Vec::new();
     for (name, value) in variables {
         match purpose(&name, &value, keys) {
-            Purpose::Key => continue,
+            Purpose::Key => settings.push((name, value)),
             Purpose::CommandLine => {}
             Purpose::ServiceLink => {
                 tracing::debug!("the environment's `{PREFIX}{name}` is ignored: Kubernetes sets it for a service");
@@ -64,9 +62,8 @@ pub(super) fn ignored(keys: &[String], variables: Vec<(String, String)>) -> anyh
                 return Err(usage(format!("the environment, `{PREFIX}{name}`: there is no such key{nearest}")));
             }
         }
-        ignored.insert(name);
     }
-    Ok(ignored)
+    Ok(settings)
 }
 
 fn purpose(name: &str, value: &str, keys: &[String]) -> Purpose {
@@ -158,9 +155,9 @@ mod tests {
     #[test]
     fn a_name_that_nothing_reads_is_an_error_with_the_nearest_one() {
         let of = |name: &str| vec![(name.to_owned(), "x".to_owned())];
-        let error = ignored(&known(), of("THREDS")).unwrap_err().to_string();
+        let error = settings(&known(), of("THREDS")).unwrap_err().to_string();
         assert!(error.contains("`COGNATE_THREDS`") && error.contains("`COGNATE_THREADS`"), "{error}");
-        assert_eq!(ignored(&known(), of("SERVICE_HOST")).unwrap(), HashSet::from(["SERVICE_HOST".to_owned()]));
-        assert_eq!(ignored(&known(), of("THREADS")).unwrap(), HashSet::new());
+        assert_eq!(settings(&known(), of("SERVICE_HOST")).unwrap(), Vec::new());
+        assert_eq!(settings(&known(), of("THREADS")).unwrap(), of("THREADS"));
     }
 }

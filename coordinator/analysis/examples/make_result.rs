@@ -188,7 +188,7 @@ fn write(
     out.execute(
         "INSERT INTO scan (schema, id, method, view, chunk_bytes, min_shared_bytes, min_containment, across_only, keyed, status,
            started, finished, passages, match_message_ids)
-         VALUES ('cognate.result/3', '00000000000000aa', 'tttd', 'raw', 1000, 16384, '0.5', 0, 0, 'complete', 1, 2, 0, 0)",
+         VALUES ('cognate.result/1', '00000000000000aa', 'tttd', 'raw', 1000, 16384, '0.5', 0, 0, 'complete', 1, 2, 0, 0)",
         [],
     )?;
     out.execute(
@@ -207,7 +207,8 @@ fn write(
     }
     write_contents(out, contents)?;
     write_documents(out, contents, documents)?;
-    write_links(out, contents, links, clusters)?;
+    write_links(out, contents, documents, links, clusters)?;
+    out.execute_batch(SETS)?;
     write_places(out, sites)?;
     out.execute_batch(
         "INSERT INTO status (root, status, documents) SELECT root, status, count(*) FROM document GROUP BY 1, 2",
@@ -255,14 +256,31 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
     Ok(())
 }
 
-fn write_links(out: &Connection, contents: &[Content], links: &[Link], clusters: u64) -> Result<(), Box<dyn Error>> {
+/// The identical sets, by what is written of contents and documents.
+const SETS: &str = "
+  INSERT INTO identical SELECT c.identical, lower(hex(c.digest)), lower(hex(c.digest)), 'same bytes', c.size_bytes,
+      c.size_bytes * (c.documents - 1), c.documents, ',' || group_concat(DISTINCT d.root) || ',', count(DISTINCT d.root),
+      count(DISTINCT d.root) > 1, min(d.modified), max(d.modified), d.root, d.path
+    FROM content c JOIN document d ON d.content = c.id WHERE c.identical IS NOT NULL GROUP BY c.id";
+
+fn write_links(
+    out: &Connection,
+    contents: &[Content],
+    documents: &[Document],
+    links: &[Link],
+    clusters: u64,
+) -> Result<(), Box<dyn Error>> {
+    let mut of_content: Vec<Vec<&Document>> = vec![Vec::new(); contents.len()];
+    documents.iter().for_each(|document| of_content[document.content as usize].push(document));
     let mut insert = out.prepare(
         "INSERT INTO link (cluster, a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated)
          VALUES (?,?,?,?,'shares',?,?,?,0)",
     )?;
     let mut cluster_insert = out.prepare(
         "INSERT INTO cluster (id, name, members_digest, relation, representative, total_bytes, members, links, links_omitted,
-           min_resemblance, mean_resemblance, layer) VALUES (?,?,?,?,?,?,?,?,0,?,?,0)",
+           min_resemblance, mean_resemblance, max_resemblance, max_containment, shared_bytes, redundant_bytes, documents,
+           sites, site_count, crosses, first_modified, last_modified, root, path, layer)
+         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0)",
     )?;
     let mut families = out.prepare(
         "INSERT INTO family (cluster, number, representative, min_resemblance, over_representative_only) VALUES (?,0,?,8000,0)",
@@ -276,6 +294,10 @@ fn write_links(out: &Connection, contents: &[Content], links: &[Link], clusters:
         let members = contents[content_from..].iter().take_while(|one| one.cluster.map(u64::from) == Some(cluster));
         let members: Vec<usize> = (content_from..).zip(members).map(|(place, _)| place).collect();
         content_from += members.len();
+        let copies: Vec<&Document> = members.iter().flat_map(|member| &of_content[*member]).copied().collect();
+        let roots: std::collections::BTreeSet<u16> = copies.iter().map(|document| document.root).collect();
+        let sites: String = roots.iter().map(|root| format!("{root},")).collect();
+        let modified = |document: &&Document| FIRST_TIME + i64::from(document.content) * 300;
         let mut resemblances = Vec::new();
         for link in &mine {
             let (a, b) = (contents[link.a as usize].size_bytes, contents[link.b as usize].size_bytes);
@@ -297,6 +319,18 @@ fn write_links(out: &Connection, contents: &[Content], links: &[Link], clusters:
             mine.len(),
             resemblances.iter().min(),
             resemblances.iter().sum::<u64>() / resemblances.len().max(1) as u64,
+            resemblances.iter().max(),
+            resemblances.iter().max(),
+            mine.iter().map(|link| link.shared_bytes).max().unwrap_or(0),
+            mine.iter().map(|link| link.shared_bytes).sum::<u64>(),
+            copies.len(),
+            format!(",{sites}"),
+            roots.len(),
+            roots.len() > 1,
+            copies.iter().map(modified).min(),
+            copies.iter().map(modified).max(),
+            copies[0].root,
+            copies[0].path.as_bytes(),
         ])?;
         families.execute(params![cluster, members[0]])?;
         write_family(&mut family, cluster, &members)?;

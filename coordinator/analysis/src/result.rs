@@ -11,6 +11,7 @@ use rusqlite::{Connection, params};
 use self::clusters::ClusterOrder;
 pub(crate) use self::clusters::cluster_name;
 use self::document_rows::Whole;
+use self::group::Places;
 use self::sets::Sets;
 use crate::error::Error;
 use crate::freeze::Frozen;
@@ -25,6 +26,7 @@ mod clusters;
 mod document_rows;
 mod documents;
 mod evidence;
+mod group;
 mod names;
 mod overlap;
 mod roots;
@@ -84,6 +86,11 @@ impl Publication<'_> {
 
     /// Whether documents in these repositories together count, where only what crosses does.
     fn crosses(&self, roots: impl Iterator<Item = u16>) -> bool {
+        !self.scan.spec.across_only || self.spans(roots)
+    }
+
+    /// True for repositories of several parties, where the scan has several, and otherwise of several sites.
+    fn spans(&self, roots: impl Iterator<Item = u16>) -> bool {
         let all = &self.roots().roots;
         let by_party = all.iter().any(|root| root.party_number != all[0].party_number);
         let mut labels = roots.map(|root| {
@@ -91,7 +98,7 @@ impl Publication<'_> {
             if by_party { root.party_number } else { root.site_number }
         });
         let first = labels.next();
-        !self.scan.spec.across_only || labels.any(|label| Some(label) != first)
+        labels.any(|label| Some(label) != first)
     }
 
     /// Whether the scan looks at text.
@@ -136,10 +143,12 @@ impl Writer {
         self.connection.execute_batch("BEGIN")?;
         let whole = Whole::of(publication);
         let sets = Sets::of(publication, &whole);
+        let places = Places::of(publication);
         self.scan(publication)?;
         self.layers(publication, &sets)?;
         self.roots(publication, &whole)?;
         self.documents(publication, &whole, &sets)?;
+        self.sets(publication, &whole, &sets, &places)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, &whole)?;
         let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
@@ -147,7 +156,7 @@ impl Writer {
             let order = ClusterOrder::of(layer);
             let part = LayerPart { number, layer, order, contents_before, clusters_before };
             self.contents(&part, &sets)?;
-            self.clusters(&part)?;
+            self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
             self.overlap(&part)?;
             self.histogram(number, &layer.findings.histogram)?;

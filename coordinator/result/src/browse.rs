@@ -1,8 +1,7 @@
 //! What pages show of a result: paged, filtered and sorted where the data is, in memory that does not grow with it.
 //!
-//! A result is written once for everybody; what only pages need of it lies in a file beside it (`side.rs`), derived and
-//! made anew where it is missing. Lists of clusters and identical sets are questions to that file; lists of documents go
-//! through its blocks.
+//! The writer of a result puts all that lists sort and filter by into the rows of clusters, sets and documents, so that a
+//! page is a query to one file.
 
 mod cluster;
 mod clusters;
@@ -10,11 +9,10 @@ mod documents;
 mod filter;
 mod query;
 mod sets;
-mod side;
 mod summary;
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::Error;
 use crate::report::Report;
@@ -65,32 +63,32 @@ impl Window {
     }
 }
 
-/// An open result with what pages need beside it.
+/// A result that is open for pages.
 pub struct Browse {
     report: Report,
-    side: PathBuf,
-    /// Which file that was when it was opened.
-    side_number: Option<u64>,
+    /// The file's number when it was opened.
+    file_number: Option<u64>,
     sites: Vec<String>,
     /// How far the marks of verdicts are level with the store; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
 }
 
 impl Browse {
-    /// Opens a result; what pages need is made where it is missing, which takes seconds for a million documents.
+    /// Opens a result.
     ///
     /// # Errors
-    /// When the file is no result that this build reads, or nothing can be written beside it.
+    /// When the file is no result that this build reads.
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
-        let side = side::ensure(&report)?;
-        let side_number = number_of(&side);
-        let mut browse = Browse { report, side, side_number, sites: Vec::new(), marked: None };
-        browse.attach("side", &browse.side)?;
-        let marks = "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
-                     CREATE INDEX temp.mark_key ON mark (key);";
-        browse.report.connection().execute_batch(marks).map_err(|error| browse.failed(error))?;
-        browse.sites = browse.collect("SELECT name FROM side.site ORDER BY number", [], |row| row.get(0))?;
+        let mut browse = Browse { report, file_number: number_of(result), sites: Vec::new(), marked: None };
+        // Pages read much of the file: mapped, it need not be copied.
+        let prepared = "PRAGMA mmap_size = 1073741824;
+                        CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
+                        CREATE INDEX temp.mark_key ON mark (key);";
+        browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
+        // Lists number the sites by their first repository.
+        let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;
+        browse.sites = sites;
         Ok(browse)
     }
 
@@ -104,28 +102,13 @@ impl Browse {
         &self.sites
     }
 
-    /// Whether the file beside the result still is the one that was opened.
+    /// True while the file is the one that was opened: a scan that is removed or published again has another.
     pub fn is_current(&self) -> bool {
-        self.side_number.is_some() && number_of(&self.side) == self.side_number
+        self.file_number.is_some() && number_of(self.report.path()) == self.file_number
     }
 
-    /// What the error is. Where a file is damaged, the one beside the result goes: it is made anew when somebody looks next.
     pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-        if matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) {
-            tracing::warn!(file = %self.side.display(), %source, "what pages need of a result is damaged, and made anew");
-            let _ = std::fs::remove_file(&self.side);
-        }
         self.report.failed(source)
-    }
-
-    fn attach(&self, name: &str, path: &Path) -> Result<(), Error> {
-        let sql = format!("ATTACH ? AS {name}");
-        let connection = self.report.connection();
-        connection.execute(&sql, [path.to_string_lossy()]).map_err(|error| self.failed(error))?;
-        // Pages go through much of it: mapped, it need not be copied.
-        let sql = format!("PRAGMA {name}.mmap_size = 1073741824");
-        connection.execute_batch(&sql).map_err(|error| self.failed(error))
     }
 
     fn collect<T, P: rusqlite::Params>(
@@ -162,15 +145,7 @@ impl Browse {
     }
 }
 
-/// Which file lies there now.
+/// The number of the file of this name now.
 fn number_of(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|found| found.ino())
-}
-
-/// Makes what pages need of a result, unless it is there.
-///
-/// # Errors
-/// As [`Browse::open`].
-pub fn prepare(result: &Path) -> Result<(), Error> {
-    side::ensure(&Report::open(result)?).map(drop)
 }

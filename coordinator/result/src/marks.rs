@@ -102,7 +102,8 @@ impl Browse {
             let Some(entry) = row.entries.last() else { return Ok(()) };
             let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
             let word = word(entry.verdict());
-            let sql = "SELECT id, members_digest FROM side.cluster WHERE name = ? AND view = ?";
+            let sql = "SELECT k.id, k.members_digest FROM cluster k JOIN layer l ON l.number = k.layer
+                       WHERE k.name = ? AND l.view = ?";
             let found = connection
                 .prepare_cached(sql)?
                 .query_row([name.as_str(), view], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
@@ -113,8 +114,8 @@ impl Browse {
                 return connection.prepare_cached(sql)?.execute(params![cluster, word, changed, key.0]).map(drop);
             }
             // The member that gave the cluster its id is gone: it goes on under the id of another.
-            let sql = "SELECT m.cluster FROM side.member m JOIN side.cluster k ON k.id = m.cluster
-                       WHERE m.digest = ? AND k.view = ?";
+            let sql = "SELECT c.cluster FROM content c JOIN layer l ON l.number = c.layer
+                       WHERE c.digest = ? AND c.cluster IS NOT NULL AND l.view = ?";
             let mut find = connection.prepare_cached(sql)?;
             for member in entry.decided.members.as_chunks::<16>().0 {
                 let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
@@ -250,9 +251,8 @@ impl Browse {
     /// A document is found by its content: its verdict says where it is as a hash alone.
     fn document_state(&self, key: Key, entry: &VerdictEntry) -> Result<Option<(v1::Subject, Mark)>, Error> {
         let sql = "SELECT r.site, r.repository, d.path FROM document d JOIN root r ON r.id = d.root
-                   WHERE d.content IN (SELECT c.id FROM side.member m JOIN content c ON c.cluster = m.cluster AND c.digest = m.digest
-                                       WHERE m.digest = ?1
-                                       UNION SELECT c.id FROM side.identical i JOIN content c ON c.identical = i.id
+                   WHERE d.content IN (SELECT id FROM content WHERE digest = ?1 AND cluster IS NOT NULL
+                                       UNION SELECT c.id FROM identical i JOIN content c ON c.identical = i.id
                                        WHERE i.name = ?2 AND i.tier <> 'same message')
                      AND r.site = ?3 AND r.repository = ?4";
         let decided = &entry.decided;

@@ -25,7 +25,6 @@ use cognate_fingerprint::{Key, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{ResultNotice, SyncSummary};
-use cognate_result::browse;
 use cognate_result::report::Report;
 use cognate_storage::failpoint;
 use cognate_storage::indexes::Sealed;
@@ -339,20 +338,9 @@ impl Scans {
     }
 }
 
-/// The digest of a result that has just been written.
-/// The digest of a result that was just written. Meanwhile the index that pages need is made, so that nobody who looks has to wait;
-/// if that fails, it is made when somebody looks.
+/// The digest of a result that was just written.
 fn digest(result: &Path) -> Result<String, Error> {
-    std::thread::scope(|scope| {
-        let preparing = scope.spawn(|| browse::prepare(result));
-        let digest = Report::open(result)?.digest()?;
-        match preparing.join() {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the index for pages is made when somebody looks"),
-            Err(_) => tracing::error!("making the index for pages crashed"),
-        }
-        Ok(digest)
-    })
+    Ok(Report::open(result)?.digest()?)
 }
 
 /// The folder of the index of a repository, or of the chosen part of it.

@@ -311,7 +311,6 @@ const END_POINTS: &[(&str, &[u32])] = &[
     ("scan.after_analysed", &[0]),
     ("publish.before_rename", &[0]),
     ("publish.after_rename", &[0]),
-    ("browse.before_rename", &[0]),
     ("scan.after_published", &[0]),
     ("compact.before_rename", &[0]),
     ("compact.before_slot", &[0]),

@@ -3,8 +3,9 @@
 use cognate_similarity::{Cluster, ContentIndex, Shape};
 use rusqlite::{Statement, params};
 
+use super::group::{Group, Places};
 use super::names::{relation_name, shape_name};
-use super::{LayerPart, Writer, hex, integer};
+use super::{LayerPart, Publication, Writer, hex, integer};
 use crate::freeze::Frozen;
 use crate::layered::Layered;
 use crate::measure::Measures;
@@ -12,15 +13,28 @@ use crate::ratio::Fraction;
 use crate::ratio::ten_thousandths;
 
 impl Writer {
-    pub(super) fn clusters(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
+    pub(super) fn clusters(
+        &self,
+        publication: &Publication<'_>,
+        part: &LayerPart<'_>,
+        places: &Places,
+    ) -> rusqlite::Result<()> {
         let Layered { frozen, findings } = part.layer;
-        let mut insert = self.connection.prepare("INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        let mut insert = self.connection.prepare(sql)?;
         let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
         for (number, (total_bytes, cluster)) in part.order.clusters.iter().enumerate() {
             let number = part.clusters_before + number;
             let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
+            let strength = write_links(&mut links, number, part, cluster)?;
+            let group = group_of(part.layer, cluster);
+            let copies_bytes = group.document_bytes.saturating_sub(*total_bytes);
+            let [documents, sites, site_count, crosses, first, last] = group.columns(publication, places);
+            let representative = findings.copies.of_content(cluster.representative).first();
+            // Every content has a document.
+            let representative = &frozen.documents[representative.map_or(0, |document| *document as usize)];
             insert.execute(params![
                 number,
                 cluster_name(frozen, cluster),
@@ -33,9 +47,20 @@ impl Writer {
                 integer(cluster.links_omitted()),
                 resemblances.min,
                 resemblances.mean,
+                strength.max_resemblance,
+                strength.max_containment,
+                integer(strength.shared_bytes),
+                integer(copies_bytes.saturating_add(strength.joined_bytes)),
+                documents,
+                sites,
+                site_count,
+                crosses,
+                first,
+                last,
+                representative.root,
+                representative.path.as_bytes(),
                 part.number,
             ])?;
-            write_links(&mut links, number, part, cluster)?;
             for (place, family) in cluster.families.iter().enumerate() {
                 families.execute(params![
                     number,
@@ -53,13 +78,29 @@ impl Writer {
     }
 }
 
+/// The documents of a cluster, every copy counted.
+fn group_of(layer: &Layered, cluster: &Cluster) -> Group {
+    let Layered { frozen, findings } = layer;
+    let mut group = Group::default();
+    for member in &cluster.members {
+        let size_bytes = frozen.contents[member.0 as usize].size_bytes;
+        for document in findings.copies.of_content(*member) {
+            let document = &frozen.documents[*document as usize];
+            group.add(document.root, size_bytes, document.modified);
+        }
+    }
+    group
+}
+
 fn write_links(
     insert: &mut Statement<'_>,
     number: usize,
     part: &LayerPart<'_>,
     cluster: &Cluster,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Strength> {
     let Layered { frozen, findings } = part.layer;
+    let mut strength = Strength::default();
+    let mut shared = Vec::with_capacity(cluster.links.len());
     // A link is told from the content whose first document comes first.
     let first = |content: ContentIndex| findings.copies.of_content(content).first().copied();
     for link in &cluster.links {
@@ -70,6 +111,11 @@ fn write_links(
             false => (link.b, link.a, measured.reversed()),
         };
         let contained = measured.contained.map(|both| both.map(Fraction::rounded));
+        // What a method cannot tell is less than what it can.
+        strength.max_resemblance = strength.max_resemblance.max(Some(measured.resemblance.rounded()));
+        strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
+        strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
+        shared.push((measured.shared_bytes[0], a, b));
         insert.execute(params![
             number,
             part.content(a),
@@ -84,7 +130,44 @@ fn write_links(
             interval.map(|[_, high]| high),
         ])?;
     }
-    Ok(())
+    strength.joined_bytes = joined_bytes(shared);
+    Ok(strength)
+}
+
+/// The links of a cluster, summed up.
+#[derive(Default)]
+struct Strength {
+    max_resemblance: Option<i64>,
+    max_containment: Option<i64>,
+    shared_bytes: u64,
+    /// What each member shares with the one it is joined to best.
+    joined_bytes: u64,
+}
+
+/// The sum of the strongest links that join all members without a circle.
+fn joined_bytes(mut links: Vec<(u64, ContentIndex, ContentIndex)>) -> u64 {
+    let mut members: Vec<ContentIndex> = links.iter().flat_map(|(_, a, b)| [*a, *b]).collect();
+    members.sort_unstable();
+    members.dedup();
+    let mut parent: Vec<usize> = (0..members.len()).collect();
+    links.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sum: u64 = 0;
+    for (shared, a, b) in links {
+        let mut root = |content: ContentIndex| {
+            let mut member = members.partition_point(|known| *known < content);
+            while parent[member] != member {
+                parent[member] = parent[parent[member]];
+                member = parent[member];
+            }
+            member
+        };
+        let (a, b) = (root(a), root(b));
+        if a != b {
+            parent[a] = b;
+            sum = sum.saturating_add(shared);
+        }
+    }
+    sum
 }
 
 /// The clusters by total bytes, falling, then by their smallest member's digest.
@@ -149,4 +232,18 @@ fn members_digest(frozen: &Frozen, cluster: &Cluster) -> String {
     let digests: Vec<u8> =
         cluster.members.iter().flat_map(|member| frozen.contents[member.0 as usize].digest.0).collect();
     hex(&digests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_of_links_counts_without_its_weakest() {
+        let link = |shared, a, b| (shared, ContentIndex(a), ContentIndex(b));
+        assert_eq!(joined_bytes(vec![]), 0);
+        assert_eq!(joined_bytes(vec![link(5, 7, 9)]), 5);
+        assert_eq!(joined_bytes(vec![link(5, 7, 9), link(3, 9, 2), link(4, 2, 7)]), 9);
+        assert_eq!(joined_bytes(vec![link(5, 7, 9), link(3, 1, 2)]), 8, "two parts");
+    }
 }

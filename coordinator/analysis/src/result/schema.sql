@@ -3,7 +3,7 @@
 
 -- What was done: one row.
 CREATE TABLE scan (
-  schema TEXT NOT NULL,               -- cognate.result/3
+  schema TEXT NOT NULL,               -- cognate.result/1
   id TEXT NOT NULL,
   method TEXT NOT NULL,
   view TEXT NOT NULL,                 -- raw, text, both
@@ -160,7 +160,37 @@ CREATE TABLE cluster (
   links_omitted INTEGER NOT NULL,
   min_resemblance INTEGER NOT NULL,
   mean_resemblance INTEGER NOT NULL,
+  max_resemblance INTEGER,            -- as the next, NULL where the method cannot tell
+  max_containment INTEGER,
+  shared_bytes INTEGER NOT NULL,      -- of its strongest link
+  redundant_bytes INTEGER NOT NULL,   -- in copies beyond the first, and what each member shares with the one it is joined to best
+  documents INTEGER NOT NULL,         -- every copy counted
+  sites TEXT NOT NULL,                -- numbers of sites, with a comma before and after each: sites by their first repository
+  site_count INTEGER NOT NULL,
+  crosses INTEGER NOT NULL,           -- whether its documents are at several parties where there are such, else at several sites
+  first_modified INTEGER NOT NULL,
+  last_modified INTEGER NOT NULL,
+  root INTEGER NOT NULL REFERENCES root, -- where the representative is
+  path BLOB NOT NULL,
   layer INTEGER NOT NULL
+);
+
+-- The identical sets: those of contents under their numbers there, then those of messages.
+CREATE TABLE identical (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,                 -- the digest of the content, or the hash of the message
+  members_digest TEXT NOT NULL,       -- of the places of its documents
+  tier TEXT NOT NULL,                 -- same bytes, same text, same message
+  size_bytes INTEGER NOT NULL,        -- of the first document
+  redundant_bytes INTEGER NOT NULL,   -- in copies beyond the first
+  documents INTEGER NOT NULL,         -- as the next seven: see cluster
+  sites TEXT NOT NULL,
+  site_count INTEGER NOT NULL,
+  crosses INTEGER NOT NULL,
+  first_modified INTEGER NOT NULL,
+  last_modified INTEGER NOT NULL,
+  root INTEGER NOT NULL REFERENCES root, -- where the first document is
+  path BLOB NOT NULL
 );
 
 -- a is the content whose first document comes first.

@@ -4,9 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cognate_similarity::ContentIndex;
+use data_encoding::HEXLOWER;
+use rusqlite::{Statement, params};
 
 use super::document_rows::{What, Whole};
-use super::{Publication, content_index};
+use super::documents::Told;
+use super::group::{Group, Places};
+use super::{Publication, Writer, content_index, integer};
 use crate::layered::Layered;
 
 /// The sets, numbered in the order in which they are listed.
@@ -18,6 +22,102 @@ pub(super) struct Sets {
     pub(super) messages: Vec<MessageSet>,
     /// The set of messages that a document belongs to, by its first row.
     message_of: HashMap<usize, usize>,
+}
+
+impl Writer {
+    /// Writes what lists say of each set.
+    pub(super) fn sets(
+        &self,
+        publication: &Publication<'_>,
+        whole: &Whole<'_>,
+        sets: &Sets,
+        places: &Places,
+    ) -> rusqlite::Result<()> {
+        let mut rows = SetRows {
+            insert: self.connection.prepare("INSERT INTO identical VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?,
+            publication,
+            places,
+            next: 0,
+        };
+        for (number, layer) in publication.layers.iter().enumerate() {
+            let Layered { frozen, findings } = layer;
+            let numbered = sets.numbers[number].iter().enumerate();
+            let mut listed: Vec<_> = numbered.filter_map(|(content, set)| Some(((*set)?, content))).collect();
+            listed.sort_unstable();
+            let is_text = publication.scan.spec.layers[number].method.view().is_text();
+            let tier = if is_text { "same text" } else { "same bytes" };
+            for (_, content) in listed {
+                let copies = findings.copies.of_content(content_index(content));
+                let size_bytes = frozen.contents[content].size_bytes;
+                let documents = copies.iter().map(|document| {
+                    let document = &frozen.documents[*document as usize];
+                    (document.root, document.path.as_bytes(), size_bytes, document.modified)
+                });
+                rows.write(&frozen.contents[content].digest.0, tier, documents)?;
+            }
+        }
+        let mut messages: Vec<Vec<usize>> = vec![Vec::new(); sets.messages.len()];
+        for rows in whole.documents() {
+            sets.of_message(rows.start).into_iter().for_each(|set| messages[set].push(rows.start));
+        }
+        for (set, first_rows) in sets.messages.iter().zip(messages) {
+            let documents = first_rows.iter().map(|number| {
+                let row = &whole.rows[*number];
+                let modified = Told::of(row, publication.layers, whole).modified;
+                (row.root, row.path.as_bytes(), row.size_bytes(publication.layers), modified)
+            });
+            rows.write(&set.hash, "same message", documents)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of sets, numbered as they come.
+struct SetRows<'a> {
+    insert: Statement<'a>,
+    publication: &'a Publication<'a>,
+    places: &'a Places,
+    next: usize,
+}
+
+impl SetRows<'_> {
+    /// A set of these documents: repository, path, size and time of each, in their order.
+    fn write<'d>(
+        &mut self,
+        name: &[u8],
+        tier: &str,
+        documents: impl Iterator<Item = (u16, &'d [u8], u64, i64)>,
+    ) -> rusqlite::Result<()> {
+        let mut group = Group::default();
+        let mut members: u128 = 0;
+        let mut first = None;
+        for (root, path, size_bytes, modified) in documents {
+            group.add(root, size_bytes, modified);
+            members = members.wrapping_add(self.places.hash(root, path));
+            first.get_or_insert((root, path, size_bytes));
+        }
+        let Some((root, path, size_bytes)) = first else { return Ok(()) };
+        let [documents, sites, site_count, crosses, first_modified, last_modified] =
+            group.columns(self.publication, self.places);
+        self.insert.execute(params![
+            self.next,
+            HEXLOWER.encode(name),
+            HEXLOWER.encode(&members.to_be_bytes()),
+            tier,
+            integer(size_bytes),
+            integer(group.document_bytes.saturating_sub(size_bytes)),
+            documents,
+            sites,
+            site_count,
+            crosses,
+            first_modified,
+            last_modified,
+            root,
+            path,
+        ])?;
+        self.next += 1;
+        Ok(())
+    }
 }
 
 /// What the identical sets of a layer come to.

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
 use super::documents::Pattern;
-use super::filter::{Change, ClusterFilter, Sort, VerdictWanted, begins};
+use super::filter::{Change, ClusterFilter, Sort, VIEW, VerdictWanted, begins};
 use super::{Browse, Page, Window};
 use crate::error::Error;
 use crate::report::{Ratio, path_of, time};
@@ -62,7 +62,7 @@ pub struct ClusterRow {
 
 /// The columns of [`cluster_row`].
 const COLUMNS: &str =
-    "k.id, k.name, k.members_digest, k.view, k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
+    "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
   k.first_modified, k.last_modified, r.site, r.repository, k.path";
 
@@ -112,8 +112,8 @@ impl Browse {
         let total = self.count(&condition)?;
         let order = order(sort, sort.is_descending());
         let sql = format!(
-            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.id IN
-               (SELECT k.id FROM side.cluster k WHERE {} ORDER BY {order} LIMIT {} OFFSET {})
+            "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.id IN
+               (SELECT k.id FROM cluster k WHERE {} ORDER BY {order} LIMIT {} OFFSET {})
              ORDER BY {order}",
             condition.sql,
             window.rows(),
@@ -129,7 +129,7 @@ impl Browse {
     /// As [`Browse::clusters`].
     pub fn cluster_numbers(&self, filter: &ClusterFilter) -> Result<Vec<i64>, Error> {
         let condition = self.condition(filter)?;
-        let sql = format!("SELECT k.id FROM side.cluster k WHERE {} ORDER BY k.id", condition.sql);
+        let sql = format!("SELECT k.id FROM cluster k WHERE {} ORDER BY k.id", condition.sql);
         self.collect(&sql, params_from_iter(condition.values), |row| row.get(0))
     }
 
@@ -152,9 +152,9 @@ impl Browse {
             let number_than = if after { ">" } else { "<" };
             let by_number = if after { "ASC" } else { "DESC" };
             let by = if descending { "DESC" } else { "ASC" };
-            let here = format!("(SELECT {expression} FROM side.cluster k WHERE k.id = {number})");
+            let here = format!("(SELECT {expression} FROM cluster k WHERE k.id = {number})");
             let sql = format!(
-                "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root
+                "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root
                  WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
                  ORDER BY {expression} {by}, k.id {by_number} LIMIT 1",
                 condition.sql
@@ -169,9 +169,8 @@ impl Browse {
     /// # Errors
     /// When the files cannot be read.
     pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND k.view = ?"
-        );
+        let sql =
+            format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND {VIEW} = ?");
         self.one(&sql, [id, view], |row| self.cluster_row(row))
     }
 
@@ -186,8 +185,8 @@ impl Browse {
             return Err(Error::Invalid(format!("`{shown}` is no id of a cluster: it has up to 32 hexadecimal digits")));
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root
-             WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR k.view = ?2) ORDER BY k.id LIMIT 2"
+            "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root
+             WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR {VIEW} = ?2) ORDER BY k.id LIMIT 2"
         );
         let mut found = self.collect(&sql, [beginning.as_str(), view], |row| self.cluster_row(row))?;
         match (found.pop(), found.pop()) {
@@ -201,12 +200,12 @@ impl Browse {
 
     /// The cluster of this row number of the browse index, where there is one.
     pub fn cluster_numbered(&self, number: i64) -> Result<Option<ClusterRow>, Error> {
-        let sql = format!("SELECT {COLUMNS} FROM side.cluster k JOIN root r ON r.id = k.root WHERE k.id = ?");
+        let sql = format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.id = ?");
         self.one(&sql, [number], |row| self.cluster_row(row))
     }
 
     fn count(&self, condition: &Condition) -> Result<u64, Error> {
-        let sql = format!("SELECT count(*) FROM side.cluster k WHERE {}", condition.sql);
+        let sql = format!("SELECT count(*) FROM cluster k WHERE {}", condition.sql);
         Ok(self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0))
     }
 
@@ -219,7 +218,7 @@ impl Browse {
             condition.and("k.crosses", None);
         }
         condition.is("k.relation", filter.relation.as_ref());
-        condition.is("k.view", filter.view.as_ref());
+        condition.is(VIEW, filter.view.as_ref());
         condition.at_least("k.min_resemblance", filter.least.0);
         condition.at_most("k.min_resemblance", filter.least.1);
         condition.at_least("k.mean_resemblance", filter.mean.0);
@@ -236,8 +235,11 @@ impl Browse {
             by_verdict(&mut condition, wanted);
         }
         if filter.since.is_some() {
-            // Attached as `before` by who opened that scan's file.
-            let same = "SELECT 1 FROM before.cluster b WHERE b.name = k.name AND b.view = k.view";
+            // Attached as `earlier` by `compare_with`.
+            let same = format!(
+                "SELECT 1 FROM earlier.cluster b JOIN earlier.layer bl ON bl.number = b.layer
+                 WHERE b.name = k.name AND bl.view = {VIEW}"
+            );
             condition.and(
                 &match filter.change {
                     Change::New => format!("NOT EXISTS ({same})"),
@@ -248,7 +250,7 @@ impl Browse {
             );
         }
         if let Some(path) = &filter.path {
-            self.keep_found(&self.clusters_with_path(&Pattern::new(path)?)?)?;
+            self.keep_found(&self.clusters_with_path(Pattern::new(path)?)?)?;
             condition.and("k.id IN (SELECT cluster FROM temp.found)", None);
         }
         Ok(condition)
@@ -264,29 +266,30 @@ impl Browse {
     }
 
     /// Puts numbers where a query can look for them.
-    fn keep_found(&self, found: &[bool]) -> Result<(), Error> {
+    fn keep_found(&self, found: &[i64]) -> Result<(), Error> {
         let connection = self.report.connection();
         let keep = || -> rusqlite::Result<()> {
             connection.execute_batch(
                 "CREATE TEMP TABLE IF NOT EXISTS found (cluster INTEGER PRIMARY KEY); DELETE FROM temp.found; BEGIN;",
             )?;
             let mut insert = connection.prepare_cached("INSERT INTO temp.found VALUES (?)")?;
-            let numbers = found.iter().enumerate().filter(|(_, found)| **found);
-            let inserted = numbers.map(|(number, _)| insert.execute([number])).find(Result::is_err);
+            let inserted = found.iter().map(|number| insert.execute([number])).find(Result::is_err);
             connection.execute_batch("COMMIT")?;
             inserted.map_or(Ok(()), |failed| failed.map(drop))
         };
         keep().map_err(|error| self.failed(error))
     }
 
-    /// Attaches what pages need of another scan's result, so that a filter can ask what changed since.
+    /// Attaches the result of another scan, so that a filter can ask for the changes since then.
     ///
     /// # Errors
-    /// When it cannot be made or read.
+    /// When it cannot be read.
     pub fn compare_with(&self, earlier: &Browse) -> Result<(), Error> {
-        // What was attached before is let go of, if there was any.
-        let _ = self.report.connection().execute_batch("DETACH before");
-        self.attach("before", &earlier.side)
+        let connection = self.report.connection();
+        // There may be none from an earlier query.
+        let _ = connection.execute_batch("DETACH earlier");
+        let path = earlier.report.path().to_string_lossy();
+        connection.execute("ATTACH ? AS earlier", [path]).map(drop).map_err(|error| self.failed(error))
     }
 
     fn cluster_row(&self, row: &Row<'_>) -> rusqlite::Result<ClusterRow> {

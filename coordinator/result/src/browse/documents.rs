@@ -1,41 +1,23 @@
-//! Lists of documents. The documents of a result stand in blocks of records that are gone through whole: a million take some
-//! ten milliseconds, whatever the filter. Only those that a page shows are looked up in the result.
-//!
-//! A record: row, cluster, cluster of the same document under the other view (u32 each), repository (u16), status (u8), a zero,
-//! size (u64), modified (i64), length of the path (u32), all little-endian, and the path in lower case.
+//! Lists of documents, and the paths by which clusters are looked for.
 
 use std::cmp::Reverse;
 
 use memchr::memmem::Finder;
-use rusqlite::{Connection, Statement, params};
+use rusqlite::functions::FunctionFlags;
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
 
+use super::clusters::Condition;
 use super::filter::{begins, day, size};
 use super::query::Pairs;
 use super::{Browse, Page, Window};
 use crate::error::Error;
 use crate::report::{hex, path_of, time};
 
-const HEAD_BYTES: usize = 36;
-const BLOCK_RECORDS: u32 = 1024;
-const NONE: u32 = u32::MAX;
-/// Those that exclude come last.
-const STATUSES: [&str; 11] = [
-    "identical",
-    "near",
-    "contains",
-    "contained",
-    "shares",
-    "unique",
-    "excluded(empty)",
-    "excluded(template)",
-    "excluded(no text)",
-    "excluded(container)",
-    "excluded(too short)",
-];
-const FIRST_EXCLUDED: u8 = 6;
+const STATUSES: [&str; 6] = ["identical", "near", "contains", "contained", "shares", "unique"];
 
-/// What stands from `offset` on in the order of all, as much as `count`: only that is put in order, so that a page far
-/// back costs no more than the first.
+/// The `count` items from `offset` on in the order of all. Only they are put in order, so that a page far back costs no more
+/// than the first.
 fn window_of<T: Ord>(all: &mut [T], offset: u64, count: u64) -> &[T] {
     let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(all.len());
     let (first, end) = (place(offset), place(offset.saturating_add(count)));
@@ -52,119 +34,11 @@ fn window_of<T: Ord>(all: &mut [T], offset: u64, count: u64) -> &[T] {
     window
 }
 
-/// Writes the blocks.
-pub(super) struct BlockWriter<'a> {
-    insert: Statement<'a>,
-    block: Vec<u8>,
-    first: u32,
-    records: u32,
-    /// Where the record begins that was pushed last.
-    last: usize,
-}
-
-impl<'a> BlockWriter<'a> {
-    pub(super) fn new(out: &'a Connection) -> rusqlite::Result<BlockWriter<'a>> {
-        let insert = out.prepare("INSERT INTO block VALUES (?,?)")?;
-        Ok(BlockWriter { insert, block: Vec::new(), first: 0, records: 0, last: 0 })
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a record has these fields")]
-    pub(super) fn push(
-        &mut self,
-        id: u32,
-        root: u16,
-        path: &[u8],
-        size_bytes: u64,
-        modified: i64,
-        status: &str,
-        cluster: u32,
-    ) -> rusqlite::Result<()> {
-        // Flushed before the next begins: the other view's row of the last one has been seen by then.
-        if self.records == BLOCK_RECORDS {
-            self.flush()?;
-        }
-        if self.records == 0 {
-            self.first = id;
-        }
-        let status = STATUSES
-            .iter()
-            .position(|known| *known == status)
-            .and_then(|place| u8::try_from(place).ok())
-            .unwrap_or(u8::MAX);
-        let path = lower(path);
-        let length = u32::try_from(path.len()).unwrap_or(0);
-        self.last = self.block.len();
-        self.block.extend_from_slice(&id.to_le_bytes());
-        self.block.extend_from_slice(&cluster.to_le_bytes());
-        self.block.extend_from_slice(&NONE.to_le_bytes());
-        self.block.extend_from_slice(&root.to_le_bytes());
-        self.block.extend_from_slice(&[status, 0]);
-        self.block.extend_from_slice(&size_bytes.to_le_bytes());
-        self.block.extend_from_slice(&modified.to_le_bytes());
-        self.block.extend_from_slice(&length.to_le_bytes());
-        self.block.extend_from_slice(&path[..length as usize]);
-        self.records += 1;
-        Ok(())
-    }
-
-    /// The cluster of the document pushed last under the other view.
-    pub(super) fn second(&mut self, cluster: u32) {
-        if let Some(place) = self.block.get_mut(self.last + 8..self.last + 12) {
-            place.copy_from_slice(&cluster.to_le_bytes());
-        }
-    }
-
-    fn flush(&mut self) -> rusqlite::Result<()> {
-        if self.records > 0 {
-            self.insert.execute(params![self.first, self.block])?;
-        }
-        self.block.clear();
-        (self.records, self.last) = (0, 0);
-        Ok(())
-    }
-
-    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
-        self.flush()
-    }
-}
-
 /// A text as it is looked for: letters in lower case.
 fn lower(path: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(path) {
         Ok(text) if !text.is_ascii() => text.to_lowercase().into_bytes(),
         _ => path.to_ascii_lowercase(),
-    }
-}
-
-/// A record as it is read.
-#[derive(Clone, Copy)]
-pub(super) struct Record<'a> {
-    pub(super) id: u32,
-    pub(super) clusters: [u32; 2],
-    root: u16,
-    status: u8,
-    size_bytes: u64,
-    modified: i64,
-    path: &'a [u8],
-}
-
-impl<'a> Record<'a> {
-    /// The first record of these bytes, and what follows it; nothing where they are no records.
-    fn read(bytes: &'a [u8]) -> Option<(Record<'a>, &'a [u8])> {
-        let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
-        let four = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let eight = |at: usize| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
-        let (path, rest) = rest.split_at_checked(four(32) as usize)?;
-        let record = Record {
-            id: four(0),
-            clusters: [four(4), four(8)],
-            root: u16::from_le_bytes([head[12], head[13]]),
-            status: head[14],
-            size_bytes: eight(16),
-            modified: eight(24).cast_signed(),
-            path,
-        };
-        Some((record, rest))
     }
 }
 
@@ -292,123 +166,106 @@ pub struct DocumentRow {
     pub partner: Option<(String, u64, String, String, String)>,
 }
 
-/// Which records are wanted.
-struct Wanted {
-    statuses: Option<std::ops::RangeInclusive<u8>>,
-    roots: Option<Vec<bool>>,
-    pattern: Option<Pattern>,
-    sizes: std::ops::RangeInclusive<u64>,
-    times: std::ops::RangeInclusive<i64>,
-}
-
-impl Wanted {
-    fn admits(&self, record: &Record<'_>) -> bool {
-        self.statuses.as_ref().is_none_or(|statuses| statuses.contains(&record.status))
-            && self.roots.as_ref().is_none_or(|roots| roots.get(usize::from(record.root)).copied().unwrap_or(false))
-            && self.sizes.contains(&record.size_bytes)
-            && self.times.contains(&record.modified)
-            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(record.path))
-    }
-}
-
 impl Browse {
-    /// A page of the documents that are asked for.
+    /// A page of the documents that a query asks for.
     ///
     /// # Errors
     /// When there is no such status or site, the pattern is none, or the file cannot be read.
     pub fn documents(&self, query: &DocumentQuery, window: Window) -> Result<Page<DocumentRow>, Error> {
-        let wanted = self.wanted(query)?;
-        let (offset, count) = (window.offset(), window.rows());
-        let mut total: u64 = 0;
-        let mut ids: Vec<u32> = Vec::new();
-        if query.largest_first {
-            let mut sizes: Vec<(Reverse<u64>, u32)> = Vec::new();
-            self.records(|record| {
-                if wanted.admits(record) {
-                    sizes.push((Reverse(record.size_bytes), record.id));
-                }
-            })?;
-            total = sizes.len() as u64;
-            ids.extend(window_of(&mut sizes, offset, count).iter().map(|(_, id)| *id));
-        } else {
-            self.records(|record| {
-                if wanted.admits(record) {
-                    if total >= offset && total - offset < count {
-                        ids.push(record.id);
-                    }
-                    total += 1;
-                }
-            })?;
-        }
+        let condition = self.document_condition(query)?;
+        let (ids, total) = match query.largest_first {
+            true => self.largest_documents(&condition, window)?,
+            false => self.documents_by_place(&condition, window)?,
+        };
         let rows = ids.into_iter().map(|id| self.document(id)).collect::<Result<Vec<_>, _>>()?;
         Ok(Page { rows: rows.into_iter().flatten().collect(), total })
     }
 
-    fn wanted(&self, query: &DocumentQuery) -> Result<Wanted, Error> {
-        let statuses = match query.status.as_deref() {
-            None => None,
-            Some("excluded") => Some(FIRST_EXCLUDED..=u8::MAX),
-            Some(status) => {
-                let place = STATUSES.iter().position(|known| *known == status);
-                let place =
-                    place.ok_or_else(|| Error::Invalid(format!("`status`: there is no `{}`", one_line(status))))?;
-                let place = u8::try_from(place).unwrap_or(u8::MAX);
-                Some(place..=place)
-            }
-        };
-        let roots = match &query.site {
-            None => None,
-            Some(site) if !self.sites.contains(site) => {
-                return Err(Error::Invalid(format!("`site`: the scan has no site `{}`", one_line(site))));
-            }
-            Some(site) => {
-                Some(self.collect("SELECT site = ? FROM root ORDER BY id", [site], |row| row.get::<_, bool>(0))?)
-            }
-        };
-        let pattern = query.path.as_deref().filter(|path| !path.trim().is_empty()).map(Pattern::new).transpose()?;
-        Ok(Wanted {
-            statuses,
-            roots,
-            pattern,
-            sizes: query.size_min.unwrap_or(0)..=query.size_max.unwrap_or(u64::MAX),
-            times: query.modified_from.unwrap_or(i64::MIN)..=query.modified_to.unwrap_or(i64::MAX),
-        })
+    fn documents_by_place(&self, condition: &Condition, window: Window) -> Result<(Vec<u32>, u64), Error> {
+        let sql = format!("SELECT count(*) FROM document d WHERE {}", condition.sql);
+        let total = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
+        let (rows, offset) = (window.rows(), window.offset());
+        let sql =
+            format!("SELECT d.id FROM document d WHERE {} ORDER BY d.id LIMIT {rows} OFFSET {offset}", condition.sql);
+        Ok((self.collect(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?, total))
     }
 
-    /// Hands over every listed document's record, in the order of the rows.
-    pub(super) fn records(&self, mut each: impl FnMut(&Record<'_>)) -> Result<(), Error> {
-        let mut go = || -> rusqlite::Result<()> {
-            let mut statement =
-                self.report.connection().prepare_cached("SELECT records FROM side.block ORDER BY first")?;
+    /// `SQLite` sorts all rows before those of a page; here only the page is sorted.
+    fn largest_documents(&self, condition: &Condition, window: Window) -> Result<(Vec<u32>, u64), Error> {
+        let sql = format!("SELECT d.size_bytes, d.id FROM document d WHERE {}", condition.sql);
+        let read = |row: &rusqlite::Row<'_>| Ok((Reverse(row.get::<_, u64>(0)?), row.get::<_, u32>(1)?));
+        let mut sizes = self.collect(&sql, params_from_iter(condition.values.iter()), read)?;
+        let ids = window_of(&mut sizes, window.offset(), window.rows()).iter().map(|(_, id)| *id).collect();
+        Ok((ids, sizes.len() as u64))
+    }
+
+    fn document_condition(&self, query: &DocumentQuery) -> Result<Condition, Error> {
+        let mut condition = Condition::new();
+        condition.and("d.listed", None);
+        match query.status.as_deref() {
+            None => {}
+            Some("excluded") => condition.and("d.status >= 'excluded' AND d.status < 'excludee'", None),
+            Some(status) if STATUSES.contains(&status) => condition.is("d.status", Some(&status.to_owned())),
+            Some(status) => return Err(Error::Invalid(format!("`status`: there is no `{}`", one_line(status)))),
+        }
+        if let Some(site) = &query.site {
+            if !self.sites.contains(site) {
+                return Err(Error::Invalid(format!("`site`: the scan has no site `{}`", one_line(site))));
+            }
+            condition.and("d.root IN (SELECT id FROM root WHERE site = ?)", Some(Value::Text(site.clone())));
+        }
+        let number = |size: u64| i64::try_from(size).unwrap_or(i64::MAX);
+        condition.at_least("d.size_bytes", query.size_min.map(number));
+        condition.at_most("d.size_bytes", query.size_max.map(number));
+        condition.at_least("d.modified", query.modified_from);
+        condition.at_most("d.modified", query.modified_to);
+        if let Some(path) = query.path.as_deref().filter(|path| !path.trim().is_empty()) {
+            self.match_paths(Pattern::new(path)?)?;
+            condition.and("path_matches(d.path)", None);
+        }
+        Ok(condition)
+    }
+
+    /// Lets queries say `path_matches(path)` of this pattern, until the next.
+    fn match_paths(&self, pattern: Pattern) -> Result<(), Error> {
+        let flags = FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+        let connection = self.report.connection();
+        let defined = connection.create_scalar_function("path_matches", 1, flags, move |context| {
+            Ok(context.get_raw(0).as_blob().is_ok_and(|path| pattern.matches(&lower(path))))
+        });
+        defined.map_err(|error| self.failed(error))
+    }
+
+    /// The numbers of the clusters that have a document with such a path. Documents and contents are each read in their order:
+    /// a look-up for each document takes five times as long where most match.
+    pub(super) fn clusters_with_path(&self, pattern: Pattern) -> Result<Vec<i64>, Error> {
+        self.match_paths(pattern)?;
+        let count: Option<usize> = self.one("SELECT max(id) + 1 FROM content", [], |row| row.get(0))?;
+        let mut matching = vec![false; count.unwrap_or(0)];
+        let mut numbers = Vec::new();
+        let mut read = || -> rusqlite::Result<()> {
+            let connection = self.report.connection();
+            let sql = "SELECT content FROM document d WHERE path_matches(d.path) AND content IS NOT NULL";
+            let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                let mut rest = row.get_ref(0)?.as_blob()?;
-                while let Some((record, after)) = Record::read(rest) {
-                    each(&record);
-                    rest = after;
+                if let Some(content) = matching.get_mut(row.get::<_, usize>(0)?) {
+                    *content = true;
+                }
+            }
+            let sql = "SELECT cluster, id FROM content WHERE cluster IS NOT NULL ORDER BY cluster";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (cluster, content): (i64, usize) = (row.get(0)?, row.get(1)?);
+                if matching.get(content) == Some(&true) && numbers.last() != Some(&cluster) {
+                    numbers.push(cluster);
                 }
             }
             Ok(())
         };
-        go().map_err(|error| self.failed(error))
-    }
-
-    /// The clusters, by number, that have a document with such a path.
-    pub(super) fn clusters_with_path(&self, pattern: &Pattern) -> Result<Vec<bool>, Error> {
-        let count: Option<usize> = self.one("SELECT count(*) FROM side.cluster", [], |row| row.get(0))?;
-        let mut found = vec![false; count.unwrap_or(0)];
-        self.records(|record| {
-            let is_new = |cluster: &&u32| found.get(**cluster as usize) == Some(&false);
-            // Most documents are in none, or in one that is found already.
-            if record.clusters.iter().find(is_new).is_some() && pattern.matches(record.path) {
-                for cluster in record.clusters {
-                    if let Some(found) = found.get_mut(cluster as usize) {
-                        *found = true;
-                    }
-                }
-            }
-        })?;
-        Ok(found)
+        read().map_err(|error| self.failed(error))?;
+        Ok(numbers)
     }
 
     fn document(&self, id: u32) -> Result<Option<DocumentRow>, Error> {
@@ -463,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_what_stands_there_in_the_order_of_all() {
+    fn a_window_has_the_items_of_its_place_in_the_order_of_all() {
         let all: Vec<u32> = (0..257_u32).map(|number| number.wrapping_mul(0x9e37_79b9) >> 26).collect();
         let mut sorted = all.clone();
         sorted.sort_unstable();

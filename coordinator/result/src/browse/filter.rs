@@ -83,6 +83,9 @@ pub struct Sort {
     descending: bool,
 }
 
+/// The view of a cluster `k`.
+pub(super) const VIEW: &str = "(SELECT l.view FROM layer l WHERE l.number = k.layer)";
+
 /// The columns: name, expression, whether the greatest come first where nobody says.
 const COLUMNS: [(&str, &str, bool); 17] = [
     ("size", "k.total_bytes", true),
@@ -100,7 +103,7 @@ const COLUMNS: [(&str, &str, bool); 17] = [
     ("last", "k.last_modified", true),
     ("path", "k.path", false),
     ("relation", "k.relation", false),
-    ("view", "k.view", false),
+    ("view", VIEW, false),
     ("id", "k.name", false),
 ];
 

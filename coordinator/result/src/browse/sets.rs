@@ -118,11 +118,11 @@ impl Browse {
         if let Some(path) = &filter.path {
             condition.and("instr(lower(CAST(k.path AS TEXT)), ?) > 0", Some(Value::Text(path.to_lowercase())));
         }
-        let sql = format!("SELECT count(*) FROM side.identical k WHERE {}", condition.sql);
+        let sql = format!("SELECT count(*) FROM identical k WHERE {}", condition.sql);
         let total = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
         // Numbers ascend as the bytes in copies fall, tier by tier.
         let sql = format!(
-            "SELECT {COLUMNS} FROM side.identical k JOIN root r ON r.id = k.root WHERE {} ORDER BY k.id LIMIT {} OFFSET {}",
+            "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE {} ORDER BY k.id LIMIT {} OFFSET {}",
             condition.sql,
             window.rows(),
             window.offset()
@@ -137,7 +137,7 @@ impl Browse {
     /// When the files cannot be read.
     pub fn set_called(&self, id: &str) -> Result<Option<SetRow>, Error> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM side.identical k JOIN root r ON r.id = k.root WHERE k.name = ? ORDER BY k.id LIMIT 1"
+            "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.name = ? ORDER BY k.id LIMIT 1"
         );
         self.one(&sql, [id], |row| self.set_row(row))
     }

@@ -83,7 +83,7 @@ impl Browse {
         }
         let totals = "SELECT count(*), coalesce(sum(relation = 'pair'), 0), coalesce(sum(members), 0),
                              coalesce(sum(documents), 0), coalesce(sum(links), 0), coalesce(sum(redundant_bytes), 0),
-                             CAST(avg(mean_resemblance) AS INTEGER) FROM side.cluster";
+                             CAST(avg(mean_resemblance) AS INTEGER) FROM cluster";
         let clusters = self.one(totals, [], |row| {
             Ok(ClusterTotals {
                 clusters: row.get(0)?,

@@ -210,53 +210,6 @@ async fn a_result_of_two_views_tells_both_and_each_document_once() {
     assert_eq!(tiers, ["same bytes", "same text"]);
 }
 
-#[tokio::test]
-async fn what_lies_beside_a_result_is_there_when_it_is_published_and_made_anew_where_it_is_damaged() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = scanned_twice(&folder).await;
-    let beside = coordinator.services().scans.analyser.result_path(ScanId(1)).with_file_name("browse.sqlite");
-    let made = std::fs::read(&beside).expect("nobody has looked yet");
-    let look = || {
-        let browse = coordinator.services().results.browse(ScanId(1))?;
-        let documents = browse.documents(&DocumentQuery::default(), Window::default())?.total;
-        let clusters = browse.clusters(&ClusterFilter::default(), Sort::default(), Window::default())?.total;
-        browse.sets(&SetFilter::default(), Window::default())?;
-        Ok::<_, Error>((documents, clusters))
-    };
-    let expected = look().unwrap();
-    let is_as_made = || std::fs::read(&beside).unwrap() == made;
-    assert!(is_as_made(), "nothing is made twice");
-    let other_version = {
-        let path = folder.path().join("other.sqlite");
-        std::fs::write(&path, &made).unwrap();
-        let other = rusqlite::Connection::open(&path).unwrap();
-        other.execute("UPDATE about SET format = 'cognate.browse/0'", []).unwrap();
-        drop(other);
-        std::fs::read(&path).unwrap()
-    };
-    let cut_off = made[..made.len() / 2].to_vec();
-    let flipped = made.iter().enumerate().map(|(at, byte)| if at < 8192 { *byte } else { byte ^ 0xff }).collect();
-    for (what, bytes) in [
-        ("no database", b"no database".to_vec()),
-        ("nothing", Vec::new()),
-        ("another version", other_version),
-        ("cut off", cut_off),
-        ("damaged", flipped),
-    ] {
-        // It is put there as a whole: what is open is not written over.
-        let path = beside.with_extension("other");
-        std::fs::write(&path, bytes).unwrap();
-        std::fs::rename(&path, &beside).unwrap();
-        // Damage that shows while somebody looks is told once.
-        let shown = look().or_else(|_| look()).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(shown, expected, "{what}");
-        assert!(is_as_made(), "{what}");
-    }
-    std::fs::remove_file(&beside).unwrap();
-    assert_eq!(look().unwrap(), expected);
-    assert!(is_as_made(), "deleted");
-}
-
 pub(super) fn subject(row: &ClusterRow) -> Subject {
     Subject { kind: SubjectKind::Cluster.into(), view: row.view.clone(), id: row.id.clone(), ..Subject::default() }
 }

@@ -1,0 +1,78 @@
+//! What lists say of the documents of a cluster or of an identical set: how many, where, and since when.
+
+use rusqlite::types::Value;
+
+use super::{Publication, integer};
+
+/// Where the documents of scans are: repositories, and the sites that have them, numbered by their first repository.
+pub(super) struct Places {
+    site_of: Vec<u16>,
+    names: Vec<(String, String)>,
+}
+
+impl Places {
+    pub(super) fn of(publication: &Publication<'_>) -> Places {
+        let roots = &publication.roots().roots;
+        let mut sites = Vec::new();
+        let mut site_of = Vec::with_capacity(roots.len());
+        for root in roots {
+            let place = sites.iter().position(|known| *known == root.site_number).unwrap_or_else(|| {
+                sites.push(root.site_number);
+                sites.len() - 1
+            });
+            site_of.push(u16::try_from(place).unwrap_or(u16::MAX));
+        }
+        let names = roots.iter().map(|root| (root.site.to_string(), root.repository.to_string())).collect();
+        Places { site_of, names }
+    }
+
+    /// A hash of where a document is; sums of them do not depend on an order.
+    pub(super) fn hash(&self, root: u16, path: &[u8]) -> u128 {
+        let (site, repository) = &self.names[usize::from(root)];
+        let mut hasher = blake3::Hasher::new();
+        for part in [site.as_bytes(), repository.as_bytes(), path] {
+            hasher.update(part).update(&[0]);
+        }
+        let hash = hasher.finalize();
+        u128::from_be_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
+    }
+}
+
+/// The documents of a cluster or of a set, summed up.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) documents: u64,
+    pub(super) document_bytes: u64,
+    first_modified: Option<i64>,
+    last_modified: Option<i64>,
+    /// The repositories, ascending.
+    roots: Vec<u16>,
+}
+
+impl Group {
+    pub(super) fn add(&mut self, root: u16, size_bytes: u64, modified: i64) {
+        self.documents += 1;
+        self.document_bytes = self.document_bytes.saturating_add(size_bytes);
+        self.first_modified = Some(self.first_modified.map_or(modified, |first| first.min(modified)));
+        self.last_modified = self.last_modified.max(Some(modified));
+        if let Err(place) = self.roots.binary_search(&root) {
+            self.roots.insert(place, root);
+        }
+    }
+
+    /// The columns that clusters and sets have in common: `documents` to `last_modified`.
+    pub(super) fn columns(&self, publication: &Publication<'_>, places: &Places) -> [Value; 6] {
+        let mut sites: Vec<u16> = self.roots.iter().map(|root| places.site_of[usize::from(*root)]).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let numbers: String = sites.iter().map(|site| format!("{site},")).collect();
+        [
+            Value::Integer(integer(self.documents)),
+            Value::Text(format!(",{numbers}")),
+            Value::Integer(integer(sites.len() as u64)),
+            Value::Integer(i64::from(publication.spans(self.roots.iter().copied()))),
+            Value::Integer(self.first_modified.unwrap_or(0)),
+            Value::Integer(self.last_modified.unwrap_or(0)),
+        ]
+    }
+}
