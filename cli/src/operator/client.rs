@@ -1,6 +1,7 @@
 //! The way of every command to the running coordinator: as the person whose file it is given.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
@@ -171,6 +172,8 @@ pub(crate) fn refusal(status: &Status) -> anyhow::Error {
 /// Runs a command that talks to the coordinator.
 pub(crate) fn block_on<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Behind a pointer: the runtime's loop is compiled once for all commands, and not three times for each.
+    let command: Pin<Box<dyn Future<Output = anyhow::Result<T>> + '_>> = Box::pin(command);
     runtime.context("the runtime cannot be started")?.block_on(command)
 }
 

@@ -27,7 +27,7 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crat
     let words = Words::of(report)?;
     write_answer(report, &words, &sites, out)?;
     if let Some(site) = report.sliced() {
-        writeln!(out, "\nWhat follows is of {site} alone: --site.")?;
+        writeln!(out, "\nThe rest is about {site} alone (--site).")?;
     }
     if sites.len() == 2 && report.sliced().is_none() {
         let places = Places::of(report, [&sites[0], &sites[1]])?;
@@ -45,7 +45,7 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crat
     write_unread(report, limit, out)
 }
 
-/// The answer in five lines: documents by status, the share in common each way, files not read, compressed files.
+/// Writes the answer in five lines: documents by status, the share in common each way, files not read, compressed files.
 fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     let scan = report.scan()?;
     if scan.status != "complete" {
@@ -86,11 +86,11 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             let (all_documents, all_bytes) = total(from);
             writeln!(
                 out,
-                "In common     {} of {from}'s {}{} ({}) stand at {to} too; {} of its {} {} have a copy or a relative there",
+                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} have a copy or a relative there",
+                percent(shared, all_bytes),
                 bytes(shared),
                 bytes(all_bytes),
                 size.what,
-                percent(shared, all_bytes),
                 count(documents),
                 count(all_documents),
                 words.documents,
@@ -102,8 +102,8 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     let changed: u64 = sites.iter().map(|site| site.changed).sum();
     let skipped: u64 = sites.iter().map(|site| site.skipped).sum();
     let mut not_read = match unreadable {
-        0 => "nothing that could be found".to_owned(),
-        _ => format!("{} that are listed below", count(unreadable)),
+        0 => "none".to_owned(),
+        _ => format!("{}, listed below", count(unreadable)),
     };
     if changed > 0 {
         not_read.push_str(&format!("; {} kept changing while they were read", count(changed)));
@@ -182,7 +182,7 @@ fn write_places(places: &Places, words: &Words, limit: usize, out: &mut impl Wri
     let [a, b] = places.names();
     let (only_a, only_b) = (format!(" ONLY IN {}", a.to_uppercase()), format!(" ONLY IN {}", b.to_uppercase()));
     let [folder, folders] = words.folders;
-    writeln!(out, "\n{folders}, and what became of their {} from {a} to {b}\n", words.documents)?;
+    writeln!(out, "\n{folders}: changes from {a} to {b}, in {}\n", words.documents)?;
     let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
     let rows = rows.into_iter().map(|row| {
         vec![
@@ -218,19 +218,19 @@ fn write_pairs(
     report: &Report,
     words: &Words,
     title: &str,
-    is_told: impl Fn(&FolderSection) -> bool,
+    is_listed: impl Fn(&FolderSection) -> bool,
     limit: usize,
     out: &mut impl Write,
 ) -> crate::Result<()> {
     let (mut list, best) = (Cut::new(limit), BestView::of(report)?);
     report.folders::<Error>(|pair| {
-        if is_told(&pair) && best.is_of(&pair) {
+        if is_listed(&pair) && best.is_of(&pair) {
             list.push(|| folder_row(&pair, words));
         }
         Ok(())
     })?;
     let documents = format!(" {}", words.titles[1]);
-    list.write(title, &[words.folders[0], "STANDS AT", &documents, " BYTES", "AS"], out)
+    list.write(title, &[words.folders[0], "ALSO AT", &documents, " BYTES", "AS"], out)
 }
 
 /// Of two folders that have documents in common under both views, the view that matches more of them.
@@ -277,8 +277,8 @@ fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
         if from_a { (pair.shared_bytes_a, pair.bytes_a) } else { (pair.shared_bytes_b, pair.bytes_b) };
     let share = match (pair.relation.as_str(), from_a) {
         ("identical", _) => "identical".to_owned(),
-        ("contained", true) | ("contains", false) => "all of it, among others".to_owned(),
-        ("contains", true) | ("contained", false) => "all there is there".to_owned(),
+        ("contained", true) | ("contains", false) => "all of it, with others".to_owned(),
+        ("contains", true) | ("contained", false) => "all of the other".to_owned(),
         _ => {
             let what = if words.size(pair.view.as_deref()).is_text() { "text" } else { "bytes" };
             format!("{} of its {what}", percent(shared_bytes, all_bytes))

@@ -35,7 +35,7 @@ pub(super) fn write(report: &Report, out: &mut (impl Write + Send)) -> crate::Re
     let mut sheet = book.list("Folders", "C. Folders that hold documents of each other", &lists::FOLDERS)?;
     report.folders::<Error>(|pair| sheet.row(lists::folder(&pair)))?;
     sheet.finish()?;
-    let mut sheet = book.list("Documents", "D. Every document, with what became of it", &lists::DOCUMENTS)?;
+    let mut sheet = book.list("Documents", "D. Every document with its status", &lists::DOCUMENTS)?;
     report.documents::<Error>(|document| sheet.row(lists::document(&document)))?;
     sheet.finish()?;
     let mut sheet = book.list("Unread", "E. What could not be read", &lists::UNREAD)?;

@@ -69,7 +69,7 @@ impl Page<'_> {
     }
 
     fn coverage(&mut self, report: &Report) -> crate::Result<()> {
-        self.title("Coverage: what was looked into, and what became of it")?;
+        self.title("Coverage: documents and bytes of each repository")?;
         let mut headings =
             vec!["Repository", "Party", "Documents", "Bytes", "Unreadable", "Changed", "Left out", "Empty"];
         headings.extend(STATUSES);
@@ -133,7 +133,7 @@ impl Page<'_> {
             self.row(&cells, &kinds)?;
         }
         self.next += 1;
-        self.headings(&["Of", "stands at", "Documents", "of", "Bytes", "of", "Template bytes"], 2..)?;
+        self.headings(&["Of", "also at", "Documents", "of", "Bytes", "of", "Template bytes"], 2..)?;
         let mut kinds = vec![Kind::Text; 2];
         kinds.resize(7, Kind::Count);
         for from in &table.names {
