@@ -109,7 +109,7 @@ impl Reader {
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let key = args.key.key()?;
-    if method.has_fixed_size() && args.method.chunk_bytes.is_some() {
+    if method.capabilities().fixed_size && args.method.chunk_bytes.is_some() {
         eprintln!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
     }
     let next = AtomicUsize::new(0);
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
 
 impl Machine {
     fn new(method: &Method, key: &Key) -> Machine {
-        match method.has_chunks() {
+        match method.capabilities().has_chunks() {
             true => Machine::Chunks(Box::new(method.fingerprinter(key))),
             false => Machine::Signature(method.signer(key)),
         }
