@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer,
+    Chunk, Content, ContentDigest, Feature, FeatureKind, Fingerprinter, Key, Method, MethodId, Signature, Signer,
     UnsupportedDocument, View,
 };
 use cognate_proto::path::{escaped, printable};
@@ -319,7 +319,7 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
             ..line
         },
         Became::Signature(signature) => {
-            let is_number = method.name() == "similarity-index";
+            let is_number = method.capabilities().features == FeatureKind::Index;
             FileLine {
                 windows: Some(signature.windows),
                 features: (!is_number).then(|| signature.features.iter().map(feature).collect()),

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use cognate_fingerprint::View;
+use cognate_fingerprint::{Verification, View};
+use cognate_proto::options::Refine;
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::freeze::Frozen;
 use crate::layered::Layered;
 use crate::part::Part;
-use crate::refine::Refine;
 use crate::spec::Layer;
 use crate::spec::ScanJob;
 use cognate_storage::store::ScanRow;
@@ -91,7 +91,7 @@ impl Publication<'_> {
             if by_party { root.party_number } else { root.site_number }
         });
         let first = labels.next();
-        !self.scan.spec.across_only || labels.any(|label| Some(label) != first)
+        !self.scan.spec.options.across_only || labels.any(|label| Some(label) != first)
     }
 
     /// Whether the scan looks at text.
@@ -180,15 +180,15 @@ impl Writer {
                 chunk_bytes(first),
                 min_shared_bytes(first),
                 first.thresholds.min_containment.to_string(),
-                spec.across_only,
+                spec.options.across_only,
                 row.keyed,
                 status,
                 row.started,
                 finished,
                 passages,
-                spec.match_message_ids,
-                Some("greedy").filter(|_| spec.greedy),
-                first.method.verified_by(),
+                spec.options.match_message_ids,
+                Some("greedy").filter(|_| spec.options.greedy),
+                first.method.capabilities().verified_by.map(Verification::name),
             ],
         )?;
         for missing in &row.missing {
@@ -197,7 +197,7 @@ impl Writer {
                 params![missing.site, missing.repository, missing.reason],
             )?;
         }
-        match &spec.refine {
+        match &spec.options.refine {
             Some(refine) => self.refined(refine, publication),
             None => Ok(()),
         }
@@ -216,7 +216,7 @@ impl Writer {
             params![
                 refine.scan.to_string(),
                 refine.word(),
-                refine.unmatched().then(|| integer(refine.size_bytes_min)),
+                refine.unmatched().then(|| integer(refine.size_min_bytes)),
                 integer(chosen),
                 integer(chosen.saturating_sub(found)),
             ],
@@ -255,13 +255,12 @@ impl Writer {
 
 /// The mean of a chunk, or the bytes to a feature; nothing where signatures have a fixed size.
 fn chunk_bytes(layer: &Layer) -> Option<u32> {
-    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.has_fixed_size())
+    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.capabilities().fixed_size)
 }
 
 /// The threshold in bytes, where bytes are known of.
 fn min_shared_bytes(layer: &Layer) -> Option<i64> {
-    let knows_bytes = layer.method.check_containment().is_ok() || layer.method.verified_by() == Some("tttd");
-    knows_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
+    layer.method.capabilities().shared_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {
