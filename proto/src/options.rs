@@ -282,7 +282,7 @@ impl From<MethodError> for OptionError {
         let option = match &error {
             MethodError::ChunkBytesOutOfRange { .. } | MethodError::SamplingOutOfRange { .. } => "chunk_bytes",
             MethodError::UnknownView { .. } => "view",
-            MethodError::UnknownMethod { .. } | MethodError::NoContainment { .. } => "method",
+            MethodError::UnknownMethod { .. } => "method",
             MethodError::Param(_) | MethodError::TttdParam { .. } => "param",
         };
         OptionError::new(option, &error)
