@@ -11,8 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use cognate_analysis::spec::{Layer, ScanSpec};
+use cognate_analysis::AnalysisLimits;
+use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::FailureKind;
 use cognate_result::report::Report;
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
@@ -24,15 +26,18 @@ use tokio::task::JoinSet;
 use self::folders::{Folders, SiteFolders};
 use self::link::Links;
 use self::state::State;
-use crate::args::{Clusters, KeyArgs, ReportFormat, ScanArgs, threads};
+use crate::args::{KeyArgs, ReportFormat, threads};
 use crate::exit::{Exit, usage};
 use crate::extraction::{TEXTS_BYTES_MAX, extraction};
+use crate::options::ScanArgs;
 use crate::output;
 use crate::progress::Bars;
 use crate::stop::Stop;
 
 /// How long a scan that was stopped may take to let go of its files.
 const STOP_WAIT: Duration = Duration::from_secs(5);
+/// The working memory of the comparison, unless another is typed.
+const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 
 /// Compares folders on this machine, each as a site of its own, with nothing to set up.
 ///
@@ -165,27 +170,14 @@ impl Plan {
             return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
         }
         let key = args.key.key()?;
-        let of_site = |layer: Layer| Layer { method_id: Some(layer.method.id(&key)), ..layer };
-        let layers = args.scan.layers()?.into_iter().map(of_site).collect();
-        let spec = ScanSpec {
-            repositories: folders.repositories(),
-            layers,
-            match_message_ids: args.scan.match_message_ids,
-            control: args.scan.control.clone(),
-            keyed: key.is_keyed(),
-            across_only: args.scan.across_only,
-            greedy: args.scan.cluster == Clusters::Greedy,
-            selection: args.scan.selection()?,
-            follow_symlinks: args.scan.follow,
-            sync: !args.scan.no_sync,
-            sync_deadline: args.scan.sync_deadline,
-            memory_budget_bytes: args.scan.memory_budget_bytes()?,
+        // A missing site or document shows in the exit code; the report is written all the same.
+        let options = ScanOptions { require_complete: false, ..args.scan.options(folders.repositories())? };
+        let limits = AnalysisLimits {
+            memory_budget_bytes: options.memory_budget_bytes.unwrap_or(MEMORY_BUDGET_BYTES),
             threads: threads(args.scan.threads),
-            // A missing site or document shows in the exit code; the report is written all the same.
-            refine: None,
-            require_complete: false,
-            in_process: true,
         };
+        let mut spec = ScanSpec { in_process: true, ..ScanSpec::new(options, &limits)? };
+        spec.layers.iter_mut().for_each(|layer| layer.method_id = Some(layer.method.id(&key)));
         Ok(Plan { folders, spec, key })
     }
 }
@@ -219,7 +211,7 @@ async fn scan(
     let id = coordinator.launch(plan.spec.clone())?;
     // A worker or the transport that ends early would leave the scan waiting for ever.
     let end = tokio::select! {
-        end = follow(coordinator, id, &plan.spec.repositories, stop) => end?,
+        end = follow(coordinator, id, &plan.spec.options.repositories, stop) => end?,
         Some(ended) = tasks.join_next() => {
             coordinator.cancel(id);
             let reason = match ended {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, Fingerprinter, Key, Method, MethodId, Signature, Signer,
+    Chunk, Content, ContentDigest, Feature, FeatureKind, Fingerprinter, Key, Method, MethodId, Signature, Signer,
     UnsupportedDocument, View,
 };
 use cognate_proto::path::{escaped, printable};
@@ -109,7 +109,7 @@ impl Reader {
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let key = args.key.key()?;
-    if method.has_fixed_size() && args.method.chunk_bytes.is_some() {
+    if method.capabilities().fixed_size && args.method.chunk_bytes.is_some() {
         eprintln!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
     }
     let next = AtomicUsize::new(0);
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
 
 impl Machine {
     fn new(method: &Method, key: &Key) -> Machine {
-        match method.has_chunks() {
+        match method.capabilities().has_chunks() {
             true => Machine::Chunks(Box::new(method.fingerprinter(key))),
             false => Machine::Signature(method.signer(key)),
         }
@@ -319,7 +319,7 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
             ..line
         },
         Became::Signature(signature) => {
-            let is_number = method.name() == "similarity-index";
+            let is_number = method.capabilities().features == FeatureKind::Index;
             FileLine {
                 windows: Some(signature.windows),
                 features: (!is_number).then(|| signature.features.iter().map(feature).collect()),

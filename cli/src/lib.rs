@@ -16,6 +16,7 @@ mod find;
 mod fingerprint;
 mod kept;
 mod operator;
+mod options;
 mod output;
 mod plan;
 mod progress;

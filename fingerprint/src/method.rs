@@ -120,40 +120,6 @@ impl Method {
         }
     }
 
-    /// See [`Capabilities::fixed_size`].
-    pub fn has_fixed_size(&self) -> bool {
-        self.capabilities().fixed_size
-    }
-
-    /// See [`Capabilities::has_chunks`].
-    pub fn has_chunks(&self) -> bool {
-        self.capabilities().has_chunks()
-    }
-
-    /// See [`Capabilities::complete`].
-    pub fn takes_all(&self) -> bool {
-        self.capabilities().complete
-    }
-
-    /// Checks that the method gives containment: see [`Capabilities::containment`].
-    ///
-    /// # Errors
-    /// If it does not. The error names methods that do.
-    pub fn check_containment(&self) -> Result<(), MethodError> {
-        let instead = match self.algorithm {
-            _ if self.capabilities().containment => return Ok(()),
-            Algorithm::Shingle(_) => "use sample=mod, levels or all",
-            _ => "use tttd, mod, bsw, bsw-chunk or shingle",
-        };
-        Err(MethodError::NoContainment { method: self.name(), instead })
-    }
-
-    /// The name of the verification, `tttd` or `cosine`, for a method that only proposes pairs: see
-    /// [`Capabilities::verified_by`].
-    pub fn verified_by(&self) -> Option<&'static str> {
-        self.capabilities().verified_by.map(Verification::name)
-    }
-
     /// The method under which the documents of candidates are read again, for a method that only proposes pairs.
     pub fn verifier(&self) -> Option<Method> {
         let algorithm = match self.capabilities().verified_by? {
@@ -189,7 +155,7 @@ impl Method {
     pub fn canary(&self, key: &Key) -> [u8; 16] {
         let mut text = vec![0; (64 << 10) + 4 * self.chunk_bytes() as usize];
         blake3::Hasher::new_derive_key("cognate canary v1").finalize_xof().fill(&mut text);
-        if self.has_chunks() {
+        if self.capabilities().has_chunks() {
             return self.fingerprinter(key).slice(&text, |_| {}).digest.0;
         }
         // Some methods read words, and the digest of a sampling method does not depend on its features.

@@ -47,12 +47,4 @@ pub enum MethodError {
         /// The greatest mean, in bytes.
         most: u64,
     },
-    /// The method estimates no containment.
-    #[error("`{method}` cannot say how much of a document another one contains, only how alike they are: {instead}")]
-    NoContainment {
-        /// The method.
-        method: &'static str,
-        /// The methods to use instead.
-        instead: &'static str,
-    },
 }

@@ -18,6 +18,7 @@ pub mod index_digest;
 pub mod invitation;
 pub mod limits;
 pub mod name;
+pub mod options;
 pub mod path;
 pub mod scope;
 pub mod selection;

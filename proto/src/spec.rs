@@ -51,9 +51,7 @@ impl TryFrom<&v1::MethodSpec> for Method {
         if !Method::NAMES.contains(&spec.name.as_str()) && spec.name != Method::TERMS {
             return unknown("method", &spec.name);
         }
-        // Other methods have no chunk size apart from their parameters.
-        let chunk_bytes = (spec.name == "tttd").then_some(spec.chunk_bytes);
-        Ok(Method::parse(&spec.name, view, chunk_bytes, &spec.param)?)
+        Ok(Method::restore(&spec.name, view, spec.chunk_bytes, &spec.param)?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use cognate_fingerprint::Method;
+use cognate_fingerprint::{FeatureKind, Method};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use jiff::Timestamp;
@@ -123,8 +123,9 @@ impl Policy {
         let refused = |key: &str, value: &dyn fmt::Display, requested: &dyn fmt::Display| {
             Err(format!("policy.{key} is {value}, the scan asks for {requested}"))
         };
-        // Term vectors belong to the method `fuzzy`.
-        let policy_name = if name == Method::TERMS { "fuzzy" } else { name };
+        // A method that verifies belongs to the one whose candidates it verifies.
+        let can = method.capabilities();
+        let policy_name = can.verifies.unwrap_or(name);
         if !self.methods.iter().any(|allowed| allowed == policy_name) {
             return refused("methods", &self.methods.join(", "), &policy_name);
         }
@@ -134,7 +135,7 @@ impl Policy {
         if !self.repository_views.contains_key(repository) && !self.views.contains(&view) {
             return refused("views", &self.views.join(", "), &view);
         }
-        let (sampled, window) = (!method.has_fixed_size(), method.window_bytes().map(u64::from));
+        let (sampled, window) = (!can.fixed_size, method.window_bytes().map(u64::from));
         if sampled && chunk_bytes < self.chunk_bytes_min {
             return refused("chunk_bytes_min", &self.chunk_bytes_min, &chunk_bytes);
         }
@@ -145,10 +146,10 @@ impl Policy {
         if let Some(features) = features.filter(|features| *features > self.signature_features_max) {
             return refused("signature_features_max", &self.signature_features_max, &features);
         }
-        if name == "similarity-index" && keyed && !self.plain_indexes {
+        if !can.keyed && keyed && !self.plain_indexes {
             return refused("plain_indexes", &false, &"similarity-index, which no key protects");
         }
-        if name == Method::TERMS && across_parties && !self.term_vectors {
+        if can.features == FeatureKind::TermCounts && across_parties && !self.term_vectors {
             return refused("term_vectors", &false, &"term vectors across parties");
         }
         if !across_parties || keyed {

@@ -16,10 +16,9 @@ pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) ->
     let insides = [&explained.a, &explained.b].map(|document| split(document.path.as_bytes()).1);
     for pair in &mut explained.views {
         let view: View = pair.view.parse()?;
-        // The parameters of other methods say it all.
-        let chunk_bytes = pair.chunk_bytes.filter(|_| pair.method == "tttd");
-        let method = Method::parse(&pair.method, view, chunk_bytes, pair.param.as_deref().unwrap_or_default())?;
-        if !method.has_chunks() {
+        let (chunk_bytes, param) = (pair.chunk_bytes.unwrap_or_default(), pair.param.as_deref().unwrap_or_default());
+        let method = Method::restore(&pair.method, view, chunk_bytes, param)?;
+        if !method.capabilities().has_chunks() {
             pair.unplaced = Some(format!("`{}` keeps no places: scan with `tttd` to see what lies where", pair.method));
             continue;
         }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use cognate_proto::name::one_line;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::{self, RepositoryEstimate};
 
 use super::spec;
@@ -16,16 +17,16 @@ use cognate_export::table::table;
 ///
 /// # Errors
 /// When nobody is there to be asked.
-pub(super) async fn confirmed(operator: &Operator, spec: &v1::ScanSpec, yes: bool) -> anyhow::Result<bool> {
+pub(super) async fn confirmed(operator: &Operator, options: &ScanOptions, yes: bool) -> anyhow::Result<bool> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !yes && !on_terminal {
         return Err(usage("a scan makes sites read their files: nobody is here to be asked, so say --yes"));
     }
     // Nothing is read or sent, or nobody would see it.
-    if spec.no_sync || (yes && !on_terminal) {
+    if options.no_sync || (yes && !on_terminal) {
         return Ok(true);
     }
-    let request = v1::EstimateScanRequest { spec: Some(spec.clone()) };
+    let request = v1::EstimateScanRequest { options: Some(options.into()) };
     let estimates = operator.call_for(Duration::from_secs(30), |mut client| {
         let request = request.clone();
         async move { client.estimate_scan(request).await }

@@ -208,7 +208,7 @@ async fn fetch_into(operator: &Operator, id: ScanId, file: &mut std::fs::File) -
 }
 
 fn names(state: &ScanState) -> Vec<String> {
-    state.spec.iter().flat_map(|spec| &spec.repositories).map(spec::name).collect()
+    state.options.iter().flat_map(|options| &options.repositories).map(spec::name).collect()
 }
 
 /// What the bars show of a state.

@@ -64,19 +64,19 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         None => random_id()?,
     };
     let operator = Operator::open(arg).await?;
-    let spec = match &args.refine.refine {
-        Some(scan) => args.refine.spec(&operator, scan, &args.spec).await?,
-        None => args.spec.spec(&operator, args.profile.as_deref()).await?,
+    let options = match &args.refine.refine {
+        Some(scan) => args.refine.options(&operator, scan, &args.spec).await?,
+        None => args.spec.options(&operator, args.profile.as_deref()).await?,
     };
-    let require_complete = spec.require_complete;
-    if !estimate::confirmed(&operator, &spec, args.yes).await? {
+    let require_complete = options.require_complete;
+    if !estimate::confirmed(&operator, &options, args.yes).await? {
         eprintln!("cognate: nothing was launched");
         return Ok(Exit::Failed);
     }
     let stop = Stop::on_signals()?;
     // Told before anything is asked for: whatever happens then, the scan can be found by it.
     eprintln!("cognate: scan {id}");
-    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(spec) };
+    let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
     let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };
     let launching = operator.call_for(patience, |mut client| {
         let request = request.clone();

@@ -48,7 +48,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &ProfileArgs) -> anyhow::Result
     let operator = Operator::open(arg).await?;
     match &args.command {
         ProfileCommand::Save { name, spec } => {
-            let profile = v1::Profile { name: name.clone(), spec: Some(spec.typed()?) };
+            let profile = v1::Profile { name: name.clone(), options: Some(spec.typed()?.into()) };
             let request = v1::PutProfileRequest { profile: Some(profile) };
             let put = operator.call(|mut client| {
                 let request = request.clone();
@@ -70,14 +70,14 @@ pub(super) async fn run(arg: &OperatorArg, args: &ProfileArgs) -> anyhow::Result
             let profiles = listed.await?.profiles;
             match format {
                 TableFormat::Json => {
-                    let rows = profiles
-                        .iter()
-                        .map(|profile| json!({"name": profile.name, "repositories": profile.spec.as_ref().map(names)}));
+                    let rows = profiles.iter().map(
+                        |profile| json!({"name": profile.name, "repositories": profile.options.as_ref().map(names)}),
+                    );
                     print(&format!("{:#}", rows.collect::<Value>()))?;
                 }
                 TableFormat::Text => {
                     let rows = profiles.iter().map(|profile| {
-                        vec![one_line(&profile.name), profile.spec.as_ref().map(names).unwrap_or_default()]
+                        vec![one_line(&profile.name), profile.options.as_ref().map(names).unwrap_or_default()]
                     });
                     print(&table(&["PROFILE", "REPOSITORIES"], rows))?;
                 }

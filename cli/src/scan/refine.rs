@@ -1,8 +1,9 @@
 //! What a refinement is asked for: which documents of an earlier scan are read again.
 
 use clap::{Args, ValueEnum};
-use cognate_proto::name::ScanId;
-use cognate_proto::v1::{self, RefineWhat};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::{Refine, RefineWhat, ScanOptions};
+use cognate_proto::v1;
 use serde_json::{Value, json};
 
 use super::find::find;
@@ -40,47 +41,53 @@ enum What {
 }
 
 impl RefineArgs {
-    /// The specification of a refinement of `scan`.
-    pub(super) async fn spec(&self, operator: &Operator, scan: &str, typed: &SpecArgs) -> anyhow::Result<v1::ScanSpec> {
+    /// The options of a refinement of `scan`.
+    pub(super) async fn options(
+        &self,
+        operator: &Operator,
+        scan: &str,
+        typed: &SpecArgs,
+    ) -> anyhow::Result<ScanOptions> {
         let id = find(operator, scan).await?;
         let request = v1::ShowScanRequest { scan: id.0 };
-        let earlier = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
-        // Who was missing then sent nothing that could be chosen.
-        let took_part = earlier.repositories.into_iter().filter(|row| row.failure.is_empty());
-        let mut spec = typed.typed_or_over(took_part.filter_map(|row| row.repository).collect())?;
-        if spec.text.is_some() {
-            return Err(usage("--refine: a refinement is of one view; say --view raw or --view text"));
-        }
-        // What links led to is found by following them again.
-        spec.follow_symlinks |= earlier.spec.is_some_and(|spec| spec.follow_symlinks);
+        let state = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
+        let earlier = ScanOptions::of_record(state.options.as_ref());
+        let mut options = typed.typed_or_over(took_part(&earlier, &state))?;
+        // Documents behind links are found by following the links again.
+        options.follow |= earlier.follow;
         let what = match self.refine_what {
             What::Linked => RefineWhat::Linked,
             What::Unmatched => RefineWhat::Unmatched,
             What::Both => RefineWhat::Both,
         };
-        let size_bytes_min = self.refine_size_min.unwrap_or(SIZE_BYTES_MIN);
-        spec.refine = Some(v1::Refine { scan: id.0, what: what.into(), size_bytes_min });
-        Ok(spec)
+        let size_min_bytes = self.refine_size_min.unwrap_or(SIZE_BYTES_MIN);
+        options.refine = Some(Refine { scan: id, what, size_min_bytes });
+        options.check().map_err(|error| usage(error.of_flag()))?;
+        Ok(options)
     }
 }
 
+/// The repositories of a scan that were not missing: a missing one sent nothing that could be selected.
+fn took_part(options: &ScanOptions, state: &v1::ScanState) -> Vec<(SiteName, RepositoryName)> {
+    let missing = |named: &(SiteName, RepositoryName)| {
+        let named = v1::RepositoryRef::from(named);
+        state.repositories.iter().any(|row| row.repository.as_ref() == Some(&named) && !row.failure.is_empty())
+    };
+    options.repositories.iter().filter(|named| !missing(named)).cloned().collect()
+}
+
 /// `3f2a…: documents in clusters, and unmatched ones of 4.0 kB and more`.
-pub(super) fn words(refine: &v1::Refine) -> String {
-    let unmatched = || format!("unmatched documents of {} and more", bytes(refine.size_bytes_min));
-    let what = match refine.what() {
+pub(super) fn words(refine: &Refine) -> String {
+    let unmatched = || format!("unmatched documents of {} and more", bytes(refine.size_min_bytes));
+    let what = match refine.what {
         RefineWhat::Linked => "linked documents".to_owned(),
         RefineWhat::Unmatched => unmatched(),
-        RefineWhat::Both | RefineWhat::Unspecified => format!("linked documents, and {}", unmatched()),
+        RefineWhat::Both => format!("linked documents, and {}", unmatched()),
     };
-    format!("{}: {what}", ScanId(refine.scan))
+    format!("{}: {what}", refine.scan)
 }
 
 /// The same for programs.
-pub(super) fn object(refine: &v1::Refine) -> Value {
-    let (what, with_size) = match refine.what() {
-        RefineWhat::Linked => ("linked", false),
-        RefineWhat::Unmatched => ("unmatched", true),
-        RefineWhat::Both | RefineWhat::Unspecified => ("both", true),
-    };
-    json!({"what": what, "size_min_bytes": with_size.then_some(refine.size_bytes_min)})
+pub(super) fn object(refine: &Refine) -> Value {
+    json!({"what": refine.word(), "size_min_bytes": refine.unmatched().then_some(refine.size_min_bytes)})
 }

@@ -68,7 +68,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Resul
         ScheduleCommand::Add(add) => {
             let schedule = v1::Schedule {
                 name: add.name.clone(),
-                spec: Some(add.spec.spec(&operator, add.profile.as_deref()).await?),
+                options: Some(add.spec.options(&operator, add.profile.as_deref()).await?.into()),
                 every_seconds: add.every.as_secs(),
                 webhook: add.webhook.clone(),
                 ..v1::Schedule::default()
@@ -111,7 +111,7 @@ fn row(schedule: &v1::Schedule) -> Vec<String> {
         when(schedule.last_started),
         when(schedule.next_start),
         last_scan(schedule).unwrap_or_default(),
-        schedule.spec.as_ref().map(names).unwrap_or_default(),
+        schedule.options.as_ref().map(names).unwrap_or_default(),
     ]
 }
 
@@ -123,7 +123,7 @@ fn object(schedule: &v1::Schedule) -> Value {
         "last_started": none_if_empty(&when(schedule.last_started)),
         "next_start": none_if_empty(&when(schedule.next_start)),
         "last_scan": last_scan(schedule),
-        "repositories": schedule.spec.as_ref().map(names),
+        "repositories": schedule.options.as_ref().map(names),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Scans in lists and one by one.
 
 use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1::{self, ScanState, ScanStatus};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Resu
                     when(scan.started),
                     when(scan.finished),
                     one_line(&scan.launched_by),
-                    scan.spec.as_ref().map(about).unwrap_or_default(),
+                    about(scan),
                 ]
             });
             print(&table(&["SCAN", "STATUS", "STARTED", "FINISHED", "BY", "REPOSITORIES"], rows))?;
@@ -35,9 +36,10 @@ pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Resu
 }
 
 /// The repositories of a scan, and what it refines of them.
-fn about(spec: &v1::ScanSpec) -> String {
-    let refines = spec.refine.as_ref().map(|refine| format!(", refines {}", ScanId(refine.scan)));
-    format!("{}{}", spec::names(spec), refines.unwrap_or_default())
+fn about(state: &ScanState) -> String {
+    let refine = state.options.as_ref().and_then(|options| options.refine.as_ref());
+    let refines = refine.map(|refine| format!(", refines {}", ScanId(refine.scan)));
+    format!("{}{}", state.options.as_ref().map(spec::names).unwrap_or_default(), refines.unwrap_or_default())
 }
 
 /// `cognate scan show`.
@@ -66,10 +68,10 @@ pub(super) fn text(state: &ScanState) -> String {
     line("started", when(state.started));
     line("finished", when(state.finished));
     line("by", one_line(&state.launched_by));
-    line("from", state.spec.as_ref().map(|spec| one_line(&spec.origin)).unwrap_or_default());
-    let refines = state.spec.as_ref().and_then(|spec| spec.refine.as_ref());
-    line("view", state.spec.as_ref().map(view).unwrap_or_default());
-    line("refines", refines.map(refine::words).unwrap_or_default());
+    let options = ScanOptions::of_record(state.options.as_ref());
+    line("from", one_line(&options.origin));
+    line("view", options.view.to_string());
+    line("refines", options.refine.as_ref().map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
         line("result", bytes(state.result_bytes));
@@ -100,8 +102,9 @@ pub(super) fn text(state: &ScanState) -> String {
 
 /// A scan for programs.
 pub(super) fn object(state: &ScanState) -> Value {
-    let spec = state.spec.clone().unwrap_or_default();
-    let method = spec.method.clone().unwrap_or_default();
+    let options = ScanOptions::of_record(state.options.as_ref());
+    let layers = options.layers().unwrap_or_default();
+    let first = layers.first();
     let repositories = state.repositories.iter().map(|row| {
         let named = row.repository.clone().unwrap_or_default();
         json!({
@@ -124,24 +127,24 @@ pub(super) fn object(state: &ScanState) -> Value {
         "finished": none_if_empty(&when(state.finished)),
         "failure": none_if_empty(&state.failure),
         "launched_by": state.launched_by,
-        "origin": none_if_empty(&spec.origin),
-        "method": method.name,
-        "view": view(&spec).replace("passages", "text"),
-        "passages": view(&spec) == "passages",
-        "chunk_bytes": method.chunk_bytes,
-        "text": spec.text.as_ref().map(|text| json!({
-            "chunk_bytes": text.method.as_ref().map(|method| method.chunk_bytes),
+        "origin": none_if_empty(&options.origin),
+        "method": options.method,
+        "view": options.view.name().replace("passages", "text"),
+        "passages": options.view == ScanView::Passages,
+        "chunk_bytes": first.map_or(0, |layer| layer.method.chunk_bytes()),
+        "text": layers.get(1).map(|text| json!({
+            "chunk_bytes": text.method.chunk_bytes(),
             "min_shared_bytes": text.min_shared_bytes,
         })),
-        "match_message_ids": spec.match_message_ids,
-        "control": spec.control,
-        "min_shared_bytes": spec.min_shared_bytes,
-        "min_containment": spec.min_containment,
-        "across_only": spec.across_only,
-        "no_sync": spec.no_sync,
-        "require_complete": spec.require_complete,
-        "refines": spec.refine.as_ref().map(|refine| ScanId(refine.scan).to_string()),
-        "refined": spec.refine.as_ref().map(refine::object),
+        "match_message_ids": options.match_message_ids,
+        "control": options.control,
+        "min_shared_bytes": first.map_or(0, |layer| layer.min_shared_bytes),
+        "min_containment": options.min_containment,
+        "across_only": options.across_only,
+        "no_sync": options.no_sync,
+        "require_complete": options.require_complete,
+        "refines": options.refine.map(|refine| refine.scan.to_string()),
+        "refined": options.refine.as_ref().map(refine::object),
         "repositories": repositories.collect::<Value>(),
         "analysis": state.analysis.as_ref().map(|analysis| json!({
             "phase": analysis.phase().as_str_name().trim_start_matches("ANALYSIS_PHASE_").to_ascii_lowercase(),
@@ -152,14 +155,6 @@ pub(super) fn object(state: &ScanState) -> Value {
         "digest": none_if_empty(&state.digest),
         "result_bytes": state.result_bytes,
     })
-}
-
-/// What of documents a scan compares.
-fn view(spec: &v1::ScanSpec) -> String {
-    match (&spec.text, &spec.method) {
-        (Some(_), _) => "both".to_owned(),
-        (None, method) => method.as_ref().map(|method| one_line(&method.view)).unwrap_or_default(),
-    }
 }
 
 pub(super) fn none_if_empty(text: &str) -> Option<&str> {

@@ -88,7 +88,7 @@ impl Analyser {
 
     /// Fixes which templates are set aside: marks that come later are for later scans.
     pub fn freeze_templates(&self, mut row: ScanRow) -> Result<ScanRow, Error> {
-        for layer in 0..row.layers() {
+        for layer in 0..row.layer_count() {
             let Some(method_id) = row.method_id(layer) else { continue };
             let (templates, tags) = template::in_force(&self.store, method_id)?;
             let templates_digest =
@@ -174,35 +174,35 @@ impl Analyser {
         trust: Trust,
         before: Option<&Layered>,
     ) -> Result<Layered, Error> {
-        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let bytes = before.map(|before| &before.frozen);
         let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, bytes)?;
         frozen.set_aside(self.frozen_templates(row, layer)?)?;
-        frozen.set_controls(&scan.spec.control)?;
+        frozen.set_controls(&scan.spec.options.control)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
         tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
-        let subject = Subject::of(&frozen, scan.spec.across_only);
+        let subject = Subject::of(&frozen, scan.spec.options.across_only);
         // What was looked at pair by pair is not gone on with.
-        let kind = match method.has_fixed_size() {
-            false => checkpoint::kind(row, layer, thresholds, scan.spec.across_only),
+        let kind = match method.capabilities().fixed_size {
+            false => checkpoint::kind(row, layer, thresholds, scan.spec.options.across_only),
             true => Vec::new(),
         };
         let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
         let before = row.layer(layer);
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
-        let (analysis, links, measures) = if method.has_fixed_size() {
+        let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
-            (clusters::of_links(&frozen, &links, &measures, scan.spec.greedy)?, links, measures)
+            (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
         } else {
             let (analysis, links) = match recorded {
                 true => (own.analysis()?, own.links()?),
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,
             };
             let (links, measures) = (Links::File(links), Measures::of_weights(method));
-            let analysis = match scan.spec.greedy {
+            let analysis = match scan.spec.options.greedy {
                 false => analysis,
                 true => clusters::clustered(analysis, (&frozen, &links, &measures), Clustering::Greedy)?,
             };
@@ -223,12 +223,12 @@ impl Analyser {
         subject: &Subject<'_>,
     ) -> Result<Vec<Verified>, Error> {
         let method = &scan.spec.layers[layer].method;
-        if method.verified_by().is_none() {
+        if !method.capabilities().only_proposes() {
             return self.task(scan, layer, subject, |task| task.estimated(method, &task.candidates(method)?));
         }
         // Where nothing was proposed, nothing was read again.
         let Some(second) = self.second(scan, (row, layer), subject.frozen)? else { return Ok(Vec::new()) };
-        let of_second = Subject::of(&second.frozen, scan.spec.across_only);
+        let of_second = Subject::of(&second.frozen, scan.spec.options.across_only);
         self.task(scan, layer, subject, |task| {
             self.task(scan, layer, &of_second, |again| task.verified(again, &second.numbers))
         })
@@ -367,5 +367,5 @@ impl Analyser {
 /// Which layer of a published scan is of a kind.
 fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
     let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
-    (0..found.layers()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
+    (0..found.layer_count()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
 }

@@ -2,16 +2,17 @@
 //!
 //! | file | what | needed |
 //! |---|---|---|
-//! | `links` | every link, in order | to publish, and by the next scan |
-//! | `analysis` | clusters, overlap, statistics | to publish, and by the next scan |
-//! | `contents` | digest, payload and home of every content, in order | by the next scan |
+//! | `links-0` | every link, in order | to publish, and by the next scan |
+//! | `analysis-0` | clusters, overlap, statistics | to publish, and by the next scan |
+//! | `contents-0` | digest, payload and home of every content, in order | by the next scan |
 //!
-//! Those of a second layer have names of their own. All are bound to what was frozen and asked: a file that was made from anything else is refused. They are kept for
-//! the latest published scan of a kind alone; whatever is missing or damaged is made anew by an analysis from nothing.
+//! The number is that of the layer. All are bound to what was frozen and asked: a file that was made from anything else is
+//! refused. They are kept for the latest published scan of a kind alone; whatever is missing or damaged is made anew by an analysis from nothing.
 
 use std::path::{Path, PathBuf};
 
 use cognate_fingerprint::ContentDigest;
+use cognate_proto::v1;
 use cognate_similarity::{
     Analysis, Binding, CheckedReader, CheckedWriter, ContentIndex, LinkFile, LinkWriter, StreamKind, Thresholds,
 };
@@ -27,9 +28,6 @@ const CONTENT_BYTES: usize = DIGEST_BYTES + 8 + 4;
 const NO_HOME: u32 = u32::MAX;
 /// The files, in the order in which they are removed: without links the others are of no use.
 const FILES: [&str; 3] = ["links", "analysis", "contents"];
-
-/// What the names of the files of each layer begin with.
-const PREFIXES: [&str; 2] = ["", "text-"];
 
 /// The files of one layer of a scan.
 pub(crate) struct Checkpoint {
@@ -111,7 +109,7 @@ fn home(subject: &Subject<'_>, content: usize) -> u32 {
 }
 
 fn paths(folder: &Path, layer: usize) -> [PathBuf; 3] {
-    FILES.map(|name| folder.join(format!("{}{name}", PREFIXES[layer])))
+    FILES.map(|name| folder.join(format!("{name}-{layer}")))
 }
 
 /// Removes the files of a layer of a scan that later ones no longer need.
@@ -163,7 +161,7 @@ pub(crate) fn kind(row: &ScanRow, layer: usize, thresholds: &Thresholds, across_
         feed(&root.scope);
     }
     feed(row.layer(layer).templates_digest.as_bytes());
-    let selection = row.spec.as_ref().and_then(|spec| spec.selection.clone()).unwrap_or_default();
+    let selection = v1::SelectionSpec::from(&row.options().selection());
     feed(&prost::Message::encode_to_vec(&selection));
     hasher.finalize().as_bytes().to_vec()
 }

@@ -134,7 +134,7 @@ impl Frozen {
             set_aside: Vec::new(),
         };
         let choice = Choice::new(method.view(), selection, bytes.map(Frozen::files));
-        let numbers = frozen.number_contents(&loaded, &choice, method.has_chunks());
+        let numbers = frozen.number_contents(&loaded, &choice, method.capabilities().has_chunks());
         for (root, index) in (0..).zip(&loaded) {
             frozen.take_documents(root, index, &numbers, &choice);
         }

@@ -33,10 +33,9 @@ pub mod spec;
 mod subject;
 pub mod suggest;
 mod verify;
-mod wire;
 
 pub use analyser::Analyser;
 pub use error::Error;
 pub use histogram::BUCKETS as HISTOGRAM_BUCKETS;
 pub use ratio::ten_thousandths;
-pub use wire::AnalysisLimits;
+pub use spec::AnalysisLimits;

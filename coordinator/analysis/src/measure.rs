@@ -35,9 +35,9 @@ enum Kind {
 impl Measures {
     /// Links of a method that need nothing but what the engine says of them.
     pub(crate) fn of_weights(method: &Method) -> Measures {
-        let kind = match method.has_chunks() {
+        let kind = match method.capabilities().has_chunks() {
             true => Kind::Chunks,
-            false => Kind::Samples(Estimate::of(method.takes_all())),
+            false => Kind::Samples(Estimate::of(method.capabilities().complete)),
         };
         Measures { kind, intervals: Mutex::default() }
     }
@@ -115,7 +115,7 @@ pub(crate) fn rounded(share: f64) -> i64 {
 /// know of no bytes.
 pub(crate) fn engine_thresholds(method: &Method, thresholds: Thresholds) -> Thresholds {
     let min_shared_bytes = match u64::from(method.chunk_bytes()) {
-        _ if method.has_chunks() => thresholds.min_shared_bytes,
+        _ if method.capabilities().has_chunks() => thresholds.min_shared_bytes,
         0 => u64::MAX,
         bytes => thresholds.min_shared_bytes.div_ceil(bytes),
     };

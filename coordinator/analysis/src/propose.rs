@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use cognate_fingerprint::{Agreement, Feature, Method, cosine_of_features};
+use cognate_fingerprint::{Agreement, Feature, Method, Verification, cosine_of_features};
 use cognate_similarity::{
     ContentIndex, Error as EngineError, Input, Link, Monitor, Options, RunShards, Shards as _, Thresholds, find_links,
 };
@@ -28,7 +28,8 @@ const FEATURE_BYTES: u64 = 20;
 fn least(method: &Method, thresholds: Thresholds) -> Thresholds {
     // Of samples of one size, the share of the smaller bounds the share of both from above. Where they are cut to a common
     // level first, and where they only propose, a single one may be enough.
-    match method.check_containment().is_err() && method.verified_by().is_none() {
+    let can = method.capabilities();
+    match !can.containment && !can.only_proposes() {
         true => Thresholds { min_shared_bytes: u64::MAX, ..thresholds },
         false => Thresholds { min_shared_bytes: 1, ..thresholds },
     }
@@ -62,8 +63,8 @@ impl Task<'_> {
     pub(crate) fn verified(&self, again: &Task<'_>, numbers: &[Option<u32>]) -> Result<Vec<Verified>, Error> {
         let layer = &self.scan.spec.layers[self.layer];
         let number = |content: ContentIndex| numbers[content.0 as usize];
-        let mut found = match layer.method.verified_by() {
-            Some("tttd") => {
+        let mut found = match layer.method.capabilities().verified_by {
+            Some(Verification::Chunks) => {
                 let indexes = indexes_of(&self.subject.frozen.shards, self.subject.frozen.contents.len())?;
                 let index = |content: u32| indexes[content as usize];
                 let weight = |content: ContentIndex| again.subject.frozen.contents[content.0 as usize].weight;

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use cognate_fingerprint::View;
+use cognate_fingerprint::{Verification, View};
+use cognate_proto::options::Refine;
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
@@ -17,7 +18,6 @@ use crate::error::Error;
 use crate::freeze::Frozen;
 use crate::layered::Layered;
 use crate::part::Part;
-use crate::refine::Refine;
 use crate::spec::Layer;
 use crate::spec::ScanJob;
 use cognate_storage::store::ScanRow;
@@ -86,7 +86,7 @@ impl Publication<'_> {
 
     /// Whether documents in these repositories together count, where only what crosses does.
     fn crosses(&self, roots: impl Iterator<Item = u16>) -> bool {
-        !self.scan.spec.across_only || self.spans(roots)
+        !self.scan.spec.options.across_only || self.spans(roots)
     }
 
     /// True for repositories of several parties, where the scan has several, and otherwise of several sites.
@@ -189,15 +189,15 @@ impl Writer {
                 chunk_bytes(first),
                 min_shared_bytes(first),
                 first.thresholds.min_containment.to_string(),
-                spec.across_only,
+                spec.options.across_only,
                 row.keyed,
                 status,
                 row.started,
                 finished,
                 passages,
-                spec.match_message_ids,
-                Some("greedy").filter(|_| spec.greedy),
-                first.method.verified_by(),
+                spec.options.match_message_ids,
+                Some("greedy").filter(|_| spec.options.greedy),
+                first.method.capabilities().verified_by.map(Verification::name),
             ],
         )?;
         for missing in &row.missing {
@@ -206,7 +206,7 @@ impl Writer {
                 params![missing.site, missing.repository, missing.reason],
             )?;
         }
-        match &spec.refine {
+        match &spec.options.refine {
             Some(refine) => self.refined(refine, publication),
             None => Ok(()),
         }
@@ -225,7 +225,7 @@ impl Writer {
             params![
                 refine.scan.to_string(),
                 refine.word(),
-                refine.unmatched().then(|| integer(refine.size_bytes_min)),
+                refine.unmatched().then(|| integer(refine.size_min_bytes)),
                 integer(chosen),
                 integer(chosen.saturating_sub(found)),
             ],
@@ -264,13 +264,12 @@ impl Writer {
 
 /// The mean of a chunk, or the bytes to a feature; nothing where signatures have a fixed size.
 fn chunk_bytes(layer: &Layer) -> Option<u32> {
-    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.has_fixed_size())
+    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.capabilities().fixed_size)
 }
 
 /// The threshold in bytes, where bytes are known of.
 fn min_shared_bytes(layer: &Layer) -> Option<i64> {
-    let knows_bytes = layer.method.check_containment().is_ok() || layer.method.verified_by() == Some("tttd");
-    knows_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
+    layer.method.capabilities().shared_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

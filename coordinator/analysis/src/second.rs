@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Method, is_hit};
+use cognate_fingerprint::{ContentDigest, Method, Verification, is_hit};
 use cognate_proto::limits::SCOPE_CONTENTS_MAX;
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::scope::Scope;
@@ -51,7 +51,7 @@ impl Analyser {
     /// What each repository is asked for again; nothing where nothing is proposed.
     pub fn proposed(&self, scan: &ScanJob, row: &ScanRow, layer: usize) -> Result<Option<Asked>, Error> {
         let frozen = self.frozen_alone(scan, (row, layer), &scan.spec.layers[layer].method)?;
-        let subject = Subject::of(&frozen, scan.spec.across_only);
+        let subject = Subject::of(&frozen, scan.spec.options.across_only);
         let contents = self.task(scan, layer, &subject, |task| task.proposed_contents())?;
         if contents.is_empty() {
             return Ok(None);
@@ -117,9 +117,9 @@ impl Analyser {
 
     /// A layer without what other layers say of it.
     fn frozen_alone(&self, scan: &ScanJob, at: (&ScanRow, usize), method: &Method) -> Result<Frozen, Error> {
-        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let mut frozen = Frozen::build(&self.indexes, at, method, &selection, None)?;
-        frozen.set_controls(&scan.spec.control)?;
+        frozen.set_controls(&scan.spec.options.control)?;
         Ok(frozen)
     }
 }
@@ -128,8 +128,8 @@ impl Task<'_> {
     /// The contents of which the method proposes a pair, ascending.
     fn proposed_contents(&self) -> Result<Vec<u32>, Error> {
         let method = &self.scan.spec.layers[self.layer].method;
-        let mut contents: Vec<u32> = match method.verified_by() {
-            Some("tttd") => {
+        let mut contents: Vec<u32> = match method.capabilities().verified_by {
+            Some(Verification::Chunks) => {
                 let mut all: Vec<(i128, u32)> = (0..)
                     .zip(indexes_of(&self.subject.frozen.shards, self.subject.frozen.contents.len())?)
                     .filter_map(|(content, index)| Some((index?, content)))

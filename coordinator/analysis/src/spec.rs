@@ -1,69 +1,77 @@
-//! The options of a scan, checked, and the scan as an analysis sees it.
+//! A scan as an analysis sees it: its options, checked, and what follows from them.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use cognate_fingerprint::{Method, MethodId};
-use cognate_proto::name::{RepositoryName, ScanId, SiteName};
-use cognate_proto::selection::SelectionRule;
-use cognate_proto::v1;
+use cognate_proto::name::ScanId;
+use cognate_proto::options::{OptionError, ScanOptions};
 use cognate_similarity::Thresholds;
 
-use crate::refine::Refine;
+use crate::error::Error;
 
-/// What a scan is to do.
+/// A scan that can be carried out: a value exists only for options that make sense.
 #[derive(Clone, Debug)]
 pub struct ScanSpec {
-    /// The repositories, by site.
-    pub repositories: Vec<(SiteName, RepositoryName)>,
-    /// How documents are compared: under one view, or under their bytes and then under their text. What one finds never
-    /// meets what the other does.
+    /// The options, as somebody gave them.
+    pub options: ScanOptions,
+    /// The comparisons, in their order, at least one. What one finds never meets what another does.
     pub layers: Vec<Layer>,
-    /// Whether messages with the same EDRM Message ID Hash form a set.
-    pub match_message_ids: bool,
-    /// Whether only what crosses parties (or sites, where there is one party) counts.
-    pub across_only: bool,
-    /// Whether clusters are made greedily around representatives, and are not the connected components.
-    pub greedy: bool,
-    /// Which documents it is about.
-    pub selection: SelectionRule,
-    /// Which documents were planted so that they must be found: patterns, as in a selection.
-    pub control: Vec<String>,
-    /// Whether what symbolic links point to is read as well.
-    pub follow_symlinks: bool,
-    /// Whether the sites fingerprint with a key, as far as it is known beforehand.
-    pub keyed: bool,
-    /// Whether the sites are synced first; otherwise their last indexes are analysed.
-    pub sync: bool,
-    /// How long to wait for a site; `None`: as long as it takes.
-    pub sync_deadline: Option<Duration>,
     /// Working memory of the analysis, in bytes.
     pub memory_budget_bytes: u64,
     /// Threads of the analysis.
     pub threads: NonZeroUsize,
-    /// Only documents that an earlier scan left interesting; `None`: all.
-    pub refine: Option<Refine>,
-    /// Whether a missing site makes it fail.
-    pub require_complete: bool,
-    /// A comparison within one process: the sites are its own, so that their policies are not asked, and nothing is kept
-    /// of it beside the result.
+    /// A comparison within one process: the sites are its own, so that their policies are not asked, and only the result
+    /// remains of it.
     pub in_process: bool,
 }
 
-/// How documents are compared under one view.
+/// One comparison: a method over one view.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// How they are fingerprinted.
+    /// The method.
     pub method: Method,
-    /// Under which id the sites' features stand, where it is known beforehand; needed to analyse without syncing.
+    /// The id under which the sites' features are stored, where it is known beforehand; needed to analyse without syncing.
     pub method_id: Option<MethodId>,
-    /// What makes a link.
+    /// The thresholds of a link.
     pub thresholds: Thresholds,
 }
 
+/// The memory and threads that a coordinator grants to an analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct AnalysisLimits {
+    /// Working memory where no amount is given, and the greatest amount that may be.
+    pub memory_budget_bytes: u64,
+    /// Threads where no number is given, and the greatest number that is granted.
+    pub threads: NonZeroUsize,
+}
+
 impl ScanSpec {
-    /// What the scan compares under its first view, which may be its only one.
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// When an option makes no sense, or is more than the coordinator grants; it is named.
+    pub fn new(options: ScanOptions, limits: &AnalysisLimits) -> Result<ScanSpec, Error> {
+        options.check().map_err(invalid)?;
+        let min_containment = options.min_containment.parse();
+        let min_containment = min_containment.map_err(|error| Error::Invalid(format!("`min_containment`: {error}")))?;
+        let layer = |method, min_shared_bytes| Layer {
+            method,
+            method_id: None,
+            thresholds: Thresholds { min_shared_bytes, min_containment },
+        };
+        let layers = options.layers().map_err(invalid)?;
+        let threads = options.threads.and_then(|threads| NonZeroUsize::try_from(threads).ok());
+        Ok(ScanSpec {
+            layers: layers.into_iter().map(|one| layer(one.method, one.min_shared_bytes)).collect(),
+            memory_budget_bytes: memory_budget_bytes(options.memory_budget_bytes, limits)?,
+            threads: threads.unwrap_or(limits.threads).min(limits.threads),
+            in_process: false,
+            options,
+        })
+    }
+
+    /// The first comparison, which may be the only one.
     pub fn first(&self) -> &Layer {
         &self.layers[0]
     }
@@ -72,46 +80,12 @@ impl ScanSpec {
     /// other.
     pub fn targets(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let layers = self.layers.len();
-        (0..self.repositories.len()).flat_map(move |repository| (0..layers).map(move |layer| (repository, layer)))
+        (0..self.options.repositories.len())
+            .flat_map(move |repository| (0..layers).map(move |layer| (repository, layer)))
     }
 }
 
-impl From<&ScanSpec> for v1::ScanSpec {
-    fn from(spec: &ScanSpec) -> v1::ScanSpec {
-        let repositories = spec.repositories.iter();
-        let deadline_ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        v1::ScanSpec {
-            repositories: repositories
-                .map(|(site, repository)| v1::RepositoryRef {
-                    site: site.to_string(),
-                    repository: repository.to_string(),
-                })
-                .collect(),
-            method: Some((&spec.first().method).into()),
-            min_shared_bytes: spec.first().thresholds.min_shared_bytes,
-            min_containment: spec.first().thresholds.min_containment.to_string(),
-            across_only: spec.across_only,
-            selection: Some((&spec.selection).into()),
-            follow_symlinks: spec.follow_symlinks,
-            no_sync: !spec.sync,
-            sync_deadline_ms: spec.sync_deadline.map(deadline_ms),
-            memory_budget_bytes: spec.memory_budget_bytes,
-            threads: u32::try_from(spec.threads.get()).unwrap_or(u32::MAX),
-            require_complete: spec.require_complete,
-            origin: String::new(),
-            refine: spec.refine.as_ref().map(Into::into),
-            text: spec.layers.get(1).map(|layer| v1::TextLayer {
-                method: Some((&layer.method).into()),
-                min_shared_bytes: layer.thresholds.min_shared_bytes,
-            }),
-            match_message_ids: spec.match_message_ids,
-            control: spec.control.clone(),
-            greedy: spec.greedy,
-        }
-    }
-}
-
-/// What an analysis is doing.
+/// The phase of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnalysisPhase {
     /// Putting the documents of all indexes together.
@@ -138,5 +112,67 @@ impl ScanJob {
     /// A job that nobody watches.
     pub fn unwatched(id: ScanId, spec: ScanSpec) -> ScanJob {
         ScanJob { id, spec, cancelled: AtomicBool::new(false), progress: Box::new(|_, _, _| {}) }
+    }
+}
+
+fn memory_budget_bytes(given: Option<u64>, limits: &AnalysisLimits) -> Result<u64, Error> {
+    let most = limits.memory_budget_bytes;
+    match given {
+        Some(bytes) if bytes > most => {
+            Err(Error::Invalid(format!("`memory_budget`: this coordinator gives at most {most} bytes to an analysis")))
+        }
+        given => Ok(given.unwrap_or(most)),
+    }
+}
+
+fn invalid(error: OptionError) -> Error {
+    Error::Invalid(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cognate_proto::options::ScanView;
+    use std::num::NonZeroU32;
+
+    const LIMITS: AnalysisLimits =
+        AnalysisLimits { memory_budget_bytes: 1 << 30, threads: NonZeroUsize::new(2).unwrap() };
+
+    fn options() -> ScanOptions {
+        let places = ["paris", "tokyo"].map(|site| (site.parse().unwrap(), "kb".parse().unwrap()));
+        ScanOptions { repositories: places.to_vec(), ..ScanOptions::default() }
+    }
+
+    #[test]
+    fn a_scan_gets_at_most_what_the_coordinator_grants() {
+        let spec = |change: &dyn Fn(&mut ScanOptions)| {
+            let mut options = options();
+            change(&mut options);
+            ScanSpec::new(options, &LIMITS).map(|spec| (spec.memory_budget_bytes, spec.threads.get()))
+        };
+        assert_eq!(spec(&|_| ()).unwrap(), (1 << 30, 2));
+        assert_eq!(spec(&|options| options.memory_budget_bytes = Some(64 << 20)).unwrap(), (64 << 20, 2));
+        assert_eq!(spec(&|options| options.threads = NonZeroU32::new(1)).unwrap(), (1 << 30, 1));
+        assert_eq!(spec(&|options| options.threads = NonZeroU32::new(9)).unwrap(), (1 << 30, 2));
+        let error = spec(&|options| options.memory_budget_bytes = Some(2 << 30)).unwrap_err().to_string();
+        assert!(error.contains("`memory_budget`") && error.contains("at most 1073741824"), "{error}");
+    }
+
+    #[test]
+    fn a_share_that_is_none_and_options_that_fail_their_check_are_named() {
+        for (share, option) in [("1.5", "min_containment"), ("half", "min_containment")] {
+            let options = ScanOptions { min_containment: share.into(), ..options() };
+            let error = ScanSpec::new(options, &LIMITS).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{option}`")), "{error}");
+        }
+        let error = ScanSpec::new(ScanOptions::default(), &LIMITS).unwrap_err().to_string();
+        assert!(error.contains("`repositories`"), "{error}");
+    }
+
+    #[test]
+    fn each_repository_has_its_layers_one_after_the_other() {
+        let spec = ScanSpec::new(ScanOptions { view: ScanView::Both, ..options() }, &LIMITS).unwrap();
+        assert_eq!(spec.targets().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        assert_eq!(spec.layers[1].thresholds.min_shared_bytes, 2048);
     }
 }

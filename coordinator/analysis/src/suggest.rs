@@ -68,7 +68,7 @@ impl Analyser {
         listener: &Listener<'_>,
     ) -> Result<(), Error> {
         let method = scan.spec.first().method;
-        let selection = Selection::new(scan.spec.selection.clone()).map_err(|e| Error::Invalid(e.to_string()))?;
+        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, None)?;
         frozen.set_aside(self.frozen_templates(row, 0)?)?;
         let copies = Copies::of(&frozen);
@@ -168,7 +168,7 @@ impl Desk<'_> {
     fn analysed(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Found, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
         let keep = |told: &[Link]| collect(&links, told);
-        let subject = Subject::of(frozen, self.scan.spec.across_only);
+        let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds);
         let progress = |now: Progress| self.progress(now);
@@ -185,7 +185,7 @@ impl Desk<'_> {
     fn links_at_a_fifth(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
         let keep = |told: &[Link]| collect(&links, told);
-        let subject = Subject::of(frozen, self.scan.spec.across_only);
+        let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds.fifth());
         let progress = |now: Progress| self.progress(now);

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use cognate_analysis::Analyser;
 use cognate_export::audit::{Asked, Audit, AuditInput, Made};
-use cognate_proto::name::ScanId;
-use cognate_proto::v1;
+use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_result::report::{Report, time};
 use cognate_storage::store::{ScanRow, ScanStep};
 
@@ -61,19 +60,18 @@ impl Audits {
 }
 
 fn asked(row: &ScanRow) -> Asked {
-    let spec = row.spec.clone().unwrap_or_default();
-    let selection = spec.selection.unwrap_or_default();
-    let templates = (0..row.layers()).flat_map(|layer| row.layer(layer).templates);
-    let name = |place: &v1::RepositoryRef| format!("{}/{}", place.site, place.repository);
+    let options = row.options();
+    let templates = (0..row.layer_count()).flat_map(|layer| row.layer(layer).templates);
+    let name = |(site, repository): &(SiteName, RepositoryName)| format!("{site}/{repository}");
     Asked {
         by: row.launched_by.clone(),
-        repositories: spec.repositories.iter().map(name).collect(),
-        include: selection.include,
-        exclude: selection.exclude,
-        size_bytes_max: selection.size_bytes_max,
-        follow_symlinks: spec.follow_symlinks,
-        synced: !spec.no_sync,
-        control: spec.control,
+        repositories: options.repositories.iter().map(name).collect(),
+        include: options.include,
+        exclude: options.exclude,
+        size_bytes_max: options.size_max_bytes,
+        follow_symlinks: options.follow,
+        synced: !options.no_sync,
+        control: options.control,
         templates: templates.map(|template| ScanId(template).to_string()).collect(),
     }
 }

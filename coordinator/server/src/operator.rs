@@ -132,8 +132,7 @@ impl OperatorMethods for OperatorService {
 
     async fn estimate_scan(&self, request: Request<v1::EstimateScanRequest>) -> Answer<v1::EstimateScanResponse> {
         let operator = operator_of(&request)?;
-        let spec = request.into_inner().spec.unwrap_or_default();
-        let spec = self.checked(&operator, &spec)?;
+        let spec = self.checked(&operator, request.into_inner().options.as_ref())?;
         self.check_refined(&operator, &spec)?;
         let repositories = self.services.scans.estimate(&spec).await?;
         Ok(Response::new(v1::EstimateScanResponse { repositories }))
@@ -141,11 +140,11 @@ impl OperatorMethods for OperatorService {
 
     async fn launch_scan(&self, request: Request<v1::LaunchScanRequest>) -> Answer<v1::LaunchScanResponse> {
         let operator = operator_of(&request)?;
-        let v1::LaunchScanRequest { scan, spec } = request.into_inner();
-        let spec = spec.unwrap_or_default();
-        let checked = self.checked(&operator, &spec)?;
+        let v1::LaunchScanRequest { scan, options } = request.into_inner();
+        let checked = self.checked(&operator, options.as_ref())?;
+        let options = checked.options.clone();
         self.check_refinement(&operator, ScanId(scan), checked).await?;
-        self.services.scans.launch_as(ScanId(scan), spec, operator.name.as_str(), &self.settings.limits)?;
+        self.services.scans.launch_as(ScanId(scan), options, operator.name.as_str(), &self.settings.limits)?;
         Ok(Response::new(v1::LaunchScanResponse {}))
     }
 
@@ -218,7 +217,7 @@ impl OperatorMethods for OperatorService {
     async fn list_profiles(&self, request: Request<v1::ListProfilesRequest>) -> Answer<v1::ListProfilesResponse> {
         let operator = operator_of(&request)?;
         let mut profiles = self.services.records.store.profiles().map_err(Error::from)?;
-        profiles.retain(|profile| profile.spec.as_ref().is_some_and(|spec| self.sees(&operator, spec)));
+        profiles.retain(|profile| profile.options.as_ref().is_some_and(|options| self.sees(&operator, options)));
         Ok(Response::new(v1::ListProfilesResponse { profiles }))
     }
 
@@ -237,7 +236,7 @@ impl OperatorMethods for OperatorService {
     async fn list_schedules(&self, request: Request<v1::ListSchedulesRequest>) -> Answer<v1::ListSchedulesResponse> {
         let operator = operator_of(&request)?;
         let mut schedules = self.services.records.store.schedules().map_err(Error::from)?;
-        schedules.retain(|schedule| schedule.spec.as_ref().is_some_and(|spec| self.sees(&operator, spec)));
+        schedules.retain(|schedule| schedule.options.as_ref().is_some_and(|options| self.sees(&operator, options)));
         Ok(Response::new(v1::ListSchedulesResponse { schedules }))
     }
 
@@ -386,8 +385,8 @@ impl OperatorMethods for OperatorService {
 
 impl OperatorService {
     /// True if a scan over these repositories concerns a person.
-    fn sees(&self, operator: &Operator, spec: &v1::ScanSpec) -> bool {
-        spec.repositories.iter().any(|repository| self.is_own(operator, &repository.site))
+    fn sees(&self, operator: &Operator, options: &v1::ScanOptions) -> bool {
+        options.repositories.iter().any(|repository| self.is_own(operator, &repository.site))
     }
 
     /// True if a person may see a site; a person without bounds may see all.

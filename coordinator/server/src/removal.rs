@@ -49,7 +49,8 @@ impl Removal {
         self.sessions.cut(site);
         let concerned: Vec<ScanId> = {
             let running = self.scans.lock();
-            let about = running.values().filter(|scan| scan.spec.repositories.iter().any(|(one, _)| one == site));
+            let about =
+                running.values().filter(|scan| scan.spec.options.repositories.iter().any(|(one, _)| one == site));
             about.map(|scan| scan.id).collect()
         };
         concerned.into_iter().for_each(|id| self.scans.cancel(id));

@@ -94,9 +94,9 @@ impl Scans {
         let row = match row.step() {
             ScanStep::Syncing => {
                 let choices = self.chosen(scan).await?;
-                let frozen = match scan.spec.sync {
-                    true => self.sync(scan, &choices, row).await?,
-                    false => self.take_last(&scan.spec, &choices, row)?,
+                let frozen = match scan.spec.options.no_sync {
+                    false => self.sync(scan, &choices, row).await?,
+                    true => self.take_last(&scan.spec, &choices, row)?,
                 };
                 let frozen = self.read_again(scan, frozen).await?;
                 self.check_canaries(&frozen)?;
@@ -143,7 +143,7 @@ impl Scans {
         let synced = self.sync_all(scan, &scan.spec, choices, row.started).await?;
         row.keyed = synced.keyed;
         let outcomes = synced.repositories.into_iter().zip(choices);
-        for ((site, repository), (outcome, choice)) in scan.spec.repositories.iter().zip(outcomes) {
+        for ((site, repository), (outcome, choice)) in scan.spec.options.repositories.iter().zip(outcomes) {
             match outcome {
                 Ok(layers) => {
                     for (layer, (sealed, summary)) in layers.into_iter().enumerate() {
@@ -171,7 +171,7 @@ impl Scans {
         if row.frozen.is_empty() {
             return Err(Error::NothingToAnalyse(reasons.join("; ")));
         }
-        if scan.spec.require_complete && !row.missing.is_empty() {
+        if scan.spec.options.require_complete && !row.missing.is_empty() {
             return Err(Error::Incomplete(reasons.join("; ")));
         }
         Ok(())
@@ -184,7 +184,7 @@ impl Scans {
                 Some(method_id) => method_id,
                 None => self.common_method_id(spec, layer, choices)?,
             };
-            for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
                 let key = slot(site, repository, method_id, choice.as_ref());
                 let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
                     return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
@@ -194,8 +194,8 @@ impl Scans {
             }
             row.keyed = method_id != layer.method.id(&Key::none());
         }
-        if !row.keyed && !spec.in_process && self.crosses_parties(&spec.repositories)? {
-            self.check_unkeyed_policies(&spec.repositories)?;
+        if !row.keyed && !spec.in_process && self.crosses_parties(&spec.options.repositories)? {
+            self.check_unkeyed_policies(&spec.options.repositories)?;
         }
         row.step = ScanStep::Frozen.into();
         Ok(row)
@@ -207,7 +207,7 @@ impl Scans {
         let wanted = cognate_proto::v1::MethodSpec::from(&layer.method);
         let all = self.analyser.indexes.all()?;
         let mut common: Option<Vec<MethodId>> = None;
-        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+        for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
             let scope = scope_of(choice.as_ref());
             let mut found = Vec::new();
             for (key, _, row) in &all {
@@ -225,7 +225,7 @@ impl Scans {
                 let others = common.clone();
                 common.retain(|id| found.contains(id));
                 if common.is_empty() {
-                    let (first, _) = &spec.repositories[0];
+                    let (first, _) = &spec.options.repositories[0];
                     return Err(Error::Mismatch {
                         a: first.to_string(),
                         a_says: format!("method {}", others[0]),
@@ -271,7 +271,7 @@ impl Scans {
 
     /// Checks that a known text has the same features at all sites: the last guard against comparing different methods.
     fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
-        for layer in 0..row.layers() {
+        for layer in 0..row.layer_count() {
             let mut first: Option<(String, Vec<u8>)> = None;
             for frozen in row.frozen_of(layer) {
                 let canary = self.analyser.indexes.canary(IndexId(frozen.index))?;
@@ -324,7 +324,7 @@ impl Scans {
             return;
         }
         if matches!(end, ScanEnd::Published(_)) {
-            for (site, _) in &scan.spec.repositories {
+            for (site, _) in &scan.spec.options.repositories {
                 self.sessions.tell(site, Down::Result(ResultNotice { scan: scan.id.0 }));
             }
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
 
@@ -81,8 +82,8 @@ impl Schedules {
                 tracing::info!(schedule = schedule.name, scan = %last, "the last scan of a schedule has not ended: this one is left out");
             } else {
                 let id = due_id(&schedule);
-                let launched =
-                    self.scans.launch_as(id, schedule.spec.clone().unwrap_or_default(), &schedule.name, limits);
+                let options = ScanOptions::of_record(schedule.options.as_ref());
+                let launched = self.scans.launch_as(id, options, &schedule.name, limits);
                 match launched {
                     Ok(()) => {
                         changed.last_scan = id.0;
@@ -149,13 +150,13 @@ impl Schedules {
 
     /// The last scan of the same origin before this one that has a result.
     fn scan_before(&self, scan: ScanId, row: &cognate_storage::store::ScanRow) -> Result<Option<ScanId>, Error> {
-        let origin = row.spec.as_ref().map(|spec| spec.origin.clone()).unwrap_or_default();
+        let origin = row.options().origin;
         let mut earlier: Vec<_> = self.records.store.scans()?;
         earlier.retain(|(id, other)| {
             *id != scan
                 && other.step() == ScanStep::Published
                 && other.number < row.number
-                && other.spec.as_ref().is_some_and(|spec| spec.origin == origin)
+                && other.options().origin == origin
         });
         Ok(earlier.into_iter().max_by_key(|(_, other)| other.number).map(|(id, _)| id))
     }

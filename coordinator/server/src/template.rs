@@ -59,14 +59,14 @@ impl Templates {
         let id = request.scan;
         let row = self.records.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;
-        let mut spec = ScanSpec::from_wire(&row.spec.clone().unwrap_or_default(), limits)?;
+        let mut spec = ScanSpec::new(row.options(), limits)?;
         let [layer] = spec.layers.as_mut_slice() else {
             return Err(Error::Refused(format!(
                 "scan {id} compares two views, and templates are of one: suggest from a scan with --view raw or --view text"
             )));
         };
         layer.method_id = row.method_id(0);
-        check_chunks(layer.method.has_chunks(), layer.method.name())?;
+        check_chunks(&layer.method)?;
         let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
         let analyser = &self.scans.analyser;
         let _hold = analyser.indexes.hold(places);

@@ -45,7 +45,6 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, PartialEq, prost::Oneof)]
-#[expect(clippy::large_enum_variant, reason = "an event lives no longer than it takes to write it down")]
 pub enum What {
     /// Somebody was invited.
     #[prost(message, tag = "3")]

@@ -2,6 +2,7 @@
 
 use cognate_fingerprint::MethodId;
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::ScanOptions;
 use cognate_proto::scope::ScopeId;
 use cognate_proto::v1;
 use prost::Message;
@@ -160,9 +161,9 @@ pub struct RunRow {
 /// A scan and the last step that it has finished.
 #[derive(Clone, PartialEq, Message)]
 pub struct ScanRow {
-    /// What was asked for: enough to carry the scan on after a restart.
+    /// The options of the scan: enough to carry it on after a restart.
     #[prost(message, optional, tag = "1")]
-    pub spec: Option<v1::ScanSpec>,
+    pub options: Option<v1::ScanOptions>,
     /// A [`ScanStep`].
     #[prost(enumeration = "ScanStep", tag = "2")]
     pub step: i32,
@@ -193,23 +194,11 @@ pub struct ScanRow {
     /// Grows with every scan: which of two that began in the same second was later.
     #[prost(uint64, tag = "11")]
     pub number: u64,
-    /// Ids of the templates in force when the scan was frozen, ascending; empty: none were.
-    #[prost(fixed64, repeated, tag = "12")]
-    pub templates: Vec<u64>,
-    /// The digest of the tags of those templates, in hexadecimal digits; empty: there were none.
-    #[prost(string, tag = "13")]
-    pub templates_digest: String,
-    /// What an analysis follows from, once there is one: its files are bound to it. 32 bytes.
-    #[prost(bytes = "vec", tag = "20")]
-    pub binding: Vec<u8>,
-    /// What it has in common with the scans that may begin with what it found. 32 bytes.
-    #[prost(bytes = "vec", tag = "21")]
-    pub kind: Vec<u8>,
-    /// The same of the second layer, where there are two.
-    #[prost(message, optional, tag = "22")]
-    pub text: Option<LayerRow>,
+    /// The layers of the scan, in the order in which they are compared; none before they are frozen.
+    #[prost(message, repeated, tag = "12")]
+    pub layers: Vec<LayerRow>,
     /// The kind of the failure.
-    #[prost(enumeration = "v1::FailureKind", tag = "23")]
+    #[prost(enumeration = "v1::FailureKind", tag = "13")]
     pub failure_kind: i32,
 }
 
@@ -250,32 +239,27 @@ impl ScanRow {
         self.failure = reason.into();
     }
 
-    /// What is known of a layer.
+    /// The options of the scan.
+    pub fn options(&self) -> ScanOptions {
+        ScanOptions::of_record(self.options.as_ref())
+    }
+
+    /// The row of a layer; empty if it is not frozen yet.
     pub fn layer(&self, layer: usize) -> LayerRow {
-        match (layer, &self.text) {
-            (0, _) => LayerRow {
-                templates: self.templates.clone(),
-                templates_digest: self.templates_digest.clone(),
-                binding: self.binding.clone(),
-                kind: self.kind.clone(),
-            },
-            (_, text) => text.clone().unwrap_or_default(),
-        }
+        self.layers.get(layer).cloned().unwrap_or_default()
     }
 
-    /// Writes down what is known of a layer.
+    /// Replaces the row of a layer.
     pub fn set_layer(&mut self, layer: usize, row: LayerRow) {
-        if layer > 0 {
-            self.text = Some(row);
-        } else {
-            let LayerRow { templates, templates_digest, binding, kind } = row;
-            *self = ScanRow { templates, templates_digest, binding, kind, ..std::mem::take(self) };
+        if self.layers.len() <= layer {
+            self.layers.resize_with(layer + 1, LayerRow::default);
         }
+        self.layers[layer] = row;
     }
 
-    /// How many layers it has.
-    pub fn layers(&self) -> usize {
-        1 + usize::from(self.spec.as_ref().is_some_and(|spec| spec.text.is_some()))
+    /// The number of its layers.
+    pub fn layer_count(&self) -> usize {
+        self.options().view.views().len()
     }
 
     /// What was frozen of a layer.

@@ -4,7 +4,7 @@
 //! taken back, since scans refer to it. Its id is made from its method and its tags, so that marking the same twice is
 //! marking it once.
 
-use cognate_fingerprint::{MethodId, Tag};
+use cognate_fingerprint::{Method, MethodId, Tag};
 use cognate_proto::v1;
 
 use crate::error::Error;
@@ -49,10 +49,13 @@ fn hash(method_id: MethodId, tags: &[Tag]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Whether what is in common can be boilerplate: templates are chunks, which say what bytes they are.
-pub fn check_chunks(has_chunks: bool, method: &str) -> Result<(), Error> {
-    let why = || format!("templates are chunks, and `{method}` has none: use a scan with tttd or bsw-chunk");
-    if has_chunks { Ok(()) } else { Err(Error::Refused(why())) }
+/// Checks that a method has templates ([`cognate_fingerprint::Capabilities::templates`]).
+///
+/// # Errors
+/// When it has none.
+pub fn check_chunks(method: &Method) -> Result<(), Error> {
+    let why = || format!("templates are chunks, and `{}` has none: use a scan with tttd or bsw-chunk", method.name());
+    if method.capabilities().templates { Ok(()) } else { Err(Error::Refused(why())) }
 }
 
 /// The method whose chunks a template lists; none where its id does not have 16 bytes.

@@ -10,12 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use cognate_export::Format;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::scan_form::ScanForm;
+use crate::scan_form;
 use crate::scans::repository;
 use crate::{PageError, Pages, Person, Shown, scan_id};
 use cognate_export::human;
@@ -117,8 +117,9 @@ async fn scan(person: Person, Path(id): Path<String>) -> Shown {
 
 /// A scan as programs read it, as far as it is told on the command line as well.
 fn object(state: &v1::ScanState) -> Value {
-    let spec = state.spec.clone().unwrap_or_default();
-    let method = spec.method.clone().unwrap_or_default();
+    let options = ScanOptions::of_record(state.options.as_ref());
+    let layers = options.layers().unwrap_or_default();
+    let first = layers.first();
     let repository = |row: &v1::RepositoryState| {
         json!({
             "repository": row.repository.as_ref().map(repository),
@@ -138,96 +139,30 @@ fn object(state: &v1::ScanState) -> Value {
         "failure": some(&state.failure),
         "waiting": some(&state.waiting),
         "launched_by": state.launched_by,
-        "origin": some(&spec.origin),
-        "method": method.name,
-        "view": if spec.text.is_some() { "both" } else { method.view.as_str() },
-        "chunk_bytes": method.chunk_bytes,
-        "min_shared_bytes": spec.min_shared_bytes,
-        "min_containment": spec.min_containment,
-        "across_only": spec.across_only,
+        "origin": some(&options.origin),
+        "method": options.method,
+        "view": options.view.name(),
+        "chunk_bytes": first.map_or(0, |layer| layer.method.chunk_bytes()),
+        "min_shared_bytes": first.map_or(0, |layer| layer.min_shared_bytes),
+        "min_containment": options.min_containment,
+        "across_only": options.across_only,
         "repositories": state.repositories.iter().map(repository).collect::<Value>(),
         "digest": some(&state.digest),
         "result_bytes": state.result_bytes,
     })
 }
 
-/// What a program says of a scan: the options of the command line.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wanted {
-    /// 16 hexadecimal digits, made by who asks: asked again for the same, nothing is launched twice.
-    id: Option<String>,
-    repositories: Vec<String>,
-    #[serde(default)]
-    view: Option<String>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(default)]
-    param: String,
-    #[serde(default)]
-    chunk_bytes: Option<u64>,
-    #[serde(default)]
-    min_shared_bytes: Option<u64>,
-    #[serde(default)]
-    min_containment: Option<f64>,
-    #[serde(default)]
-    include: Vec<String>,
-    #[serde(default)]
-    exclude: Vec<String>,
-    #[serde(default)]
-    size_max: Option<u64>,
-    #[serde(default)]
-    sync_deadline: String,
-    #[serde(default)]
-    across_only: bool,
-    #[serde(default)]
-    require_complete: bool,
-    #[serde(default)]
-    no_sync: bool,
-    #[serde(default)]
-    follow: bool,
-    #[serde(default)]
-    match_message_ids: bool,
-    #[serde(default)]
-    control: Vec<String>,
-    #[serde(default)]
-    greedy: bool,
-}
-
-impl Wanted {
-    fn form(self) -> ScanForm {
-        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-        let untouched = ScanForm::untouched();
-        ScanForm {
-            repositories: self.repositories,
-            view: self.view.unwrap_or(untouched.view),
-            method: self.method.unwrap_or(untouched.method),
-            param: self.param,
-            chunk_bytes: number(self.chunk_bytes),
-            min_shared_bytes: number(self.min_shared_bytes),
-            min_containment: self.min_containment.map(|share| share.to_string()).unwrap_or(untouched.min_containment),
-            include: self.include.join("\n"),
-            exclude: self.exclude.join("\n"),
-            size_max: number(self.size_max),
-            sync_deadline: self.sync_deadline,
-            across_only: self.across_only,
-            require_complete: self.require_complete,
-            no_sync: self.no_sync,
-            follow: self.follow,
-            match_message_ids: self.match_message_ids,
-            control: self.control.join("\n"),
-            greedy: self.greedy,
-        }
-    }
-}
-
+/// Launches a scan. A program gives its options and, if it may ask again, an id.
 async fn launch(person: Person, body: Bytes) -> Shown {
-    let wanted: Wanted = serde_json::from_slice(&body).map_err(|error| PageError::invalid(error.to_string()))?;
-    let id = match &wanted.id {
-        Some(id) => scan_id(id).map_err(|_| PageError::invalid("`id`: an id is 16 hexadecimal digits"))?,
-        None => ScanId(random_number().max(1)),
+    let mut values: Map<String, Value> =
+        serde_json::from_slice(&body).map_err(|error| PageError::invalid(error.to_string()))?;
+    let id = match values.remove("id").unwrap_or_default() {
+        Value::Null => ScanId(random_number().max(1)),
+        id => scan_id(id.as_str().unwrap_or_default())
+            .map_err(|_| PageError::invalid("`id`: an id is 16 hexadecimal digits"))?,
     };
-    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(wanted.form().spec()?) };
+    let options = Some(scan_form::of_program(values)?.into());
+    let request = v1::LaunchScanRequest { scan: id.0, options };
     person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
     let mut response = answer(&object(&crate::scan::shown(&person, id).await?));
     *response.status_mut() = StatusCode::ACCEPTED;

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::Router;
 use axum::routing::get;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 use cognate_proto::v1::operator_server::Operator as _;
 
@@ -70,10 +71,11 @@ async fn choose(person: Person, fields: Fields) -> Shown {
         (Some(name), _) => {
             let profiles = profiles(&person).await?;
             let known = profiles.into_iter().find(|profile| profile.name == name).ok_or_else(PageError::not_found)?;
-            ScanForm::of_spec(&known.spec.unwrap_or_default())
+            ScanForm::of_options(&ScanOptions::of_record(known.options.as_ref()))
         }
         (None, Some(id)) => {
-            ScanForm::of_spec(&crate::scan::shown(&person, scan_id(id)?).await?.spec.unwrap_or_default())
+            let state = crate::scan::shown(&person, scan_id(id)?).await?;
+            ScanForm::of_options(&ScanOptions::of_record(state.options.as_ref()))
         }
         (None, None) => ScanForm::untouched(),
     };
@@ -89,7 +91,7 @@ async fn show_form(person: &Person, form: ScanForm, problem: String) -> Shown {
     let choice = |row: &v1::Repository| {
         let name = format!("{}/{}", row.site, row.repository);
         Choice {
-            is_chosen: form.has(&name),
+            is_chosen: form.has_repository(&name),
             offered: row.offered,
             documents: largest(row, |index| index.documents),
             size_bytes: largest(row, |index| index.size_bytes),
@@ -116,11 +118,12 @@ async fn estimate(person: Person, fields: Fields) -> Shown {
     person.may("LaunchScan")?;
     let form = ScanForm::of_fields(&fields);
     let asked = async {
-        let spec = form.spec()?;
-        if form.no_sync {
+        let options = form.options()?;
+        if options.no_sync {
+            options.check().map_err(|error| PageError::invalid(error.to_string()))?;
             return Ok(Vec::new());
         }
-        let request = person.ask("EstimateScan", v1::EstimateScanRequest { spec: Some(spec) })?;
+        let request = person.ask("EstimateScan", v1::EstimateScanRequest { options: Some(options.into()) })?;
         Ok::<_, PageError>(person.pages.service.estimate_scan(request).await?.into_inner().repositories)
     };
     let rows: Vec<EstimateRow> = match asked.await {
@@ -133,7 +136,7 @@ async fn estimate(person: Person, fields: Fields) -> Shown {
         page: person.page("scans"),
         id: ScanId(random_number().max(1)).to_string(),
         fields: form.fields(),
-        no_sync: form.no_sync,
+        no_sync: form.has("no_sync"),
         read_bytes: rows.iter().map(|row| row.read_bytes).sum(),
         send_bytes: rows.iter().map(|row| row.send_bytes).sum(),
         rows,
@@ -171,7 +174,8 @@ impl EstimateRow {
 
 async fn launch(person: Person, fields: Fields) -> Shown {
     let id = scan_id(fields.needed("id")?)?;
-    let request = v1::LaunchScanRequest { scan: id.0, spec: Some(ScanForm::of_fields(&fields).spec()?) };
+    let options = ScanForm::of_fields(&fields).options()?;
+    let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
     person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
     see(&format!("/scans/{id}"))
 }

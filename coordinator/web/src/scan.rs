@@ -11,6 +11,7 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
+use cognate_proto::options::{LayerOptions, ScanOptions};
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, AnalysisPhase, FailureKind, ScanStatus};
 use tokio::sync::mpsc;
@@ -148,7 +149,7 @@ async fn scan(person: Person, Path(id): Path<String>) -> Shown {
         page: person.page("scans"),
         scan: ScanRow::of(&state),
         view: ScanView::of(&state),
-        settings: settings(&state.spec.clone().unwrap_or_default()),
+        settings: settings(&ScanOptions::of_record(state.options.as_ref())),
         is_under_way: matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
         has_result,
     })
@@ -160,45 +161,49 @@ pub(crate) async fn shown(person: &Person, id: ScanId) -> Result<v1::ScanState, 
     Ok(person.pages.service.show_scan(request).await?.into_inner())
 }
 
-/// What a scan was told, in words.
-fn settings(spec: &v1::ScanSpec) -> Vec<(&'static str, String)> {
-    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let mut told = vec![
-        ("Method", crate::sites::method(spec.method.as_ref())),
-        (
-            "At least shared",
-            format!("{} or {} of the smaller one", human::bytes(spec.min_shared_bytes), spec.min_containment),
-        ),
-        ("Only across sites", yes(spec.across_only)),
+/// The options of a scan, in words.
+fn settings(options: &ScanOptions) -> Vec<(&'static str, String)> {
+    let mut settings = comparison(options);
+    if !options.include.is_empty() {
+        settings.push(("Only", options.include.join(", ")));
+    }
+    if !options.exclude.is_empty() {
+        settings.push(("Without", options.exclude.join(", ")));
+    }
+    if let Some(size) = options.size_max_bytes {
+        settings.push(("No larger than", human::bytes(size)));
+    }
+    if let Some(refine) = &options.refine {
+        settings.push(("Refines", format!("scan {}", refine.scan)));
+    }
+    if options.no_sync {
+        settings.push(("Sites", "were not asked: what was here was compared".to_owned()));
+    }
+    if let Some(deadline) = options.sync_deadline {
+        settings.push(("Waits for a site at most", human::duration(deadline.as_secs())));
+    }
+    if options.require_complete {
+        settings.push(("A missing site", "makes it fail".to_owned()));
+    }
+    settings
+}
+
+/// The methods of a scan and its thresholds, in words.
+fn comparison(options: &ScanOptions) -> Vec<(&'static str, String)> {
+    let layers = options.layers().unwrap_or_default();
+    let [first, further @ ..] = layers.as_slice() else { return Vec::new() };
+    let method = |layer: &LayerOptions| crate::sites::method(Some(&(&layer.method).into()));
+    let least = human::bytes(first.min_shared_bytes);
+    let mut settings = vec![
+        ("Method", method(first)),
+        ("At least shared", format!("{least} or {} of the smaller one", options.min_containment)),
+        ("Only across sites", if options.across_only { "yes" } else { "no" }.to_owned()),
     ];
-    if let Some(text) = &spec.text {
-        let least = human::bytes(text.min_shared_bytes);
-        told.push(("Text as well", format!("{}, at least {least} shared", crate::sites::method(text.method.as_ref()))));
-    }
-    if let Some(selection) = &spec.selection {
-        if !selection.include.is_empty() {
-            told.push(("Only", selection.include.join(", ")));
-        }
-        if !selection.exclude.is_empty() {
-            told.push(("Without", selection.exclude.join(", ")));
-        }
-        if let Some(size) = selection.size_bytes_max {
-            told.push(("No larger than", human::bytes(size)));
-        }
-    }
-    if let Some(refine) = &spec.refine {
-        told.push(("Refines", format!("scan {}", ScanId(refine.scan))));
-    }
-    if spec.no_sync {
-        told.push(("Sites", "were not asked: what was here was compared".to_owned()));
-    }
-    if let Some(deadline) = spec.sync_deadline_ms {
-        told.push(("Waits for a site at most", human::duration(deadline / 1000)));
-    }
-    if spec.require_complete {
-        told.push(("A missing site", "makes it fail".to_owned()));
-    }
-    told
+    settings.extend(further.iter().map(|layer| {
+        let least = human::bytes(layer.min_shared_bytes);
+        ("Text as well", format!("{}, at least {least} shared", method(layer)))
+    }));
+    settings
 }
 
 /// The changing part again and again, until the scan has ended or the person may not look any more.

@@ -1,195 +1,185 @@
-//! What a form says of a scan: the values as they stand in its fields, the specification that they come to, and back.
+//! The options of a scan in a form and through the API: one list of fields for showing, reading and carrying them.
 
 use std::fmt::Display;
-use std::time::Duration;
 
-use cognate_fingerprint::{Method, View};
-use cognate_proto::v1;
+use cognate_fingerprint::Method;
+use cognate_proto::name::one_line;
+use cognate_proto::options::ScanOptions;
+use serde_json::{Map, Value};
 
-use crate::scans::repository;
 use crate::{Fields, PageError};
 
-/// Everything that a form can say of a scan, as text.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct ScanForm {
-    pub(crate) repositories: Vec<String>,
-    /// `raw`, `text`, `passages` or `both`.
-    pub(crate) view: String,
-    pub(crate) method: String,
-    pub(crate) param: String,
-    pub(crate) chunk_bytes: String,
-    pub(crate) min_shared_bytes: String,
-    pub(crate) min_containment: String,
-    pub(crate) include: String,
-    pub(crate) exclude: String,
-    pub(crate) size_max: String,
-    pub(crate) sync_deadline: String,
-    pub(crate) across_only: bool,
-    pub(crate) require_complete: bool,
-    pub(crate) no_sync: bool,
-    pub(crate) follow: bool,
-    pub(crate) match_message_ids: bool,
-    pub(crate) control: String,
-    pub(crate) greedy: bool,
+/// A field of the form.
+struct Field {
+    /// The name in the form.
+    name: &'static str,
+    /// The name of the option, which is its key in the API as well.
+    option: &'static str,
+    kind: Kind,
 }
 
+/// The way in which a field is typed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// One text.
+    Text,
+    /// A size in bytes: `500`, `4KB`, `64MiB`.
+    Size,
+    /// A list, one a line.
+    Lines,
+    /// A list, of which each has a box of its own.
+    Boxes,
+    /// A box: yes or no.
+    Box,
+}
+
+/// The options that a form and a program can give. `templates/launch.html` shows them, `static/openapi.json` lists them.
+const FIELDS: [Field; 18] = [
+    Field { name: "repository", option: "repositories", kind: Kind::Boxes },
+    of_option("view", Kind::Text),
+    of_option("method", Kind::Text),
+    of_option("param", Kind::Text),
+    of_option("chunk_bytes", Kind::Size),
+    of_option("min_shared_bytes", Kind::Size),
+    of_option("min_containment", Kind::Text),
+    of_option("include", Kind::Lines),
+    of_option("exclude", Kind::Lines),
+    of_option("size_max", Kind::Size),
+    of_option("sync_deadline", Kind::Text),
+    of_option("across_only", Kind::Box),
+    of_option("require_complete", Kind::Box),
+    of_option("no_sync", Kind::Box),
+    of_option("follow", Kind::Box),
+    of_option("match_message_ids", Kind::Box),
+    of_option("control", Kind::Lines),
+    of_option("greedy", Kind::Box),
+];
+
+const fn of_option(option: &'static str, kind: Kind) -> Field {
+    Field { name: option, option, kind }
+}
+
+/// The fields of a form that are filled in, as they were typed.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanForm(Vec<(&'static str, String)>);
+
 impl ScanForm {
-    /// What a form has when nobody has touched it.
+    /// The form before anybody has typed.
     pub(crate) fn untouched() -> ScanForm {
-        ScanForm {
-            view: View::Raw.to_string(),
-            method: "tttd".to_owned(),
-            min_containment: "0.5".to_owned(),
-            ..ScanForm::default()
-        }
+        ScanForm::of_options(&ScanOptions::default())
     }
 
-    /// What came with a form.
+    /// The form that was sent.
     pub(crate) fn of_fields(fields: &Fields) -> ScanForm {
-        let text = |name| fields.text(name).unwrap_or_default().to_owned();
-        ScanForm {
-            repositories: fields.all("repository").map(str::to_owned).collect(),
-            view: text("view"),
-            method: text("method"),
-            param: text("param"),
-            chunk_bytes: text("chunk_bytes"),
-            min_shared_bytes: text("min_shared_bytes"),
-            min_containment: text("min_containment"),
-            include: text("include"),
-            exclude: text("exclude"),
-            size_max: text("size_max"),
-            sync_deadline: text("sync_deadline"),
-            across_only: fields.is_set("across_only"),
-            require_complete: fields.is_set("require_complete"),
-            no_sync: fields.is_set("no_sync"),
-            follow: fields.is_set("follow"),
-            match_message_ids: fields.is_set("match_message_ids"),
-            control: text("control"),
-            greedy: fields.is_set("greedy"),
-        }
+        let typed = |field: &'static Field| -> Vec<(&'static str, String)> {
+            let values: Vec<&str> = match field.kind {
+                Kind::Boxes => fields.all(field.name).collect(),
+                _ => fields.text(field.name).into_iter().collect(),
+            };
+            values.into_iter().map(|value| (field.name, value.to_owned())).collect()
+        };
+        ScanForm(FIELDS.iter().flat_map(typed).collect())
     }
 
-    /// What a form has to begin with something that is there already: a profile, or a scan that is launched again.
-    pub(crate) fn of_spec(spec: &v1::ScanSpec) -> ScanForm {
-        let method = spec.method.clone().unwrap_or_default();
-        let selection = spec.selection.clone().unwrap_or_default();
-        let is_both = spec.text.is_some();
-        let number = |number: u64| if number == 0 || is_both { String::new() } else { number.to_string() };
-        ScanForm {
-            repositories: spec.repositories.iter().map(repository).collect(),
-            view: if is_both { "both".to_owned() } else { method.view },
-            method: method.name,
-            param: method.param,
-            chunk_bytes: number(method.chunk_bytes),
-            // 0 is a value of its own.
-            min_shared_bytes: if is_both { String::new() } else { spec.min_shared_bytes.to_string() },
-            min_containment: spec.min_containment.clone(),
-            include: selection.include.join("\n"),
-            exclude: selection.exclude.join("\n"),
-            size_max: selection.size_bytes_max.map(|size| size.to_string()).unwrap_or_default(),
-            sync_deadline: spec
-                .sync_deadline_ms
-                .map(|wait| humantime::format_duration(Duration::from_millis(wait)).to_string())
-                .unwrap_or_default(),
-            across_only: spec.across_only,
-            require_complete: spec.require_complete,
-            no_sync: spec.no_sync,
-            follow: spec.follow_symlinks,
-            match_message_ids: spec.match_message_ids,
-            control: spec.control.join("\n"),
-            greedy: spec.greedy,
-        }
+    /// The form for options that exist already: those of a profile, or of a scan that is launched again.
+    pub(crate) fn of_options(options: &ScanOptions) -> ScanForm {
+        let values = serde_json::to_value(options).unwrap_or_default();
+        let filled = |field: &'static Field| -> Vec<(&'static str, String)> {
+            field.texts(&values[field.option]).into_iter().map(|text| (field.name, text)).collect()
+        };
+        ScanForm(FIELDS.iter().flat_map(filled).collect())
     }
 
-    /// The same as fields, to be carried by the next form.
+    /// The same as fields, for the next form to carry.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
-        let mut fields: Vec<(&'static str, String)> =
-            self.repositories.iter().map(|name| ("repository", name.clone())).collect();
-        let texts = [
-            ("view", &self.view),
-            ("method", &self.method),
-            ("param", &self.param),
-            ("chunk_bytes", &self.chunk_bytes),
-            ("min_shared_bytes", &self.min_shared_bytes),
-            ("min_containment", &self.min_containment),
-            ("include", &self.include),
-            ("exclude", &self.exclude),
-            ("size_max", &self.size_max),
-            ("sync_deadline", &self.sync_deadline),
-            ("control", &self.control),
-        ];
-        fields.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.clone())));
-        let boxes = [
-            ("across_only", self.across_only),
-            ("require_complete", self.require_complete),
-            ("no_sync", self.no_sync),
-            ("follow", self.follow),
-            ("match_message_ids", self.match_message_ids),
-            ("greedy", self.greedy),
-        ];
-        fields.extend(boxes.into_iter().filter(|(_, is)| *is).map(|(name, _)| (name, "on".to_owned())));
-        fields
+        self.0.clone()
     }
 
-    /// Whether a repository is chosen.
-    pub(crate) fn has(&self, repository: &str) -> bool {
-        self.repositories.iter().any(|chosen| chosen == repository)
+    /// The text of a field, or nothing.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
     }
 
-    /// The specification that it comes to.
+    /// True if a field is filled in, or its box is ticked.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
+    }
+
+    /// True if a repository is chosen.
+    pub(crate) fn has_repository(&self, repository: &str) -> bool {
+        self.0.iter().any(|(name, chosen)| *name == "repository" && chosen == repository)
+    }
+
+    /// The options that it gives.
     ///
     /// # Errors
-    /// When a field makes no sense; it is named.
-    pub(crate) fn spec(&self) -> Result<v1::ScanSpec, PageError> {
-        let views = match self.view.as_str() {
-            "both" => vec![View::Raw, View::Text],
-            view => vec![view.parse().map_err(|error| wrong("view", &error))?],
-        };
-        let layers: Vec<(Method, u64)> = views.into_iter().map(|view| self.layer(view)).collect::<Result<_, _>>()?;
-        let (method, min_shared_bytes) = &layers[0];
-        let lines =
-            |text: &str| text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-        let deadline = match self.sync_deadline.as_str() {
-            "" => None,
-            text => Some(humantime::parse_duration(text).map_err(|_| wrong("sync_deadline", &"10s, 5m or 2h"))?),
-        };
-        Ok(v1::ScanSpec {
-            repositories: self.repositories.iter().map(|name| named(name)).collect::<Result<_, _>>()?,
-            method: Some(method.into()),
-            min_shared_bytes: *min_shared_bytes,
-            min_containment: if self.min_containment.is_empty() { "0.5" } else { &self.min_containment }.to_owned(),
-            across_only: self.across_only,
-            selection: Some(v1::SelectionSpec {
-                include: lines(&self.include),
-                exclude: lines(&self.exclude),
-                size_bytes_max: size("size_max", &self.size_max)?,
-            }),
-            follow_symlinks: self.follow,
-            no_sync: self.no_sync,
-            sync_deadline_ms: deadline.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            require_complete: self.require_complete,
-            text: layers.get(1).map(|(method, min_shared_bytes)| v1::TextLayer {
-                method: Some(method.into()),
-                min_shared_bytes: *min_shared_bytes,
-            }),
-            match_message_ids: self.match_message_ids,
-            control: lines(&self.control),
-            greedy: self.greedy,
-            ..v1::ScanSpec::default()
-        })
+    /// When a field makes no sense by itself; it is named.
+    pub(crate) fn options(&self) -> Result<ScanOptions, PageError> {
+        let mut values = Map::new();
+        for field in FIELDS.iter().filter(|field| self.has(field.name)) {
+            let texts = self.0.iter().filter(|(name, _)| *name == field.name).map(|(_, text)| text.as_str());
+            values.insert(field.option.to_owned(), field.value(texts)?);
+        }
+        read(values)
+    }
+}
+
+impl Field {
+    /// The value of the option, from the texts of the field.
+    fn value<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Result<Value, PageError> {
+        let mut first = || texts.next().unwrap_or_default();
+        match self.kind {
+            Kind::Text => Ok(first().into()),
+            Kind::Size => match first().parse::<bytesize::ByteSize>() {
+                Ok(size) => Ok(size.as_u64().into()),
+                Err(_) => Err(wrong(self.option, &"a size is a number, with a unit or without: 500, 4KB, 64MiB")),
+            },
+            Kind::Lines => Ok(first().lines().map(str::trim).filter(|line| !line.is_empty()).collect()),
+            Kind::Boxes => Ok(texts.collect()),
+            Kind::Box => Ok(true.into()),
+        }
     }
 
-    fn layer(&self, view: View) -> Result<(Method, u64), PageError> {
-        let least = size("min_shared_bytes", &self.min_shared_bytes)?.unwrap_or(view.min_shared_bytes_default());
-        let chunk_bytes = size("chunk_bytes", &self.chunk_bytes)?;
-        let method = Method::parse(&self.method, view, chunk_bytes, &self.param);
-        Ok((method.map_err(|error| wrong("method", &error))?, least))
+    /// The texts of the field, from the value of the option: the other way around.
+    fn texts(&self, value: &Value) -> Vec<String> {
+        let lines = || value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let text = match self.kind {
+            Kind::Boxes => return lines().map(str::to_owned).collect(),
+            Kind::Text => value.as_str().unwrap_or_default().to_owned(),
+            Kind::Size => value.as_u64().map(|size| size.to_string()).unwrap_or_default(),
+            Kind::Lines => lines().collect::<Vec<_>>().join("\n"),
+            Kind::Box => if value == &Value::Bool(true) { "on" } else { "" }.to_owned(),
+        };
+        Some(text).filter(|text| !text.is_empty()).into_iter().collect()
     }
+}
+
+/// The options that a program gives: the same as a form, under the names of the options.
+///
+/// # Errors
+/// When an option is none of them, or makes no sense by itself; it is named.
+pub(crate) fn of_program(mut values: Map<String, Value>) -> Result<ScanOptions, PageError> {
+    if let Some(other) = values.keys().find(|name| FIELDS.iter().all(|field| field.option != **name)) {
+        return Err(PageError::invalid(format!("unknown field `{}`", one_line(other))));
+    }
+    // As if it were not there.
+    values.retain(|_, value| !value.is_null());
+    read(values)
+}
+
+/// Options from their values, each by itself first, so that an error names its option.
+fn read(values: Map<String, Value>) -> Result<ScanOptions, PageError> {
+    let parse = |values| serde_json::from_value::<ScanOptions>(Value::Object(values));
+    for (name, value) in &values {
+        let alone = Map::from_iter([(name.clone(), value.clone())]);
+        parse(alone).map_err(|error| wrong(name, &error))?;
+    }
+    parse(values).map_err(|error| PageError::invalid(error.to_string()))
 }
 
 /// The methods that scans can use, with a word for people.
 pub(crate) fn methods() -> Vec<(&'static str, &'static str)> {
-    let told = |name| match name {
+    let description = |name| match name {
         "tttd" => "chunks that the content delimits; exact, the usual choice",
         "mod" => "sampled windows, estimated",
         "min" => "the least hashes of a document, estimated",
@@ -201,33 +191,19 @@ pub(crate) fn methods() -> Vec<(&'static str, &'static str)> {
         "similarity-index" => "one number a document, verified by chunks",
         _ => "estimated",
     };
-    Method::NAMES.iter().map(|name| (*name, told(name))).collect()
+    Method::NAMES.iter().map(|name| (*name, description(name))).collect()
 }
 
-/// A repository by its name, `site/repository`.
-fn named(name: &str) -> Result<v1::RepositoryRef, PageError> {
-    let (site, repository) = name.split_once('/').ok_or_else(|| wrong("repository", &"it is SITE/REPOSITORY"))?;
-    Ok(v1::RepositoryRef { site: site.to_owned(), repository: repository.to_owned() })
-}
-
-/// A size where there is one: `500`, `4KB`, `64MiB`.
-fn size(field: &str, text: &str) -> Result<Option<u64>, PageError> {
-    match text {
-        "" => Ok(None),
-        text => match text.parse::<bytesize::ByteSize>() {
-            Ok(size) => Ok(Some(size.as_u64())),
-            Err(_) => Err(wrong(field, &"a size is a number, with a unit or without: 500, 4KB, 64MiB")),
-        },
-    }
-}
-
-fn wrong(field: &str, why: &dyn Display) -> PageError {
-    PageError::invalid(format!("`{field}`: {why}"))
+fn wrong(option: &str, why: &dyn Display) -> PageError {
+    PageError::invalid(format!("`{option}`: {why}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    use cognate_proto::options::ScanView;
 
     fn form(more: &str) -> ScanForm {
         let fields = format!("repository=paris/kb&repository=tokyo/kb&view=raw&method=tttd&min_containment=0.5&{more}");
@@ -236,34 +212,65 @@ mod tests {
 
     #[test]
     fn a_form_says_what_the_command_line_would() {
-        let spec =
-            form("chunk_bytes=2KB&min_shared_bytes=0&exclude=*.tmp%0D%0A+b+%0D%0A&sync_deadline=5m&across_only=on");
-        let spec = spec.spec().unwrap();
-        assert_eq!(spec.method.as_ref().unwrap().chunk_bytes, 2000);
-        assert_eq!((spec.min_shared_bytes, spec.across_only, spec.no_sync), (0, true, false));
-        assert_eq!(spec.selection.unwrap().exclude, ["*.tmp", "b"]);
-        assert_eq!((spec.sync_deadline_ms, spec.repositories.len()), (Some(300_000), 2));
-        let both = ScanForm { view: "both".to_owned(), ..form("") }.spec().unwrap();
-        assert_eq!((both.min_shared_bytes, both.text.unwrap().min_shared_bytes), (16384, 2048));
-        for (more, field) in
-            [("size_max=x", "size_max"), ("sync_deadline=soon", "sync_deadline"), ("chunk_bytes=1", "method")]
-        {
-            let refused = form(more).spec().unwrap_err();
-            assert!(refused.message.contains(field), "{}", refused.message);
+        let more = "chunk_bytes=2KB&min_shared_bytes=0&exclude=*.tmp%0D%0A+b+%0D%0A&sync_deadline=5m&across_only=on";
+        let options = form(more).options().unwrap();
+        assert_eq!((options.chunk_bytes, options.min_shared_bytes), (Some(2000), Some(0)));
+        assert_eq!((options.across_only, options.no_sync, options.view), (true, false, ScanView::Raw));
+        assert_eq!(options.exclude, ["*.tmp", "b"]);
+        assert_eq!((options.sync_deadline, options.repositories.len()), (Some(Duration::from_secs(300)), 2));
+        for (more, field) in [("size_max=x", "size_max"), ("sync_deadline=soon", "sync_deadline")] {
+            let refused = form(more).options().unwrap_err();
+            assert!(refused.message.contains(&format!("`{field}`")), "{}", refused.message);
         }
     }
 
     #[test]
-    fn what_was_launched_can_be_launched_again_from_a_form() {
+    fn the_options_of_a_scan_become_a_form_that_gives_them_again() {
         for more in [
             "chunk_bytes=600&min_shared_bytes=0",
-            "view=both",
-            "size_max=4KB&include=a%0D%0Ab&require_complete=on&control=c&greedy=on",
+            "size_max=4KB&include=a%0D%0Ab&require_complete=on&control=c&greedy=on&sync_deadline=90s",
         ] {
-            let spec = form(more).spec().unwrap();
-            assert_eq!(ScanForm::of_spec(&spec).spec().unwrap(), spec, "{more}");
+            let options = form(more).options().unwrap();
+            assert_eq!(ScanForm::of_options(&options).options().unwrap(), options, "{more}");
             let fields = form_urlencoded::Serializer::new(String::new()).extend_pairs(form(more).fields()).finish();
-            assert_eq!(ScanForm::of_fields(&Fields::read(fields.as_bytes())).spec().unwrap(), spec, "{more}");
+            assert_eq!(ScanForm::of_fields(&Fields::read(fields.as_bytes())).options().unwrap(), options, "{more}");
         }
+        assert_eq!(ScanForm::untouched().options().unwrap(), ScanOptions::default());
+    }
+
+    #[test]
+    fn a_program_gives_the_options_of_a_form_and_no_others() {
+        let read = |text: &str| {
+            let options = of_program(serde_json::from_str(text).unwrap());
+            options.map_err(|error| error.message)
+        };
+        let options = read(r#"{"repositories": ["paris/kb"], "min_containment": 0.8, "view": null, "size_max": 9}"#);
+        let options = options.unwrap();
+        assert_eq!((options.min_containment.as_str(), options.view), ("0.8", ScanView::Raw));
+        assert_eq!((options.size_max_bytes, options.repositories.len()), (Some(9), 1));
+        for (text, name) in [
+            (r#"{"threads": 4}"#, "threads"),
+            (r#"{"more": 1}"#, "more"),
+            (r#"{"view": "smell"}"#, "view"),
+            (r#"{"repositories": ["paris"]}"#, "repositories"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(&format!("`{name}`")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_page_and_the_description_of_the_api_have_the_options_of_the_list() {
+        let page = include_str!("../templates/launch.html");
+        let api: Value = serde_json::from_str(include_str!("../static/openapi.json")).unwrap();
+        let keys = api["components"]["schemas"]["Wanted"]["properties"].as_object().unwrap();
+        for Field { name, option, .. } in &FIELDS {
+            assert!(page.contains(&format!(" name=\"{name}\"")), "`{name}` is not in launch.html");
+            assert!(keys.contains_key(*option), "`{option}` is not in openapi.json");
+        }
+        // And the id of the scan.
+        assert_eq!(keys.len(), FIELDS.len() + 1);
+        // And the number that guards every form.
+        assert_eq!(page.matches(" name=\"").count(), FIELDS.len() + 1);
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct ScanRow {
 
 impl ScanRow {
     pub(crate) fn of(state: &v1::ScanState) -> ScanRow {
-        let spec = state.spec.clone().unwrap_or_default();
-        let names: Vec<String> = spec.repositories.iter().map(repository).collect();
+        let options = state.options.clone().unwrap_or_default();
+        let names: Vec<String> = options.repositories.iter().map(repository).collect();
         let more = names.len().saturating_sub(NAMED);
         let mut repositories = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         if more > 0 {
@@ -59,9 +59,9 @@ impl ScanRow {
             took: u64::try_from(state.finished.saturating_sub(state.started)).unwrap_or_default(),
             repositories,
             all_repositories: names.join(", "),
-            method: method(&spec),
+            method: method(&options),
             by: state.launched_by.clone(),
-            origin: spec.origin,
+            origin: options.origin,
             result_bytes: state.result_bytes,
         }
     }
@@ -86,16 +86,15 @@ pub(crate) fn status(status: ScanStatus) -> &'static str {
 }
 
 /// How a scan compares, in a few words.
-pub(crate) fn method(spec: &v1::ScanSpec) -> String {
-    let first = spec.method.clone().unwrap_or_default();
-    let view = if spec.text.is_some() { "bytes and text" } else { view(&first.view) };
-    format!("{} over {view}", first.name)
+pub(crate) fn method(options: &v1::ScanOptions) -> String {
+    format!("{} over {}", options.method, view(&options.view))
 }
 
 /// A view in a word for people.
 pub(crate) fn view(view: &str) -> &str {
     match view {
         "raw" | "" => "bytes",
+        "both" => "bytes and text",
         view => view,
     }
 }

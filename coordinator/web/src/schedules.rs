@@ -46,8 +46,8 @@ struct ProfileRow {
     method: String,
 }
 
-fn repositories(spec: &v1::ScanSpec) -> String {
-    spec.repositories.iter().map(repository).collect::<Vec<_>>().join(", ")
+fn repositories(options: &v1::ScanOptions) -> String {
+    options.repositories.iter().map(repository).collect::<Vec<_>>().join(", ")
 }
 
 async fn list(person: Person) -> Shown {
@@ -55,12 +55,12 @@ async fn list(person: Person) -> Shown {
     let schedules = service.list_schedules(person.ask("ListSchedules", v1::ListSchedulesRequest {})?).await?;
     let profiles = service.list_profiles(person.ask("ListProfiles", v1::ListProfilesRequest {})?).await?;
     let schedule = |schedule: v1::Schedule| {
-        let spec = schedule.spec.clone().unwrap_or_default();
+        let options = schedule.options.unwrap_or_default();
         ScheduleRow {
             name: schedule.name,
             every_seconds: schedule.every_seconds,
-            repositories: repositories(&spec),
-            method: method(&spec),
+            repositories: repositories(&options),
+            method: method(&options),
             webhook: schedule.webhook,
             last_started: schedule.last_started,
             next_start: schedule.next_start,
@@ -68,8 +68,8 @@ async fn list(person: Person) -> Shown {
         }
     };
     let profile = |profile: v1::Profile| {
-        let spec = profile.spec.unwrap_or_default();
-        ProfileRow { name: profile.name, repositories: repositories(&spec), method: method(&spec) }
+        let options = profile.options.unwrap_or_default();
+        ProfileRow { name: profile.name, repositories: repositories(&options), method: method(&options) }
     };
     html(&Schedules {
         page: person.page("schedules"),
@@ -84,18 +84,18 @@ async fn save(person: Person, fields: Fields) -> Shown {
     let name = fields.needed("name")?.to_owned();
     let every = humantime::parse_duration(fields.needed("every")?)
         .map_err(|_| PageError::invalid("`every`: it is like 1h, 1day or 7days"))?;
-    let spec = match fields.text("profile") {
+    let options = match fields.text("profile") {
         Some(profile) => {
             let listed =
                 service.list_profiles(person.ask("ListProfiles", v1::ListProfilesRequest {})?).await?.into_inner();
             let known = listed.profiles.into_iter().find(|known| known.name == profile);
-            known.and_then(|known| known.spec).ok_or_else(PageError::not_found)?
+            known.and_then(|known| known.options).ok_or_else(PageError::not_found)?
         }
-        None => ScanForm::of_fields(&fields).spec()?,
+        None => ScanForm::of_fields(&fields).options()?.into(),
     };
     let schedule = v1::Schedule {
         name: name.clone(),
-        spec: Some(spec),
+        options: Some(options),
         every_seconds: every.as_secs(),
         webhook: fields.text("webhook").unwrap_or_default().to_owned(),
         ..v1::Schedule::default()
@@ -116,7 +116,8 @@ async fn remove(person: Person, fields: Fields) -> Shown {
 
 async fn save_profile(person: Person, fields: Fields) -> Shown {
     let name = fields.needed("name")?.to_owned();
-    let profile = v1::Profile { name: name.clone(), spec: Some(ScanForm::of_fields(&fields).spec()?) };
+    let options = ScanForm::of_fields(&fields).options()?;
+    let profile = v1::Profile { name: name.clone(), options: Some(options.into()) };
     let request = person.ask("PutProfile", v1::PutProfileRequest { profile: Some(profile) })?;
     person.pages.service.put_profile(request).await?;
     person.say(format!("Profile {name} is saved."));

@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn the_cosine_of_features_is_that_of_the_terms() {
         let method = Method::parse("terms", View::Text, None, "").unwrap();
-        assert!(method.has_fixed_size() && !method.has_chunks() && method.param().is_empty());
+        let can = method.capabilities();
+        assert!(can.fixed_size && !can.has_chunks() && method.param().is_empty());
         let texts = [
             "rose tulip",
             "Tulip, the ROSE",

@@ -3124,64 +3124,55 @@ pub struct RepositoryIndex {
     #[prost(bytes = "vec", tag = "7")]
     pub scope: ::prost::alloc::vec::Vec<u8>,
 }
+/// The options of a scan, as somebody gives them: src/options.rs defines them and their defaults.
 #[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ScanSpec {
+pub struct ScanOptions {
     #[prost(message, repeated, tag = "1")]
     pub repositories: ::prost::alloc::vec::Vec<RepositoryRef>,
-    /// Its method_id is left empty.
-    #[prost(message, optional, tag = "2")]
-    pub method: ::core::option::Option<MethodSpec>,
-    #[prost(uint64, tag = "3")]
-    pub min_shared_bytes: u64,
-    /// A decimal number from 0 to 1, as typed.
+    /// "raw", "text", "passages" or "both".
+    #[prost(string, tag = "2")]
+    pub view: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub method: ::prost::alloc::string::String,
     #[prost(string, tag = "4")]
+    pub param: ::prost::alloc::string::String,
+    #[prost(uint64, optional, tag = "5")]
+    pub chunk_bytes: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "6")]
+    pub min_shared_bytes: ::core::option::Option<u64>,
+    /// A decimal number from 0 to 1, as typed.
+    #[prost(string, tag = "7")]
     pub min_containment: ::prost::alloc::string::String,
-    #[prost(bool, tag = "5")]
-    pub across_only: bool,
-    #[prost(message, optional, tag = "6")]
-    pub selection: ::core::option::Option<SelectionSpec>,
-    #[prost(bool, tag = "7")]
-    pub follow_symlinks: bool,
-    #[prost(bool, tag = "8")]
-    pub no_sync: bool,
-    /// Time to wait for a site; absent: no limit.
-    #[prost(uint64, optional, tag = "9")]
+    #[prost(string, repeated, tag = "8")]
+    pub include: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "9")]
+    pub exclude: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint64, optional, tag = "10")]
+    pub size_max_bytes: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
     pub sync_deadline_ms: ::core::option::Option<u64>,
-    #[prost(uint64, tag = "10")]
-    pub memory_budget_bytes: u64,
-    /// 0: the number of processors.
-    #[prost(uint32, tag = "11")]
-    pub threads: u32,
-    /// A scan that lacks a site counts as failed.
     #[prost(bool, tag = "12")]
+    pub across_only: bool,
+    #[prost(bool, tag = "13")]
     pub require_complete: bool,
-    /// The profile or schedule that it comes from, or empty.
-    #[prost(string, tag = "13")]
-    pub origin: ::prost::alloc::string::String,
-    /// Only documents that the findings of an earlier scan select; absent: all.
-    #[prost(message, optional, tag = "15")]
-    pub refine: ::core::option::Option<Refine>,
-    /// The text of documents is compared as well, next to their bytes under `method`; absent: only `method`.
-    #[prost(message, optional, tag = "16")]
-    pub text: ::core::option::Option<TextLayer>,
-    /// Messages with the same EDRM Message ID Hash form a set.
-    #[prost(bool, tag = "17")]
+    #[prost(bool, tag = "14")]
+    pub no_sync: bool,
+    #[prost(bool, tag = "15")]
+    pub follow: bool,
+    #[prost(bool, tag = "16")]
     pub match_message_ids: bool,
-    /// Documents that match are planted controls, which must be found: they are marked and count in no overlap.
-    #[prost(string, repeated, tag = "18")]
+    #[prost(string, repeated, tag = "17")]
     pub control: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Clusters are made greedily around representatives, in place of connected components.
-    #[prost(bool, tag = "19")]
+    #[prost(bool, tag = "18")]
     pub greedy: bool,
-}
-/// The second comparison of a scan over two views.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct TextLayer {
-    /// Its method_id is left empty.
-    #[prost(message, optional, tag = "1")]
-    pub method: ::core::option::Option<MethodSpec>,
-    #[prost(uint64, tag = "2")]
-    pub min_shared_bytes: u64,
+    #[prost(uint64, optional, tag = "19")]
+    pub memory_budget_bytes: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "20")]
+    pub threads: ::core::option::Option<u32>,
+    #[prost(message, optional, tag = "21")]
+    pub refine: ::core::option::Option<Refine>,
+    #[prost(string, tag = "22")]
+    pub origin: ::prost::alloc::string::String,
 }
 /// The documents of an earlier scan that are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3192,7 +3183,7 @@ pub struct Refine {
     pub what: i32,
     /// The least size of unmatched documents.
     #[prost(uint64, tag = "3")]
-    pub size_bytes_min: u64,
+    pub size_min_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryRef {
@@ -3204,11 +3195,11 @@ pub struct RepositoryRef {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EstimateScanRequest {
     #[prost(message, optional, tag = "1")]
-    pub spec: ::core::option::Option<ScanSpec>,
+    pub options: ::core::option::Option<ScanOptions>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EstimateScanResponse {
-    /// In the order of the specification.
+    /// In the order of the options.
     #[prost(message, repeated, tag = "1")]
     pub repositories: ::prost::alloc::vec::Vec<RepositoryEstimate>,
 }
@@ -3230,7 +3221,7 @@ pub struct LaunchScanRequest {
     #[prost(fixed64, tag = "1")]
     pub scan: u64,
     #[prost(message, optional, tag = "2")]
-    pub spec: ::core::option::Option<ScanSpec>,
+    pub options: ::core::option::Option<ScanOptions>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LaunchScanResponse {}
@@ -3252,7 +3243,7 @@ pub struct ScanState {
     #[prost(fixed64, tag = "1")]
     pub scan: u64,
     #[prost(message, optional, tag = "2")]
-    pub spec: ::core::option::Option<ScanSpec>,
+    pub options: ::core::option::Option<ScanOptions>,
     #[prost(enumeration = "ScanStatus", tag = "3")]
     pub status: i32,
     /// Seconds since 1970; 0: not yet.
@@ -3351,7 +3342,7 @@ pub struct Profile {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub spec: ::core::option::Option<ScanSpec>,
+    pub options: ::core::option::Option<ScanOptions>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PutProfileRequest {
@@ -3379,7 +3370,7 @@ pub struct Schedule {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub spec: ::core::option::Option<ScanSpec>,
+    pub options: ::core::option::Option<ScanOptions>,
     #[prost(uint64, tag = "3")]
     pub every_seconds: u64,
     /// Address that is called over HTTP when a scan of the schedule ends; empty: none.

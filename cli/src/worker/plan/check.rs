@@ -136,9 +136,9 @@ type Identity = (u64, u64);
 impl Checker {
     fn of(setup: &Setup, plan: &PlanFile) -> anyhow::Result<Checker> {
         let view: View = plan.method.view.parse().map_err(|error| usage(format!("the plan: {error}")))?;
-        let chunk_bytes = plan.method.chunk_bytes.filter(|_| plan.method.name == "tttd");
+        let chunk_bytes = plan.method.chunk_bytes.unwrap_or_default();
         let param = plan.method.param.as_deref().unwrap_or_default();
-        let method = Method::parse(&plan.method.name, view, chunk_bytes, param)
+        let method = Method::restore(&plan.method.name, view, chunk_bytes, param)
             .map_err(|error| usage(format!("the plan's method: {error}")))?;
         let key = setup.key()?;
         if key.is_keyed() != plan.keyed {

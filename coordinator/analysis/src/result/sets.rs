@@ -155,7 +155,7 @@ impl Sets {
             sets.numbers.push(numbers);
             sets.sums.push(sums);
         }
-        if publication.scan.spec.match_message_ids {
+        if publication.scan.spec.options.match_message_ids {
             sets.take_messages(publication, whole);
         }
         sets

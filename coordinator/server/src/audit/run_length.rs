@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use cognate_export::audit::RunLengthRow;
-use cognate_fingerprint::{ContentDigest, Method, Runs};
+use cognate_fingerprint::{ContentDigest, Runs};
+use cognate_proto::options::LayerOptions;
 use cognate_result::report::Report;
 use cognate_storage::store::{FrozenRow, ScanRow};
 
@@ -19,12 +20,8 @@ impl Audits {
     /// One row for each repository and view. The chunks of some of its contents, as they lie, and the chances of falling into
     /// step.
     pub(super) fn run_lengths(&self, row: &ScanRow, report: &Report) -> Result<Vec<RunLengthRow>, Error> {
-        let spec = row.spec.as_ref();
-        let first = spec.and_then(|spec| spec.method.as_ref());
-        let text = spec.and_then(|spec| spec.text.as_ref()).and_then(|text| text.method.as_ref());
         let mut rows = Vec::new();
-        for (layer, method) in [first, text].into_iter().flatten().enumerate() {
-            let Ok(method) = Method::try_from(method) else { continue };
+        for (layer, LayerOptions { method, .. }) in row.options().layers().unwrap_or_default().into_iter().enumerate() {
             let Some(runs) = Runs::of(&method) else { continue };
             for frozen in row.frozen_of(layer) {
                 let documents = self.chunk_lengths(frozen, layer, report)?;

@@ -1,7 +1,9 @@
 use std::time::SystemTime;
 
 use cognate_fingerprint::Key;
-use cognate_proto::v1::{FailureKind, RepositoryRef, ScanState, ScanStatus};
+use cognate_proto::name::RepositoryName;
+use cognate_proto::options::ScanOptions;
+use cognate_proto::v1::{FailureKind, ScanState, ScanStatus};
 
 use super::*;
 use crate::harness::indexes::{LIMITS, ended, key, spec, wait};
@@ -104,7 +106,7 @@ async fn a_scan_that_waits_for_its_sites_waits_on_after_a_restart_until_it_is_ca
 async fn a_scan_goes_on_without_a_site_after_the_deadline_or_fails_if_it_must_be_complete() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
-    let hurried = v1::ScanSpec { sync_deadline_ms: Some(1), require_complete: true, ..spec(false) };
+    let hurried = ScanOptions { sync_deadline: Some(Duration::from_millis(1)), require_complete: true, ..spec(false) };
     coordinator.services().scans.launch_as(ScanId(1), hurried, "anna", &LIMITS).unwrap();
     let state = wait(&coordinator, ScanId(1), ended).await;
     assert_eq!(state.status(), ScanStatus::Failed);
@@ -119,12 +121,9 @@ async fn a_launch_that_is_repeated_does_nothing_and_one_of_something_else_is_ref
     let first = scanned(&coordinator, 1).await;
     coordinator.services().scans.launch_as(ScanId(1), spec(true), "anna", &LIMITS).unwrap();
     assert_eq!(coordinator.services().scans.state(ScanId(1)).unwrap(), first);
-    let other = v1::ScanSpec { min_shared_bytes: 51, ..spec(true) };
+    let other = ScanOptions { min_shared_bytes: Some(51), ..spec(true) };
     assert!(matches!(coordinator.services().scans.launch_as(ScanId(1), other, "anna", &LIMITS), Err(Error::Exists(_))));
-    let nobody = v1::ScanSpec {
-        repositories: vec![RepositoryRef { site: "x".into(), repository: "main".into() }],
-        ..spec(true)
-    };
+    let nobody = ScanOptions { repositories: vec![("x".parse().unwrap(), RepositoryName::main())], ..spec(true) };
     assert!(matches!(
         coordinator.services().scans.launch_as(ScanId(2), nobody, "anna", &LIMITS),
         Err(Error::UnknownSite(_))
@@ -171,7 +170,7 @@ async fn a_schedule_launches_what_is_due_once_and_not_while_its_last_scan_runs()
     let now = seconds(clock());
     let schedule = v1::Schedule {
         name: "often".into(),
-        spec: Some(spec(false)),
+        options: Some(spec(false).into()),
         every_seconds: 60,
         next_start: now,
         ..v1::Schedule::default()

@@ -169,7 +169,7 @@ impl Arriving {
         let digest = digest.map_err(|_| Error::Invalid("`digest`: it has 16 bytes".to_owned()))?;
         let (features, repeated) = (std::mem::take(&mut self.features), std::mem::take(&mut self.repeated));
         let sum: u64 = features.iter().map(|feature| u64::from(feature.weight)).sum();
-        if self.query.method.has_chunks() && sum != end.size_bytes {
+        if self.query.method.capabilities().has_chunks() && sum != end.size_bytes {
             return Err(Error::Invalid(format!(
                 "`size_bytes`: it is {}, and the chunks come to {sum}",
                 end.size_bytes

@@ -23,9 +23,9 @@ pub struct Under {
 impl Under {
     /// The granularity: the mean chunk, or the parameters of a method that has others.
     pub fn fineness(&self) -> String {
-        match self.method.name() {
-            "tttd" => self.method.chunk_bytes().to_string(),
-            _ => self.method.param(),
+        match self.method.capabilities().mean_is_parameter {
+            true => self.method.chunk_bytes().to_string(),
+            false => self.method.param(),
         }
     }
 
@@ -44,7 +44,7 @@ impl Under {
         if method.view() != cognate_fingerprint::View::Raw {
             add(format!("--view {}", method.view()));
         }
-        if method.name() == "tttd" {
+        if method.capabilities().mean_is_parameter {
             add(format!("--chunk-bytes {}", method.chunk_bytes()));
         } else if !method.param().is_empty() {
             add(format!("--param {}", method.param()));

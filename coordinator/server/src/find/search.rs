@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Feature, Runs, Tag, is_hit};
+use cognate_fingerprint::{ContentDigest, Feature, FeatureKind, Runs, Tag, is_hit};
 use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
     fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
         let (sought, progress) = (&self.query.documents[number], &self.documents[number]);
         let method = &self.query.method;
-        if method.name() == "similarity-index" {
+        if method.capabilities().features == FeatureKind::Index {
             return within_range(open, sought);
         }
         let mut shared: HashMap<u32, u64> = HashMap::new();
@@ -117,11 +117,11 @@ impl<'a> Search<'a> {
             }
             Ok(())
         })?;
-        if method.verified_by().is_some() {
+        if method.capabilities().only_proposes() {
             let contents = shared.keys().filter_map(|ordinal| open.contents.get(ordinal));
             return Ok(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())).collect());
         }
-        if !method.has_chunks() {
+        if !method.capabilities().has_chunks() {
             return self.estimated(open, sought, shared.into_keys());
         }
         let aside = self.set_aside(open, &shared)?;
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
             let mut matches: Vec<Match> = progress.matches.into_values().collect();
             sort(&mut matches);
             let listed: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
-            let has_chunks = query.method.has_chunks();
+            let has_chunks = query.method.capabilities().has_chunks();
             let lengths: Vec<u32> = sought.features.iter().map(|feature| feature.weight).collect();
             Found {
                 size_bytes: sought.size_bytes,

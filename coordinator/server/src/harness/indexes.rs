@@ -8,8 +8,9 @@ use cognate_fingerprint::{Chunk, Content, ContentDigest, Key, Method, Tag, View}
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId};
+use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::path::DocumentPath;
-use cognate_proto::v1::{self, ChunkTable, RepositoryRef, ScanState, ScanStatus};
+use cognate_proto::v1::{ChunkTable, ScanState, ScanStatus};
 use cognate_storage::harness::method;
 use cognate_storage::store::SlotKey;
 
@@ -26,15 +27,16 @@ pub fn key(site: &str) -> SlotKey {
     }
 }
 
-pub fn spec(no_sync: bool) -> v1::ScanSpec {
-    let place = |site: &str| RepositoryRef { site: site.into(), repository: "main".into() };
-    v1::ScanSpec {
-        repositories: vec![place("a"), place("b")],
-        method: Some((&method()).into()),
-        min_shared_bytes: 50,
-        min_containment: "0.5".into(),
+/// Options of a scan under [`method`].
+pub fn spec(no_sync: bool) -> ScanOptions {
+    let repositories = ["a", "b"].map(|site| (site.parse().unwrap(), RepositoryName::main()));
+    let chunk_bytes = Some(method().chunk_bytes().into());
+    ScanOptions {
+        repositories: repositories.to_vec(),
+        chunk_bytes,
+        min_shared_bytes: Some(50),
         no_sync,
-        ..v1::ScanSpec::default()
+        ..ScanOptions::default()
     }
 }
 
@@ -119,6 +121,6 @@ pub fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, docum
     writer.seal(1, &root.to_bytes()).unwrap();
 }
 
-pub fn spec_of(view: View) -> v1::ScanSpec {
-    v1::ScanSpec { method: Some((&under(view)).into()), min_shared_bytes: 10_000, ..spec(true) }
+pub fn spec_of(view: ScanView) -> ScanOptions {
+    ScanOptions { view, chunk_bytes: Some(1000), min_shared_bytes: Some(10_000), ..spec(true) }
 }

@@ -2,6 +2,7 @@
 
 use cognate_fingerprint::ContentDigest;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 
 use super::OperatorService;
@@ -12,8 +13,6 @@ use cognate_result::report::Report;
 
 /// The most stretches of one kind that go in a message: the longest.
 const STRETCHES_MAX: usize = 16_384;
-/// Methods whose features have a place in the document.
-const PLACED: [&str; 2] = ["tttd", "bsw-chunk"];
 
 impl OperatorService {
     /// Compares two contents side by side, from the data that their sites sent.
@@ -33,8 +32,10 @@ impl OperatorService {
         let (a, b) = (digest("a", &request.a)?, digest("b", &request.b)?);
         let found = self.services.scans.analyser.manifests(id, layer, &[a, b])?;
         let report = Report::open(&self.services.scans.analyser.result_path(id))?;
-        let method = report.scan()?.method;
-        if !PLACED.contains(&method.as_str()) {
+        let options = ScanOptions::of_record(state.options.as_ref());
+        let layers = options.layers().map_err(|error| Error::Invalid(error.to_string()))?;
+        if !layers.iter().all(|layer| layer.method.capabilities().has_chunks()) {
+            let method = options.method;
             return Err(Error::Refused(format!("`{method}` keeps no places: scan with `tttd` to see what lies where")));
         }
         let templates = report.templates(layer)?;

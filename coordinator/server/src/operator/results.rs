@@ -96,7 +96,7 @@ impl OperatorService {
             (Some(party), _) => Some(party.clone()),
             (None, Some(site)) => self.party_of(site.as_str()),
         };
-        let sites = state.spec.iter().flat_map(|spec| &spec.repositories).map(|repository| &repository.site);
+        let sites = state.options.iter().flat_map(|options| &options.repositories).map(|repository| &repository.site);
         let mut others = sites.filter(|site| self.party_of(site) != bound);
         match others.next() {
             None => Ok(()),

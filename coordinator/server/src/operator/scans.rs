@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -23,10 +24,12 @@ const WATCH_SILENCE: Duration = Duration::from_secs(15);
 const EVERY_SECONDS: std::ops::RangeInclusive<u64> = 10..=366 * 24 * 3600;
 
 impl OperatorService {
-    /// A specification that makes sense and is within what somebody may ask for.
-    pub(super) fn checked(&self, operator: &Operator, spec: &v1::ScanSpec) -> Result<ScanSpec, Error> {
-        let checked = ScanSpec::from_wire(spec, &self.settings.limits)?;
-        for (site, _) in &checked.repositories {
+    /// The scan that options describe, if they make sense and a person may have these repositories scanned.
+    pub(super) fn checked(&self, operator: &Operator, options: Option<&v1::ScanOptions>) -> Result<ScanSpec, Error> {
+        let options = options.map(ScanOptions::try_from).transpose();
+        let options = options.map_err(|error| Error::Invalid(error.to_string()))?.unwrap_or_default();
+        let checked = ScanSpec::new(options, &self.settings.limits)?;
+        for (site, _) in &checked.options.repositories {
             if !self.is_own(operator, site.as_str()) {
                 return Err(Error::Denied(format!("`{}` may not have `{site}` scanned", operator.name)));
             }
@@ -39,12 +42,12 @@ impl OperatorService {
 
     /// Checks that a person may see the scan that another is to refine.
     pub(super) fn check_refined(&self, operator: &Operator, spec: &ScanSpec) -> Result<(), Error> {
-        spec.refine.map_or(Ok(()), |refine| self.visible_state(operator, refine.scan).map(drop))
+        spec.options.refine.map_or(Ok(()), |refine| self.visible_state(operator, refine.scan).map(drop))
     }
 
     /// Checks that a refinement can be launched, unless it was launched earlier: then it is only asked for again.
     pub(super) async fn check_refinement(&self, operator: &Operator, id: ScanId, spec: ScanSpec) -> Result<(), Status> {
-        if spec.refine.is_none() || self.services.records.store.scan(id).map_err(Error::from)?.is_some() {
+        if spec.options.refine.is_none() || self.services.records.store.scan(id).map_err(Error::from)?.is_some() {
             return Ok(());
         }
         self.check_refined(operator, &spec)?;
@@ -55,7 +58,7 @@ impl OperatorService {
     /// The state of a scan, if a person may see it; else the error of a scan that does not exist.
     pub(super) fn visible_state(&self, operator: &Operator, id: ScanId) -> Result<v1::ScanState, Error> {
         let state = self.services.scans.state(id)?;
-        match state.spec.as_ref().is_some_and(|spec| self.sees(operator, spec)) {
+        match state.options.as_ref().is_some_and(|options| self.sees(operator, options)) {
             true => Ok(state),
             false => Err(Error::UnknownScan(id)),
         }
@@ -66,7 +69,7 @@ impl OperatorService {
         let mut rows = self.services.records.store.scans()?;
         rows.sort_by_key(|(id, row)| std::cmp::Reverse((row.number, *id)));
         let states = rows.into_iter().map(|(id, row)| self.services.scans.state_of(id, row));
-        Ok(states.filter(|state| state.spec.as_ref().is_some_and(|spec| self.sees(operator, spec))).collect())
+        Ok(states.filter(|state| state.options.as_ref().is_some_and(|options| self.sees(operator, options))).collect())
     }
 
     /// Sends the state of a scan, now and after changes, until it has ended.
@@ -114,10 +117,10 @@ impl OperatorService {
     /// Saves a profile in place of one with the same name.
     pub fn save_profile(&self, operator: &Operator, profile: v1::Profile) -> Result<(), Error> {
         check_name(&profile.name)?;
-        let spec = self.checked(operator, profile.spec.as_ref().unwrap_or(&v1::ScanSpec::default()))?;
+        let spec = self.checked(operator, profile.options.as_ref())?;
         check_not_refining(&spec)?;
         if let Some(known) = self.services.records.store.profile(&profile.name)? {
-            self.check_own("profile", operator, &profile.name, known.spec.as_ref())?;
+            self.check_own("profile", operator, &profile.name, known.options.as_ref())?;
         }
         self.services.records.record(What::Profile(profile), operator.name.as_str())
     }
@@ -125,27 +128,27 @@ impl OperatorService {
     /// Removes a profile.
     pub fn drop_profile(&self, operator: &Operator, name: &str) -> Result<(), Error> {
         let known = self.services.records.store.profile(name)?;
-        self.check_own("profile", operator, name, known.and_then(|known| known.spec).as_ref())?;
+        self.check_own("profile", operator, name, known.and_then(|known| known.options).as_ref())?;
         self.services.records.record(What::ProfileRemoved(name.to_owned()), operator.name.as_str())
     }
 
     pub(super) fn save_schedule(&self, operator: &Operator, mut schedule: v1::Schedule) -> Result<(), Error> {
         check_name(&schedule.name)?;
-        let mut spec = schedule.spec.take().unwrap_or_default();
-        spec.origin = format!("schedule {}", schedule.name);
-        check_not_refining(&self.checked(operator, &spec)?)?;
+        let mut options = schedule.options.take().unwrap_or_default();
+        options.origin = format!("schedule {}", schedule.name);
+        check_not_refining(&self.checked(operator, Some(&options))?)?;
         if !EVERY_SECONDS.contains(&schedule.every_seconds) {
             return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned()));
         }
         crate::webhook::check(&schedule.webhook)?;
         let known = self.services.records.store.schedule(&schedule.name)?;
         if let Some(known) = &known {
-            self.check_own("schedule", operator, &schedule.name, known.spec.as_ref())?;
+            self.check_own("schedule", operator, &schedule.name, known.options.as_ref())?;
         }
         // What happened so far is the coordinator's to say.
         let (last_started, last_scan) = known.map_or((0, 0), |known| (known.last_started, known.last_scan));
         let next_start = self.services.records.now();
-        let schedule = v1::Schedule { spec: Some(spec), last_started, last_scan, next_start, ..schedule };
+        let schedule = v1::Schedule { options: Some(options), last_started, last_scan, next_start, ..schedule };
         self.services.records.record(What::Schedule(schedule), operator.name.as_str())?;
         self.services.schedules.changed.notify_one();
         Ok(())
@@ -154,16 +157,22 @@ impl OperatorService {
     /// Removes a schedule; its scans and their results stay.
     pub fn drop_schedule(&self, operator: &Operator, name: &str) -> Result<(), Error> {
         let known = self.services.records.store.schedule(name)?;
-        self.check_own("schedule", operator, name, known.and_then(|known| known.spec).as_ref())?;
+        self.check_own("schedule", operator, name, known.and_then(|known| known.options).as_ref())?;
         self.services.records.record(What::ScheduleRemoved(name.to_owned()), operator.name.as_str())?;
         self.services.schedules.changed.notify_one();
         Ok(())
     }
 
     /// Checks that a profile or schedule exists and that a person may change it.
-    fn check_own(&self, kind: &str, operator: &Operator, name: &str, spec: Option<&v1::ScanSpec>) -> Result<(), Error> {
-        match spec {
-            Some(spec) if spec.repositories.iter().all(|one| self.is_own(operator, &one.site)) => Ok(()),
+    fn check_own(
+        &self,
+        kind: &str,
+        operator: &Operator,
+        name: &str,
+        options: Option<&v1::ScanOptions>,
+    ) -> Result<(), Error> {
+        match options {
+            Some(options) if options.repositories.iter().all(|one| self.is_own(operator, &one.site)) => Ok(()),
             _ => Err(Error::UnknownMember(format!("no {kind} `{}`", one_line(name)))),
         }
     }
@@ -171,7 +180,7 @@ impl OperatorService {
 
 /// A refinement is of one scan, and done once.
 fn check_not_refining(spec: &ScanSpec) -> Result<(), Error> {
-    match spec.refine {
+    match spec.options.refine {
         Some(_) => Err(Error::Invalid("`refine`: a refinement is of one scan, and cannot be saved".to_owned())),
         None => Ok(()),
     }

@@ -24,7 +24,7 @@ impl Scans {
     /// # Errors
     /// When the store fails. A site that does not answer is no error.
     pub(crate) async fn estimate(self: &Arc<Scans>, spec: &ScanSpec) -> Result<Vec<v1::RepositoryEstimate>, Error> {
-        if spec.refine.is_some() {
+        if spec.options.refine.is_some() {
             let (scans, spec) = (Arc::clone(self), spec.clone());
             let refined =
                 tokio::task::spawn_blocking(move || scans.estimate_refined(&spec, &scans.choices(&spec)?)).await;
@@ -34,19 +34,19 @@ impl Scans {
         let mut asked = BTreeMap::new();
         let mut answers: Vec<Result<v1::Estimate, String>> = Vec::new();
         for (place, (repository, layer)) in spec.targets().enumerate() {
-            let ((site, repository), layer) = (&spec.repositories[repository], &spec.layers[layer]);
+            let ((site, repository), layer) = (&spec.options.repositories[repository], &spec.layers[layer]);
             let offers =
                 self.sessions.attached(site).is_some_and(|attached| attached.repositories.contains(repository));
             let number = random_number();
-            let assigned = offers && spec.sync && {
+            let assigned = offers && !spec.options.no_sync && {
                 let assignment = v1::Assignment {
                     assignment: number,
                     repository: repository.to_string(),
                     method: Some((&layer.method).into()),
-                    selection: Some((&spec.selection).into()),
-                    follow_symlinks: spec.follow_symlinks,
+                    selection: Some((&spec.options.selection()).into()),
+                    follow_symlinks: spec.options.follow,
                     estimate_only: true,
-                    across_parties: self.crosses_parties(&spec.repositories)?,
+                    across_parties: self.crosses_parties(&spec.options.repositories)?,
                     refinement: None,
                 };
                 let wanted = Wanted {
@@ -82,7 +82,7 @@ impl Scans {
         }
         let mut estimates = Vec::new();
         for ((place, layer), answer) in spec.targets().zip(answers) {
-            let (site, repository) = &spec.repositories[place];
+            let (site, repository) = &spec.options.repositories[place];
             let repository_ref = v1::RepositoryRef { site: site.to_string(), repository: repository.to_string() };
             let (estimate, unknown) = match answer {
                 Ok(estimate) => (Some(estimate), String::new()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 use cognate_storage::clock::random_number;
 use cognate_storage::store::{ScanRow, ScanStep};
@@ -43,8 +44,7 @@ impl Scans {
             self.records.store.scans()?.into_iter().filter(|(_, row)| row.step().is_under_way()).collect();
         let mut scans = Vec::new();
         for (id, row) in under_way {
-            let spec = row.spec.clone().unwrap_or_default();
-            let spec = match ScanSpec::from_wire(&spec, limits) {
+            let spec = match ScanSpec::new(row.options(), limits) {
                 Ok(spec) => spec,
                 Err(error) => {
                     let mut row = row;
@@ -77,7 +77,7 @@ impl Scans {
     pub fn launch(self: &Arc<Self>, spec: ScanSpec) -> Result<ScanId, Error> {
         self.check_sites(&spec)?;
         let id = ScanId(random_number());
-        let row = self.begun((&spec).into(), "")?;
+        let row = self.begun(&spec.options, "")?;
         self.analyser.record(id, &row)?;
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(id)
@@ -90,13 +90,13 @@ impl Scans {
     pub fn launch_as(
         self: &Arc<Self>,
         id: ScanId,
-        wanted: v1::ScanSpec,
+        wanted: ScanOptions,
         by: &str,
         limits: &AnalysisLimits,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.launching.lock().expect("nothing panics while it is held");
         if let Some(row) = self.records.store.scan(id)? {
-            if row.spec.as_ref() == Some(&wanted) {
+            if row.options() == wanted {
                 return Ok(());
             }
             return Err(Error::Exists(format!("there is another scan {id}: choose another id")));
@@ -104,19 +104,19 @@ impl Scans {
         if id.0 == 0 {
             return Err(Error::Invalid("`scan`: an id is a number other than 0".to_owned()));
         }
-        let spec = ScanSpec::from_wire(&wanted, limits)?;
+        let spec = ScanSpec::new(wanted, limits)?;
         self.check_sites(&spec)?;
         self.check_launch(&spec)?;
-        let row = self.begun(wanted, by)?;
+        let row = self.begun(&spec.options, by)?;
         self.analyser.record(id, &row)?;
         tracing::info!(scan = %id, by, "a scan is launched");
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(())
     }
 
-    fn begun(&self, spec: v1::ScanSpec, by: &str) -> Result<ScanRow, Error> {
+    fn begun(&self, options: &ScanOptions, by: &str) -> Result<ScanRow, Error> {
         Ok(ScanRow {
-            spec: Some(spec),
+            options: Some(options.into()),
             step: ScanStep::Syncing.into(),
             started: self.records.now(),
             launched_by: by.to_owned(),
@@ -126,7 +126,7 @@ impl Scans {
     }
 
     fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {
-        for (site, _) in &spec.repositories {
+        for (site, _) in &spec.options.repositories {
             if self.records.store.party_of(site)?.is_none() {
                 return Err(Error::UnknownSite(site.clone()));
             }

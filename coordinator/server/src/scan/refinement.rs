@@ -9,11 +9,12 @@ use std::sync::Arc;
 use cognate_fingerprint::{ContentDigest, MethodId};
 use cognate_proto::limits::SCOPE_CONTENTS_MAX;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::options::Refine;
 use cognate_proto::scope::{Scope, ScopeId};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1;
 
-use cognate_analysis::refine::{Choice, Choices, Refine};
+use cognate_analysis::refine::{Choice, Choices};
 use cognate_analysis::spec::ScanSpec;
 
 use super::Scans;
@@ -33,11 +34,11 @@ impl Scans {
     /// When the scan that is refined is not there, has not ended with a result, is not about a repository, or is of the
     /// same method; or when it leaves nothing, or too much, to be read again.
     pub(crate) fn choices(&self, spec: &ScanSpec) -> Result<Choices, Error> {
-        let Some(refine) = &spec.refine else { return Ok(vec![None; spec.repositories.len()]) };
+        let Some(refine) = &spec.options.refine else { return Ok(vec![None; spec.options.repositories.len()]) };
         let (row, layer) = self.refinable(refine.scan, spec)?;
         let mut found = self.contents_of(refine, (&row, layer), spec)?;
         let mut choices = Vec::new();
-        for (site, repository) in &spec.repositories {
+        for (site, repository) in &spec.options.repositories {
             let (of, contents) = found.remove(&(site.clone(), repository.clone())).ok_or_else(|| {
                 Error::Refused(format!("scan {} is not about {site}/{repository}: leave it out", refine.scan))
             })?;
@@ -64,23 +65,23 @@ impl Scans {
         if row.step() != ScanStep::Published {
             return refused("it has no result".to_owned());
         }
-        let earlier = row.spec.clone().unwrap_or_default();
+        let earlier = row.options();
         if earlier.refine.is_some() {
             return refused("it is a refinement itself; refine the scan that it refines".to_owned());
         }
-        let wanted = v1::MethodSpec::from(&spec.first().method);
-        let mut methods = vec![earlier.method.unwrap_or_default()];
-        methods.extend(earlier.text.and_then(|text| text.method));
-        let layer = methods.iter().position(|method| method.view == wanted.view).unwrap_or(0);
-        let method = methods.swap_remove(layer);
-        if cognate_proto::spec::is_same(&method, &wanted) && wanted.chunk_bytes == 0 {
+        let wanted = spec.first().method;
+        let layers = earlier.layers().map_err(|error| Error::Invalid(error.to_string()))?;
+        let layer = layers.iter().position(|layer| layer.method.view() == wanted.view()).unwrap_or(0);
+        let method = layers[layer].method;
+        let sampled = !wanted.capabilities().fixed_size;
+        if method == wanted && !sampled {
             return refused("it is of the same method with the same parameters".to_owned());
         }
-        let is_alike = (&method.name, &method.view) == (&wanted.name, &wanted.view);
-        if is_alike && wanted.chunk_bytes > 0 && method.chunk_bytes <= wanted.chunk_bytes {
+        let is_alike = (method.name(), method.view()) == (wanted.name(), wanted.view());
+        if is_alike && sampled && method.chunk_bytes() <= wanted.chunk_bytes() {
             return refused(format!(
                 "its chunks have a mean of {} bytes, and a refinement needs shorter ones: --chunk-bytes 100",
-                method.chunk_bytes
+                method.chunk_bytes()
             ));
         }
         Ok((row, layer))
@@ -102,10 +103,10 @@ impl Scans {
             names.push((site.clone(), repository.clone()));
             found.insert((site, repository), (of, Found::default()));
         }
-        let selection = Selection::new(spec.selection.clone()).map_err(|error| invalid(&error))?;
+        let selection = Selection::new(spec.options.selection()).map_err(|error| invalid(&error))?;
         let report = Report::open(&self.analyser.result_path(refine.scan))?;
         let (linked, unmatched) = (refine.linked(), refine.unmatched());
-        report.left_interesting(layer, linked, unmatched, refine.size_bytes_min, |document| {
+        report.left_interesting(layer, linked, unmatched, refine.size_min_bytes, |document| {
             let place = names.iter().position(|(site, repository)| {
                 (site.as_str(), repository.as_str()) == (document.site, document.repository)
             });
@@ -130,7 +131,7 @@ impl Scans {
         let features =
             |documents: u64, size_bytes: u64| documents * method.features_expected(size_bytes / documents.max(1));
         let mut estimates = Vec::new();
-        for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+        for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
             let Some(Choice { scope, documents, size_bytes }) = choice else { continue };
             let known = self.is_synced(site, repository, spec, scope.id())?;
             let attached = self.sessions.attached(site).is_some();

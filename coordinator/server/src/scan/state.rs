@@ -49,12 +49,12 @@ impl Scans {
             digest: row.digest,
             result_bytes,
             waiting,
-            spec: row.spec,
+            options: row.options,
         }
     }
 
     fn live_repositories(&self, row: &ScanRow, progress: &ScanProgress) -> Vec<v1::RepositoryState> {
-        let named = row.spec.iter().flat_map(|spec| &spec.repositories);
+        let named = row.options.iter().flat_map(|options| &options.repositories);
         let live = |(place, repository): (usize, &v1::RepositoryRef)| {
             let live = progress.repositories.get(place).cloned().unwrap_or_default();
             let site = repository.site.parse().ok();
@@ -87,7 +87,7 @@ pub(crate) fn status(row: &ScanRow) -> v1::ScanStatus {
 }
 
 fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
-    let named = row.spec.iter().flat_map(|spec| &spec.repositories);
+    let named = row.options.iter().flat_map(|options| &options.repositories);
     let ended = |repository: &v1::RepositoryRef| {
         let missing =
             row.missing.iter().find(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));

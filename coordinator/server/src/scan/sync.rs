@@ -97,7 +97,7 @@ impl Scans {
 
     /// The time from which the scan continues without missing sites. A restart does not put it off.
     fn deadline(&self, scan: &Scan, started: i64) -> Option<Instant> {
-        let wait = scan.spec.sync_deadline?.min(DEADLINE_MAX);
+        let wait = scan.spec.options.sync_deadline?.min(DEADLINE_MAX);
         let waited = self.records.now().saturating_sub(started);
         let waited = Duration::from_secs(u64::try_from(waited).unwrap_or(0));
         Instant::now().checked_add(wait.saturating_sub(waited))
@@ -119,8 +119,8 @@ impl<'a> Syncing<'a> {
         events: mpsc::UnboundedSender<Event>,
     ) -> Result<Syncing<'a>, Error> {
         let target = |(place, layer): (usize, usize)| Target {
-            site: spec.repositories[place].0.clone(),
-            repository: spec.repositories[place].1.clone(),
+            site: spec.options.repositories[place].0.clone(),
+            repository: spec.options.repositories[place].1.clone(),
             place,
             layer,
             key: None,
@@ -129,9 +129,9 @@ impl<'a> Syncing<'a> {
         };
         let targets: Vec<Target> = spec.targets().map(target).collect();
         scan.progress.send_modify(|progress| {
-            progress.repositories = vec![RepositoryProgress::default(); spec.repositories.len()];
+            progress.repositories = vec![RepositoryProgress::default(); spec.options.repositories.len()];
         });
-        let across_parties = scans.crosses_parties(&spec.repositories)?;
+        let across_parties = scans.crosses_parties(&spec.options.repositories)?;
         let agreements = spec.layers.iter().map(|_| Agreement::default()).collect();
         Ok(Syncing { scans, scan, spec, choices, targets, across_parties, agreements, events })
     }
@@ -161,7 +161,7 @@ impl<'a> Syncing<'a> {
         self.scans.check_keys(keys)?;
         let unkeyed = self.targets.iter().any(|target| target.key == Some(Key::none().fingerprint()));
         if unkeyed && self.across_parties && !self.spec.in_process {
-            self.scans.check_unkeyed_policies(&self.spec.repositories)?;
+            self.scans.check_unkeyed_policies(&self.spec.options.repositories)?;
         }
         come.into_iter().for_each(|number| self.assign(number));
         Ok(())
@@ -187,8 +187,8 @@ impl<'a> Syncing<'a> {
             assignment: number,
             repository: target.repository.to_string(),
             method: Some(method),
-            selection: Some((&spec.selection).into()),
-            follow_symlinks: spec.follow_symlinks,
+            selection: Some((&spec.options.selection()).into()),
+            follow_symlinks: spec.options.follow,
             across_parties: self.across_parties,
             refinement: scope.as_ref().map(|scope| scope.announcement()),
             ..v1::Assignment::default()
@@ -275,7 +275,7 @@ impl<'a> Syncing<'a> {
     /// The present indexes. A repository that is not done is missing.
     fn finish(mut self) -> Synced {
         let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
-        let mut repositories: Vec<_> = self.spec.repositories.iter().map(|_| Ok(Vec::new())).collect();
+        let mut repositories: Vec<_> = self.spec.options.repositories.iter().map(|_| Ok(Vec::new())).collect();
         for target in &mut self.targets {
             let ended = match std::mem::replace(&mut target.state, State::Waiting) {
                 State::Ended(ended) => ended,
@@ -314,9 +314,9 @@ impl Scans {
     /// When the sites that are there now say so.
     pub(crate) fn check_launch(&self, spec: &ScanSpec) -> Result<(), Error> {
         let mut keys = Vec::new();
-        for (site, repository) in &spec.repositories {
+        for (site, repository) in &spec.options.repositories {
             let Some(attached) = self.sessions.attached(site) else { continue };
-            if spec.sync && !attached.repositories.contains(repository) {
+            if !spec.options.no_sync && !attached.repositories.contains(repository) {
                 let offered: Vec<String> = attached.repositories.iter().map(ToString::to_string).collect();
                 return Err(Error::Invalid(format!(
                     "`repositories`: `{site}` offers no `{repository}`; it offers {}",
@@ -325,13 +325,13 @@ impl Scans {
             }
             keys.push((site, attached.key_fingerprint));
         }
-        if !spec.sync {
+        if spec.options.no_sync {
             return Ok(());
         }
         self.check_keys(keys.iter().copied())?;
         let unkeyed = keys.iter().any(|(_, key)| *key == Key::none().fingerprint());
-        if unkeyed && self.crosses_parties(&spec.repositories)? {
-            self.check_unkeyed_policies(&spec.repositories)?;
+        if unkeyed && self.crosses_parties(&spec.options.repositories)? {
+            self.check_unkeyed_policies(&spec.options.repositories)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cognate_analysis::refine::Choices;
 use cognate_analysis::second::SECOND;
 use cognate_analysis::spec::{Layer, ScanSpec};
+use cognate_proto::options::ScanOptions;
 
 use super::{Scan, Scans, slot};
 use crate::error::Error;
@@ -30,7 +31,8 @@ impl Scans {
             let choice = choosing.map_err(|_| Error::Refused("the choice crashed: see the log".to_owned()))??;
             let Some((repositories, choices)) = choice else { continue };
             let again = Layer { method, method_id: None, thresholds: scan.spec.layers[layer].thresholds };
-            let spec = ScanSpec { repositories, layers: vec![again], refine: None, ..scan.spec.clone() };
+            let options = ScanOptions { repositories, refine: None, ..scan.spec.options.clone() };
+            let spec = ScanSpec { options, layers: vec![again], ..scan.spec.clone() };
             self.sync_again(scan, &spec, &choices, (&mut row, layer)).await?;
         }
         Ok(row)
@@ -45,9 +47,9 @@ impl Scans {
         (row, layer): (&mut ScanRow, usize),
     ) -> Result<(), Error> {
         let place = SECOND + layer;
-        if !spec.sync {
+        if spec.options.no_sync {
             let method_id = self.common_method_id(spec, &spec.layers[0], choices)?;
-            for ((site, repository), choice) in spec.repositories.iter().zip(choices) {
+            for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
                 let key = slot(site, repository, method_id, choice.as_ref());
                 let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
                     return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
@@ -59,7 +61,7 @@ impl Scans {
         }
         let synced = self.sync_all(scan, spec, choices, row.started).await?;
         for ((site, repository), (outcome, choice)) in
-            spec.repositories.iter().zip(synced.repositories.into_iter().zip(choices))
+            spec.options.repositories.iter().zip(synced.repositories.into_iter().zip(choices))
         {
             match outcome {
                 Ok(mut one) => {

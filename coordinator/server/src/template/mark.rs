@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use cognate_fingerprint::{ContentDigest, Method, MethodId, Tag};
+use cognate_fingerprint::{ContentDigest, MethodId, Tag};
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
+use cognate_proto::options::LayerOptions;
 use cognate_proto::v1;
 use cognate_similarity::Containment;
 
@@ -157,7 +158,7 @@ impl Templates {
     /// These chunks, and the first layer of a scan whose documents have them all.
     fn known(&self, scan: ScanId, row: &ScanRow, tags: &[Tag]) -> Result<(usize, Vec<Chunk>), Error> {
         let mut first_unknown = None;
-        for layer in 0..row.layers() {
+        for layer in 0..row.layer_count() {
             let known = Postings::open(&self.scans.analyser.indexes, &self.sealed(row, layer)?, None)?.known(tags)?;
             match tags.iter().find(|tag| known.binary_search_by_key(*tag, |known| known.0).is_err()) {
                 None => return Ok((layer, known)),
@@ -180,16 +181,11 @@ impl Templates {
 
 /// The method of a layer of a scan, as its indexes have it.
 fn method_of(scan: ScanId, row: &ScanRow, layer: usize) -> Result<(MethodId, v1::MethodSpec), Error> {
-    let spec = row.spec.as_ref();
-    let method = match layer {
-        0 => spec.and_then(|spec| spec.method.clone()),
-        _ => spec.and_then(|spec| spec.text.as_ref()).and_then(|text| text.method.clone()),
-    };
-    match (row.method_id(layer), method) {
-        (Some(id), Some(method)) => {
-            let has_chunks = Method::try_from(&method).is_ok_and(|method| method.has_chunks());
-            check_chunks(has_chunks, &method.name)?;
-            Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method }))
+    let layers = row.options().layers().unwrap_or_default();
+    match (row.method_id(layer), layers.get(layer)) {
+        (Some(id), Some(LayerOptions { method, .. })) => {
+            check_chunks(method)?;
+            Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method.into() }))
         }
         _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
     }

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use cognate_fingerprint::{Key, Method, View};
-use cognate_proto::name::ScanId;
+use cognate_proto::name::{RepositoryName, ScanId};
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncSummary};
 use tokio::sync::mpsc;
@@ -83,11 +84,10 @@ impl Said<PushRequest, PushResponse> {
 }
 
 fn launch(harness: &Harness, id: u64) {
-    let spec = v1::ScanSpec {
-        repositories: vec![v1::RepositoryRef { site: "a".into(), repository: "main".into() }],
-        method: Some((&method()).into()),
-        min_containment: "0.5".into(),
-        ..v1::ScanSpec::default()
+    let spec = ScanOptions {
+        repositories: vec![("a".parse().unwrap(), RepositoryName::main())],
+        min_shared_bytes: Some(0),
+        ..ScanOptions::default()
     };
     harness.coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
 }

@@ -73,7 +73,7 @@ impl Indexes {
         let mut scanned = HashSet::new();
         for (_, scan) in self.store.scans()? {
             if scan.step().is_under_way() {
-                let repositories = scan.spec.into_iter().flat_map(|spec| spec.repositories);
+                let repositories = scan.options.into_iter().flat_map(|options| options.repositories);
                 scanned.extend(repositories.map(|reference| (reference.site, reference.repository)));
                 scanned.extend(scan.frozen.into_iter().map(|frozen| (frozen.site, frozen.repository)));
             }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cognate_fingerprint::Method;
 use cognate_proto::name::{ScanId, SiteName};
 use cognate_proto::v1;
 
@@ -85,7 +84,7 @@ impl Keeping<'_> {
     pub fn refined_by(&self, id: ScanId) -> Result<Option<ScanId>, Error> {
         let scans = self.store.scans()?;
         let refines = |row: &ScanRow| {
-            let refine = row.spec.as_ref().and_then(|spec| spec.refine.as_ref());
+            let refine = row.options.as_ref().and_then(|options| options.refine.as_ref());
             !has_ended(row) && refine.is_some_and(|refine| refine.scan == id.0)
         };
         Ok(scans.into_iter().find(|(_, row)| refines(row)).map(|(id, _)| id))
@@ -143,13 +142,11 @@ impl Keeping<'_> {
 /// Whether a scan is about the index of a part of a repository, or may yet be.
 fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
     // What a method only proposes is read again through an index of a part as well.
-    let verifies = |spec: &v1::ScanSpec| {
-        let method = spec.method.as_ref().and_then(|method| Method::try_from(method).ok());
-        method.is_some_and(|method| method.verifier().is_some())
-    };
-    let refines = row.spec.as_ref().is_some_and(|spec| spec.refine.is_some() || verifies(spec));
+    let options = row.options();
+    let layers = options.layers().unwrap_or_default();
+    let refines = options.refine.is_some() || layers.iter().any(|layer| layer.method.capabilities().only_proposes());
     let named = |site: &str, repository: &str| (site, repository) == (key.site.as_str(), key.repository.as_str());
-    let asked = row.spec.iter().flat_map(|spec| &spec.repositories).any(|one| named(&one.site, &one.repository));
+    let asked = options.repositories.iter().any(|(site, repository)| named(site.as_str(), repository.as_str()));
     let holds = |frozen: &FrozenRow| {
         named(&frozen.site, &frozen.repository)
             && frozen.method_id == key.method_id.0
@@ -164,7 +161,7 @@ fn has_ended(row: &ScanRow) -> bool {
 
 /// Whether a scan is about a site.
 fn names(row: &ScanRow, site: &SiteName) -> bool {
-    let asked = row.spec.iter().flat_map(|spec| &spec.repositories).map(|reference| &reference.site);
+    let asked = row.options.iter().flat_map(|options| &options.repositories).map(|reference| &reference.site);
     let frozen = row.frozen.iter().map(|frozen| &frozen.site);
     let missing = row.missing.iter().map(|missing| &missing.site);
     asked.chain(frozen).chain(missing).any(|name| name == site.as_str())

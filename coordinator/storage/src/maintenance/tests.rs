@@ -183,7 +183,7 @@ fn lived_in() -> (Fixture, [Site; 2]) {
         record(&fixture, What::Admitted(membership));
     }
     record(&fixture, What::Revoked(MemberName { kind: v1::MemberKind::Operator.into(), name: "ann".into() }));
-    record(&fixture, What::Profile(v1::Profile { name: "weekly".into(), spec: None }));
+    record(&fixture, What::Profile(v1::Profile { name: "weekly".into(), options: None }));
     let mut sites = [Site::new("a", 40), Site::new("b", 60)];
     for (site, first_day) in sites.iter_mut().zip([1, 11]) {
         site.sync(&fixture.indexes);

@@ -1,6 +1,7 @@
 //! Plans made where people have decided about what a result shows.
 
 use cognate_fingerprint::View;
+use cognate_proto::options::ScanView;
 use cognate_proto::v1::{Subject, SubjectKind, Verdict};
 
 use super::triage::{cluster, decide, scanned_twice, subject, undo};
@@ -75,7 +76,7 @@ async fn a_plan_obeys_what_was_decided_about_documents_sets_and_clusters() {
     undo(&coordinator, 0);
     // The cluster is another one in a later scan, and what was said of it has to be looked at again.
     fill(&coordinator, "b", View::Raw, 2, &[held("archive/three.txt", &[1, 2, 3, 9])]);
-    result(&coordinator, 2, spec_of(View::Raw)).await;
+    result(&coordinator, 2, spec_of(ScanView::Raw)).await;
     let later = plan(2);
     assert_eq!(later.left, Some(Left::Tie));
     assert!(later.said[0].to_string().contains("since then 1 member gone, 1 member added"), "{}", later.said[0]);

@@ -1,6 +1,7 @@
 //! Looking through a result, and deciding about what it shows.
 
 use cognate_fingerprint::View;
+use cognate_proto::options::ScanView;
 use cognate_proto::v1::{SetVerdictsRequest, Subject, SubjectKind, Verdict, VerdictState};
 
 use super::two_views::{both, result, with_texts};
@@ -33,7 +34,7 @@ pub(super) async fn scanned_twice(folder: &tempfile::TempDir) -> Arc<Coordinator
     let coordinator = open(folder);
     fill(&coordinator, "a", View::Raw, 1, &of_a());
     fill(&coordinator, "b", View::Raw, 1, &of_b());
-    result(&coordinator, 1, spec_of(View::Raw)).await;
+    result(&coordinator, 1, spec_of(ScanView::Raw)).await;
     coordinator
 }
 
@@ -264,19 +265,19 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
         Vec::<String>::new()
     );
     // Nothing has changed: nothing is open again.
-    result(&coordinator, 2, spec_of(View::Raw)).await;
+    result(&coordinator, 2, spec_of(ScanView::Raw)).await;
     assert_eq!(sorted(2), expected(["", "", ""]));
     // A draft more; a letter is written anew, whichever of the two gave the cluster its id; nothing of the third.
     let mut documents = of_a();
     documents.push(held("drafts/zero.txt", &[1, 2, 3, 9]));
     documents[4] = held("letters/b.txt", &[20, 21, 24]);
     fill(&coordinator, "a", View::Raw, 2, &documents);
-    result(&coordinator, 3, spec_of(View::Raw)).await;
+    result(&coordinator, 3, spec_of(ScanView::Raw)).await;
     assert_eq!(sorted(3), expected(["1 member added", "1 member gone, 1 member added", ""]));
     documents[3] = held("letters/a.txt", &[20, 21, 25]);
     documents[4] = held("letters/b.txt", &[20, 21, 23]);
     fill(&coordinator, "a", View::Raw, 3, &documents);
-    result(&coordinator, 4, spec_of(View::Raw)).await;
+    result(&coordinator, 4, spec_of(ScanView::Raw)).await;
     assert_eq!(sorted(4), expected(["1 member added", "1 member gone, 1 member added", ""]));
     let browse = coordinator.services().results.browse(ScanId(4)).unwrap();
     assert_eq!(clusters(&browse, "verdict=changed").len(), 2);
@@ -431,7 +432,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
     documents[0] = held("drafts/one.txt", &[1, 2, 3, 8]);
     documents.push(held("letters/x.txt", &[1, 2, 3, 4]));
     fill(&coordinator, "a", View::Raw, 2, &documents);
-    result(&coordinator, 2, spec_of(View::Raw)).await;
+    result(&coordinator, 2, spec_of(ScanView::Raw)).await;
     let browse = coordinator.services().results.browse(ScanId(2)).unwrap();
     let digest = browse.document_at("a", "main", b"drafts/one.txt").unwrap().unwrap().remove(0).1;
     let place = ("a", "main", &b"drafts/one.txt"[..]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
-use cognate_proto::v1::TextLayer;
+use cognate_proto::options::ScanView;
 
 use super::*;
 use crate::harness::indexes::*;
@@ -55,12 +55,11 @@ fn text_of_a() -> [Held; 9] {
     ]
 }
 
-pub(super) fn both() -> v1::ScanSpec {
-    let text = TextLayer { method: Some((&under(View::Text)).into()), min_shared_bytes: 10_000 };
-    v1::ScanSpec { text: Some(text), ..spec_of(View::Raw) }
+pub(super) fn both() -> ScanOptions {
+    spec_of(ScanView::Both)
 }
 
-pub(super) async fn result(coordinator: &Coordinator, id: u64, spec: v1::ScanSpec) -> Report {
+pub(super) async fn result(coordinator: &Coordinator, id: u64, spec: ScanOptions) -> Report {
     coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
     let state = wait(coordinator, ScanId(id), ended).await;
     assert_eq!(state.status(), ScanStatus::Complete, "{}", state.failure);
@@ -171,7 +170,8 @@ async fn what_two_views_find_is_what_each_finds_alone() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
     let both = result(&coordinator, 1, both()).await;
-    let views = [result(&coordinator, 2, spec_of(View::Raw)).await, result(&coordinator, 3, spec_of(View::Text)).await];
+    let views =
+        [result(&coordinator, 2, spec_of(ScanView::Raw)).await, result(&coordinator, 3, spec_of(ScanView::Text)).await];
     for (layer, alone) in views.iter().enumerate() {
         let clusters = |report: &Report, view: usize| {
             let mut ids = Vec::new();
@@ -202,7 +202,7 @@ async fn what_two_views_find_is_what_each_finds_alone() {
 async fn a_scan_of_text_counts_what_has_none_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
-    let report = result(&coordinator, 1, spec_of(View::Text)).await;
+    let report = result(&coordinator, 1, spec_of(ScanView::Text)).await;
     let statuses = statuses(&report);
     assert_eq!(statuses["a/x.zip"], "excluded(container)");
     assert_eq!(statuses["a/pic.png"], "excluded(no text)");
@@ -231,19 +231,20 @@ async fn a_crash_between_the_views_goes_on_with_the_second() {
     let whole = result(&coordinator, 1, both()).await.digest().unwrap();
     let published = coordinator.services().records.store.scan(ScanId(1)).unwrap().unwrap();
     // As if the process had ended after the first view was analysed: its files are there, those of the second are not.
-    let text = published.text.clone().map(|text| cognate_storage::store::LayerRow { binding: Vec::new(), ..text });
+    let mut layers = published.layers.clone();
+    layers[1].binding.clear();
     let number = published.number + 1;
     let row =
-        ScanRow { step: ScanStep::Analysed.into(), number, text, digest: String::new(), finished: 0, ..published };
+        ScanRow { step: ScanStep::Analysed.into(), number, layers, digest: String::new(), finished: 0, ..published };
     let scans = coordinator.services().scans.analyser.folder.clone();
     std::fs::create_dir_all(scans.join(ScanId(2).to_string())).unwrap();
-    for file in ["links", "analysis", "contents"] {
+    for file in ["links-0", "analysis-0", "contents-0"] {
         let place = |id: u64| scans.join(ScanId(id).to_string()).join(file);
         std::fs::copy(place(1), place(2)).unwrap();
     }
     coordinator.services().scans.analyser.record(ScanId(2), &row).unwrap();
     // Were the first view analysed again, it would be from this.
-    let modified = || std::fs::metadata(scans.join(ScanId(2).to_string()).join("links")).unwrap().modified().unwrap();
+    let modified = || std::fs::metadata(scans.join(ScanId(2).to_string()).join("links-0")).unwrap().modified().unwrap();
     let before = modified();
     close(coordinator).await;
     let coordinator = open(&folder);
@@ -257,14 +258,14 @@ async fn a_crash_between_the_views_goes_on_with_the_second() {
 async fn a_scan_of_two_views_begins_with_what_a_scan_of_one_found_and_says_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
-    result(&coordinator, 1, spec_of(View::Text)).await;
+    result(&coordinator, 1, spec_of(ScanView::Text)).await;
     let first = result(&coordinator, 2, both()).await.digest().unwrap();
     let left = |id: u64, file: &str| {
         coordinator.services().scans.analyser.folder.join(ScanId(id).to_string()).join(file).is_file()
     };
-    assert!(!left(1, "links") && left(2, "links") && left(2, "text-links"), "the latest of a kind keeps its files");
+    assert!(!left(1, "links-0") && left(2, "links-0") && left(2, "links-1"), "the latest of a kind keeps its files");
     assert_eq!(result(&coordinator, 3, both()).await.digest().unwrap(), first);
-    assert!(!left(2, "links") && !left(2, "text-links") && left(3, "text-links"));
+    assert!(!left(2, "links-0") && !left(2, "links-1") && left(3, "links-1"));
 }
 
 #[tokio::test]
@@ -276,10 +277,10 @@ async fn the_same_message_in_other_bytes_and_other_words_is_a_set_where_that_is_
     let of_b = [message("2.msg", &[3, 4], 7), message("copy.eml", &[5, 6], 8), message("copy2.eml", &[5, 6], 8)];
     fill(&coordinator, "a", View::Text, 1, &of_a);
     fill(&coordinator, "b", View::Text, 1, &of_b);
-    let unmatched = result(&coordinator, 1, spec_of(View::Text)).await;
+    let unmatched = result(&coordinator, 1, spec_of(ScanView::Text)).await;
     assert_eq!(statuses(&unmatched)["b/2.msg"], "unique");
     assert_eq!(documents(&unmatched)[0].message_id_hash, Some("07".repeat(16)));
-    let matching = v1::ScanSpec { match_message_ids: true, ..spec_of(View::Text) };
+    let matching = ScanOptions { match_message_ids: true, ..spec_of(ScanView::Text) };
     let report = result(&coordinator, 2, matching).await;
     assert_eq!(statuses(&report)["b/2.msg"], "identical");
     let found = sets(&report);
@@ -328,7 +329,7 @@ async fn passages_are_documents_and_their_document_is_what_holds_them() {
     fill(&coordinator, "a", View::Passages, 1, &of_a);
     let of_b = [none("other.pdf", DocumentState::Container), held("other.pdf!/#7", &[3, 4, 5])];
     fill(&coordinator, "b", View::Passages, 1, &of_b);
-    let report = result(&coordinator, 1, spec_of(View::Passages)).await;
+    let report = result(&coordinator, 1, spec_of(ScanView::Passages)).await;
     let scan = report.scan().unwrap();
     assert_eq!((scan.view.as_str(), scan.passages), ("text", Some(true)));
     assert_eq!(sets(&report), [("same text", strings(&["a/essay.docx!/#2", "b/other.pdf!/#7"]))]);
@@ -349,9 +350,10 @@ async fn passages_are_documents_and_their_document_is_what_holds_them() {
 async fn patterns_and_sizes_are_said_of_files_and_what_they_hold_goes_with_them() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
-    let selecting = |include: &str, size_bytes_max: Option<u64>| {
-        let selection = v1::SelectionSpec { include: vec![include.to_owned()], exclude: vec![], size_bytes_max };
-        v1::ScanSpec { selection: Some(selection), ..both() }
+    let selecting = |include: &str, size_max_bytes: Option<u64>| ScanOptions {
+        include: vec![include.to_owned()],
+        size_max_bytes,
+        ..both()
     };
     let archives = result(&coordinator, 1, selecting("*.zip", None)).await;
     let of_archive = ["a/x.zip", "a/x.zip!/inner.txt", "a/x.zip!/logo.png"];

@@ -7,9 +7,15 @@ fn keeping<'a>(fixture: &'a Fixture, scans: &'a Path) -> crate::maintenance::Kee
 }
 
 fn scan_over(site: &str, step: crate::store::ScanStep, finished: i64) -> crate::store::ScanRow {
-    let reference = v1::RepositoryRef { site: site.into(), repository: "main".into() };
-    let spec = v1::ScanSpec { repositories: vec![reference], ..v1::ScanSpec::default() };
-    crate::store::ScanRow { spec: Some(spec), step: step.into(), started: 1, finished, ..Default::default() }
+    let repositories = vec![(site.parse().unwrap(), cognate_proto::name::RepositoryName::main())];
+    let options = cognate_proto::options::ScanOptions { repositories, ..Default::default() };
+    crate::store::ScanRow {
+        options: Some(options.into()),
+        step: step.into(),
+        started: 1,
+        finished,
+        ..Default::default()
+    }
 }
 
 #[test]

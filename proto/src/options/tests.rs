@@ -1,0 +1,131 @@
+use super::*;
+use crate::name::ScanId;
+use crate::v1;
+
+/// Options none of which has its default.
+fn all_given() -> ScanOptions {
+    let places = ["paris", "tokyo"].map(|site| (site.parse().unwrap(), "kb".parse().unwrap()));
+    ScanOptions {
+        repositories: places.to_vec(),
+        view: ScanView::Text,
+        method: "shingle".into(),
+        param: "w=9".into(),
+        chunk_bytes: Some(50),
+        min_shared_bytes: Some(0),
+        min_containment: "0.75".into(),
+        include: vec!["*.txt".into()],
+        exclude: vec!["old/**".into()],
+        size_max_bytes: Some(1 << 30),
+        sync_deadline: Some(Duration::from_millis(90_500)),
+        across_only: true,
+        require_complete: true,
+        no_sync: true,
+        follow: true,
+        match_message_ids: true,
+        control: vec!["control/*".into()],
+        greedy: true,
+        memory_budget_bytes: Some(64 << 20),
+        threads: NonZeroU32::new(3),
+        refine: Some(Refine { scan: ScanId(7), what: RefineWhat::Unmatched, size_min_bytes: 4000 }),
+        origin: "profile monthly".into(),
+    }
+}
+
+#[test]
+fn every_option_survives_the_message_and_the_text_that_programs_write() {
+    let default = serde_json::to_value(ScanOptions::default()).unwrap();
+    let given = serde_json::to_value(all_given()).unwrap();
+    for (name, value) in given.as_object().unwrap() {
+        assert_ne!(*value, default[name], "`{name}` has its default: the test would not see it lost");
+    }
+    for options in [all_given(), ScanOptions::default()] {
+        assert_eq!(ScanOptions::try_from(&v1::ScanOptions::from(&options)).unwrap(), options);
+        let text = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<ScanOptions>(&text).unwrap(), options, "{text}");
+    }
+    all_given().check().unwrap();
+}
+
+#[test]
+fn numbers_names_and_times_are_read_as_programs_write_them() {
+    let read = |text: &str| serde_json::from_str::<ScanOptions>(text);
+    for (text, expected) in [("0.8", "0.8"), ("1", "1"), ("\"0.80\"", "0.80")] {
+        assert_eq!(read(&format!("{{\"min_containment\": {text}}}")).unwrap().min_containment, expected);
+    }
+    assert_eq!(read(r#"{"sync_deadline": "5m"}"#).unwrap().sync_deadline, Some(Duration::from_secs(300)));
+    assert_eq!(read(r#"{"sync_deadline": ""}"#).unwrap().sync_deadline, None);
+    for wrong in [
+        r#"{"sync_deadline": "soon"}"#,
+        r#"{"repositories": ["paris"]}"#,
+        r#"{"repositories": ["../etc/kb"]}"#,
+        r#"{"view": "smell"}"#,
+        r#"{"min_containment": true}"#,
+        r#"{"refine": {"scan": "7", "what": "both", "size_min_bytes": 0}}"#,
+        r#"{"size_maximum": 1}"#,
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_option_that_makes_no_sense_is_named() {
+    let check = |option: &str, change: &dyn Fn(&mut ScanOptions)| {
+        let mut options = all_given();
+        change(&mut options);
+        assert_eq!(options.check().unwrap_err().option, option);
+    };
+    check("repositories", &|options| options.repositories.clear());
+    check("repositories", &|options| options.repositories.push(options.repositories[0].clone()));
+    check("repositories", &|options| {
+        let name = |number: usize| (format!("s{number}").parse().unwrap(), RepositoryName::main());
+        options.repositories = (0..=REPOSITORIES_MAX).map(name).collect();
+    });
+    check("method", &|options| options.method = "magic".into());
+    check("param", &|options| options.param = "w=x".into());
+    check("param", &|options| options.method = "tttd".into());
+    check("chunk_bytes", &|options| {
+        (options.method, options.param, options.chunk_bytes) = ("tttd".into(), String::new(), Some(3));
+    });
+    check("min_containment", &|options| options.min_containment = "0".repeat(CONTAINMENT_BYTES_MAX + 1));
+    check("include", &|options| options.include = vec!["[".into()]);
+    check("exclude", &|options| options.exclude = vec!["[".into()]);
+    check("control", &|options| options.control = vec!["[".into()]);
+    check("match_message_ids", &|options| options.view = ScanView::Raw);
+    check("memory_budget", &|options| options.memory_budget_bytes = Some(MEMORY_BUDGET_BYTES_LEAST - 1));
+    check("refine", &|options| options.view = ScanView::Both);
+    check("refine", &|options| (options.method, options.param) = ("fuzzy".into(), String::new()));
+    check("origin", &|options| options.origin = "x".repeat(TEXT_BYTES_MAX + 1));
+}
+
+#[test]
+fn a_message_that_names_what_this_version_does_not_know_is_refused() {
+    let check = |option: &str, change: &dyn Fn(&mut v1::ScanOptions)| {
+        let mut message = v1::ScanOptions::from(&all_given());
+        change(&mut message);
+        assert_eq!(ScanOptions::try_from(&message).unwrap_err().option, option);
+    };
+    check("repositories", &|message| message.repositories[0].site = "../etc".into());
+    check("repositories", &|message| message.repositories[0].repository = String::new());
+    check("view", &|message| message.view = "smell".into());
+    check("threads", &|message| message.threads = Some(0));
+    check("refine", &|message| message.refine.as_mut().unwrap().what = 99);
+}
+
+#[test]
+fn two_views_are_bytes_and_then_text_with_the_defaults_of_each() {
+    let both = ScanOptions { view: ScanView::Both, ..ScanOptions::default() };
+    let layers = both.layers().unwrap();
+    assert_eq!(layers.iter().map(|layer| layer.method.view()).collect::<Vec<_>>(), [View::Raw, View::Text]);
+    assert_eq!(layers.iter().map(|layer| layer.min_shared_bytes).collect::<Vec<_>>(), [16_384, 2048]);
+    assert_eq!(layers.iter().map(|layer| layer.method.chunk_bytes()).collect::<Vec<_>>(), [1000, 200]);
+    let short = ScanOptions { chunk_bytes: Some(600), min_shared_bytes: Some(9), ..both };
+    assert!(
+        short.layers().unwrap().iter().all(|layer| (layer.method.chunk_bytes(), layer.min_shared_bytes) == (600, 9))
+    );
+}
+
+#[test]
+fn an_error_names_the_flag_to_somebody_who_typed_it() {
+    let options = ScanOptions { memory_budget_bytes: Some(1), ..all_given() };
+    assert_eq!(options.check().unwrap_err().of_flag(), "--memory-budget: it must be at least 32MiB");
+}
