@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::find::stored::{names, sees, without_features};
 use crate::find::{Answer, FindQuery, record};
+use cognate_export::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
 use cognate_storage::journal::{CaseChecked, CaseErased, What};
 
@@ -106,16 +107,9 @@ impl Cases {
         let mut checks = Vec::new();
         for (number, check) in case.checks.iter().enumerate() {
             let record = if check.erased { Value::Null } else { self.read_record(name, number, &check.digest)? };
-            checks.push(json!({
-                "time": time(check.time),
-                "by": check.by,
-                "digest": check.digest,
-                "documents": check.documents,
-                "searched": check.searched,
-                "not_searched": check.not_searched,
-                "erased": check.erased,
-                "record": record,
-            }));
+            let mut row = json!(CheckRow::from(check.clone()));
+            row["record"] = record;
+            checks.push(row);
         }
         Ok(json!({
             "schema": SCHEMA,
