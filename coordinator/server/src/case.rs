@@ -17,8 +17,9 @@ use cognate_proto::v1;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::find::record::FindRecord;
 use crate::find::stored::{names, sees, without_features};
-use crate::find::{Answer, FindQuery, record};
+use crate::find::{Answer, FindQuery};
 use cognate_export::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
 use cognate_storage::journal::{CaseChecked, CaseErased, What};
@@ -147,7 +148,7 @@ impl Cases {
         let stored = case.query.clone().unwrap_or_default();
         let query = FindQuery::stored(&stored)?;
         let answer = self.finder.find(&query, &|site| sees(&self.records.store, (&case.site, &case.party), site))?;
-        let record = record::object(&query.under(), &answer, &names(&stored));
+        let record = json!(FindRecord::of(&query.under(), &answer, &names(&stored)));
         Ok((answer, record))
     }
 
