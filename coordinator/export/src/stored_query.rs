@@ -145,7 +145,6 @@ mod tests {
         let place = |site: &str, repository: &str| v1::RepositoryPlace {
             site: site.to_owned(),
             repository: repository.to_owned(),
-            ..v1::RepositoryPlace::default()
         };
         let method = v1::MethodSpec {
             name: "tttd".to_owned(),
