@@ -7,15 +7,16 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::exit::{Exit, usage};
-use crate::kept::{SoughtArgs, method, object, sought};
+use crate::kept::{SoughtArgs, method, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use crate::output::write_with;
 use crate::stop::Stop;
 use cognate_export::human::count;
+use cognate_export::stored_query::CaseRow;
 use cognate_export::table::table;
 
 /// Keeps what is sought, what was searched, what was found, and what later checks find, as one record.
@@ -146,7 +147,7 @@ async fn export(operator: &Operator, name: &str, output: Option<&std::path::Path
 
 fn list(cases: &[v1::Case], format: TableFormat) -> anyhow::Result<Exit> {
     match format {
-        TableFormat::Json => print(&format!("{:#}", cases.iter().map(told).collect::<Value>()))?,
+        TableFormat::Json => print_json(&cases.iter().cloned().map(CaseRow::from).collect::<Vec<_>>())?,
         TableFormat::Text => {
             let headings = ["CASE", "OPENED", "BY", " CHECKS", " DOCUMENTS", "LAST CHECK", "SOUGHT", "NOTE"];
             let row = |case: &v1::Case| {
@@ -170,7 +171,7 @@ fn list(cases: &[v1::Case], format: TableFormat) -> anyhow::Result<Exit> {
 
 fn show(case: &v1::Case, format: TableFormat) -> anyhow::Result<Exit> {
     match format {
-        TableFormat::Json => print(&format!("{:#}", told(case)))?,
+        TableFormat::Json => print_json(&CaseRow::from(case.clone()))?,
         TableFormat::Text => {
             let query = case.query.clone().unwrap_or_default();
             print(&format!("{}: {} under {}", one_line(&case.name), sought(&query), method(&query)))?;
@@ -186,26 +187,4 @@ fn show(case: &v1::Case, format: TableFormat) -> anyhow::Result<Exit> {
     }
     let missing = case.checks.last().is_some_and(|check| check.not_searched > 0);
     Ok(if missing { Exit::Incomplete } else { Exit::Complete })
-}
-
-fn told(case: &v1::Case) -> Value {
-    let check = |check: &v1::CaseCheck| {
-        json!({
-            "time": time(check.time),
-            "by": check.by,
-            "digest": check.digest,
-            "documents": check.documents,
-            "searched": check.searched,
-            "not_searched": check.not_searched,
-            "erased": check.erased,
-        })
-    };
-    json!({
-        "name": case.name,
-        "note": case.note,
-        "opened": time(case.opened),
-        "opened_by": case.opened_by,
-        "query": object(&case.query.clone().unwrap_or_default()),
-        "checks": case.checks.iter().map(check).collect::<Vec<Value>>(),
-    })
 }

@@ -6,7 +6,6 @@ use clap::Args;
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
-use serde_json::{Value, json};
 
 use crate::find::{HowArgs, Query, kept_documents, opening, prepare};
 use crate::operator::client::Operator;
@@ -46,28 +45,6 @@ impl SoughtArgs {
 pub(crate) fn method(query: &v1::StoredQuery) -> String {
     let method = query.open.as_ref().and_then(|open| open.method.clone()).unwrap_or_default();
     format!("{} {} {}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
-}
-
-/// A kept query for programs.
-pub(crate) fn object(query: &v1::StoredQuery) -> Value {
-    let open = query.open.clone().unwrap_or_default();
-    let method = open.method.unwrap_or_default();
-    let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
-        "" => place.site.clone(),
-        repository => format!("{}/{repository}", place.site),
-    };
-    let document = |document: &v1::QueryDocument| {
-        let end = document.end.clone().unwrap_or_default();
-        json!({"path": document.name, "size_bytes": end.size_bytes})
-    };
-    json!({
-        "method": method.name,
-        "view": method.view,
-        "chunk_bytes": method.chunk_bytes,
-        "param": method.param,
-        "where": open.repositories.iter().map(place).collect::<Vec<String>>(),
-        "documents": query.documents.iter().map(document).collect::<Vec<Value>>(),
-    })
 }
 
 /// The names of what is sought, for a table.

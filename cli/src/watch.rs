@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
-use serde_json::{Value, json};
 
 use crate::exit::{Exit, usage};
-use crate::kept::{SoughtArgs, method, object, sought};
+use crate::kept::{SoughtArgs, method, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use cognate_export::human::count;
+use cognate_export::stored_query::WatchRow;
 use cognate_export::table::table;
 
 /// Watches for copies, versions and parts of files: whenever an index was sealed after a sync, it is searched for what is
@@ -127,7 +127,7 @@ async fn fetch(operator: &Operator) -> anyhow::Result<Vec<v1::WatchState>> {
 
 fn show(states: &[v1::WatchState], format: TableFormat) -> anyhow::Result<Exit> {
     match format {
-        TableFormat::Json => print(&format!("{:#}", states.iter().map(told).collect::<Value>()))?,
+        TableFormat::Json => print_json(&states.iter().cloned().map(WatchRow::from).collect::<Vec<_>>())?,
         TableFormat::Text => {
             let headings = ["WATCH", " MATCHES", "LAST NEW", "CHECKED", "METHOD", "SOUGHT", "BY", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
@@ -153,20 +153,4 @@ fn row(state: &v1::WatchState) -> Vec<String> {
         one_line(&watch.created_by),
         one_line(&watch.note),
     ]
-}
-
-fn told(state: &v1::WatchState) -> Value {
-    let watch = state.watch.clone().unwrap_or_default();
-    let at = |seconds: i64| (seconds != 0).then(|| time(seconds));
-    json!({
-        "name": watch.name,
-        "note": watch.note,
-        "webhook": watch.webhook,
-        "created": time(watch.created),
-        "created_by": watch.created_by,
-        "query": object(&watch.query.unwrap_or_default()),
-        "matches": state.hits,
-        "checked": at(state.checked),
-        "last_new": at(state.last_new),
-    })
 }

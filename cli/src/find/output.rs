@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use cognate_proto::path::escaped;
-use cognate_server::find::record;
+use cognate_server::find::record::FindRecord;
 use cognate_server::find::{Answer, Found, Match, Share};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(super) fn write(
     write_with(file, stop, |out| match format {
         FindFormat::Text => text::write(query, answer, out),
         FindFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, &record::object(&query.under, answer, &query.names))?;
+            serde_json::to_writer_pretty(&mut *out, &FindRecord::of(&query.under, answer, &query.names))?;
             Ok(writeln!(out)?)
         }
         FindFormat::Ndjson => lines(query, answer, out),
@@ -64,15 +64,19 @@ pub(super) fn typed_line(out: &mut impl Write, kind: &str, mut value: Value) -> 
 
 fn lines(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
     let mut line = |kind: &str, value: Value| typed_line(out, kind, value);
-    line("find", record::head(&query.under, answer).into())?;
-    answer.coverage.iter().try_for_each(|row| line("coverage", record::coverage(&query.under, row)))?;
-    for (name, found) in query.names.iter().zip(&answer.documents) {
-        line("document", record::document_head(name, found))?;
-        for one in &found.matches {
-            let mut value = record::one(one);
-            if let Value::Object(fields) = &mut value {
-                fields.insert("sought".into(), json!(name));
-            }
+    let FindRecord { coverage, documents, head } = FindRecord::of(&query.under, answer, &query.names);
+    line("find", json!(head))?;
+    coverage.iter().try_for_each(|row| line("coverage", json!(row)))?;
+    for document in &documents {
+        let mut value = json!(document);
+        if let Value::Object(fields) = &mut value {
+            // Each match is a line of its own.
+            fields.remove("matches");
+        }
+        line("document", value)?;
+        for one in &document.matches {
+            let mut value = json!(one);
+            value["sought"] = json!(document.path);
             line("match", value)?;
         }
     }

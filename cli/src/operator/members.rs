@@ -101,6 +101,11 @@ pub(crate) fn print(line: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes rows to standard output as one JSON value, indented.
+pub(crate) fn print_json(rows: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&serde_json::to_string_pretty(rows)?)
+}
+
 /// Shuts a member out.
 pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) -> anyhow::Result<Exit> {
     let request = RevokeRequest { kind: kind.into(), name: name.to_owned() };

@@ -2,7 +2,7 @@
 //!
 //! [`mod@format`] lists the formats of a report. Lists are columns and cells ([`grid`], [`lists`]) that every format writes;
 //! [`human`] has the one way to write a count, a size, a share, a time. [`plan`] writes the plan of a site, [`audit`] the
-//! auditor's report.
+//! auditor's report, [`stored_query`] a watch and a case for programs.
 //!
 //! This crate reads results and writes bytes. It knows nothing of terminals, options, sessions, calls, or HTTP.
 
@@ -21,6 +21,7 @@ mod overlap;
 pub mod plan;
 mod representative;
 pub mod show;
+pub mod stored_query;
 pub mod table;
 mod text;
 pub mod xlsx;

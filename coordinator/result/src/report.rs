@@ -30,6 +30,7 @@ mod share;
 mod since;
 mod slice;
 mod verdicts;
+mod viewer;
 
 pub use canonical::json_digest;
 pub use documents::DocumentFilter;
@@ -40,6 +41,7 @@ pub use rows::*;
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
 pub use verdicts::VerdictSection;
+pub use viewer::Viewer;
 
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";

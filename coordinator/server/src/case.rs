@@ -17,8 +17,10 @@ use cognate_proto::v1;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::find::record::FindRecord;
 use crate::find::stored::{names, sees, without_features};
-use crate::find::{Answer, FindQuery, record};
+use crate::find::{Answer, FindQuery};
+use cognate_export::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
 use cognate_storage::journal::{CaseChecked, CaseErased, What};
 
@@ -106,16 +108,9 @@ impl Cases {
         let mut checks = Vec::new();
         for (number, check) in case.checks.iter().enumerate() {
             let record = if check.erased { Value::Null } else { self.read_record(name, number, &check.digest)? };
-            checks.push(json!({
-                "time": time(check.time),
-                "by": check.by,
-                "digest": check.digest,
-                "documents": check.documents,
-                "searched": check.searched,
-                "not_searched": check.not_searched,
-                "erased": check.erased,
-                "record": record,
-            }));
+            let mut row = json!(CheckRow::from(check.clone()));
+            row["record"] = record;
+            checks.push(row);
         }
         Ok(json!({
             "schema": SCHEMA,
@@ -153,7 +148,7 @@ impl Cases {
         let stored = case.query.clone().unwrap_or_default();
         let query = FindQuery::stored(&stored)?;
         let answer = self.finder.find(&query, &|site| sees(&self.records.store, (&case.site, &case.party), site))?;
-        let record = record::object(&query.under(), &answer, &names(&stored));
+        let record = json!(FindRecord::of(&query.under(), &answer, &names(&stored)));
         Ok((answer, record))
     }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use cognate_proto::identity::{CertificateInfo, Membership};
 use cognate_proto::name::{OperatorName, PartyName, SiteName};
 use cognate_proto::v1::Role;
+use cognate_result::report::Viewer;
 
 /// The peer of a connection, as far as the connection shows it.
 #[derive(Clone, Debug)]
@@ -60,6 +61,13 @@ pub struct Operator {
     pub site: Option<SiteName>,
     /// The one party that it may see, or all.
     pub party: Option<PartyName>,
+}
+
+impl Operator {
+    /// The bounds within which the person may see results.
+    pub fn viewer(&self) -> Viewer {
+        Viewer::bound(self.site.as_ref().map(SiteName::as_str), self.party.as_ref().map(PartyName::as_str))
+    }
 }
 
 impl From<Membership> for Identity {

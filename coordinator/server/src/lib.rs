@@ -37,6 +37,7 @@ mod webhook;
 mod worker_service;
 
 pub use audit::{VerifyError, verify as verify_signed};
+pub use cognate_analysis::AnalysisLimits;
 pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use error::Error;
 pub use identity::{Authority, PeerInfo, Refusal, Refusals, init};

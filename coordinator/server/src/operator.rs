@@ -391,11 +391,7 @@ impl OperatorService {
 
     /// True if a person may see a site; a person without bounds may see all.
     fn is_own(&self, operator: &Operator, site: &str) -> bool {
-        let Operator { site: bound_site, party: bound_party, .. } = operator;
-        if bound_site.as_ref().is_some_and(|bound| bound.as_str() != site) {
-            return false;
-        }
-        bound_party.as_ref().is_none_or(|bound| self.party_of(site).as_ref() == Some(bound))
+        operator.viewer().sees_site(site, |site| self.party_of(site))
     }
 
     fn party_of(&self, site: &str) -> Option<PartyName> {
@@ -403,11 +399,10 @@ impl OperatorService {
     }
 
     fn sees_member(&self, operator: &Operator, membership: Option<&Membership>) -> bool {
-        let is_bound = operator.site.is_some() || operator.party.is_some();
         match membership {
             Some(membership) if membership.kind() == MemberKind::Site => self.is_own(operator, &membership.name),
             // People who are bound to a site see themselves and nobody else.
-            Some(membership) => !is_bound || membership.name == operator.name.as_str(),
+            Some(membership) => !operator.viewer().is_bound() || membership.name == operator.name.as_str(),
             None => false,
         }
     }

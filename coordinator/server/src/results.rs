@@ -6,11 +6,13 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
 use cognate_analysis::Analyser;
+use cognate_fingerprint::ContentDigest;
 use cognate_proto::name::ScanId;
 
 use crate::error::Error;
 use cognate_result::browse::{Browse, ClusterFilter};
 use cognate_result::report::Report;
+use cognate_storage::indexes::Manifest;
 use cognate_storage::store::ScanStep;
 
 /// The open results of one scan at most, one for each person who reads at the same time.
@@ -119,6 +121,19 @@ impl Results {
         let mut report = Report::open(&self.analyser.result_path(scan))?;
         report.set_verdicts(states);
         Ok(report)
+    }
+
+    /// The chunks of contents of a result, as their sites sent them; nothing for one that a later sync took away.
+    ///
+    /// # Errors
+    /// When the scan has no result, or the indexes cannot be read.
+    pub fn manifests(
+        &self,
+        scan: ScanId,
+        layer: usize,
+        digests: &[ContentDigest],
+    ) -> Result<Vec<Option<Manifest>>, Error> {
+        Ok(self.analyser.manifests(scan, layer, digests)?)
     }
 
     /// The result open for browsing, for a filter that may ask what changed since another scan.

@@ -46,7 +46,7 @@ pub(crate) const ANALYSES_AT_ONCE: usize = 2;
 pub struct Scans {
     pub(crate) records: Arc<Records>,
     /// Analyses the frozen indexes.
-    pub analyser: Arc<Analyser>,
+    pub(crate) analyser: Arc<Analyser>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
     /// One launch at a time, so that an id is looked for and taken in one step.

@@ -13,12 +13,14 @@ use cognate_proto::name::ScanId;
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::scan_form;
 use crate::scans::repository;
 use crate::{PageError, Pages, Person, Shown, scan_id};
 use cognate_export::human;
+use cognate_export::stored_query::{CaseRow, WatchRow};
 use cognate_server::identity::Refusal;
 use cognate_storage::clock::random_number;
 
@@ -178,66 +180,13 @@ async fn report(person: Person, Path(id): Path<String>) -> Shown {
 }
 
 async fn watches(person: Person) -> Shown {
-    Ok(answer(&crate::stored_queries::watch_states(&person).await?.into_iter().map(watch).collect::<Value>()))
-}
-
-fn watch(state: v1::WatchState) -> Value {
-    let watch = state.watch.unwrap_or_default();
-    json!({
-        "name": watch.name,
-        "note": watch.note,
-        "webhook": watch.webhook,
-        "created": time(watch.created),
-        "created_by": watch.created_by,
-        "query": query(&watch.query.unwrap_or_default()),
-        "matches": state.hits,
-        "checked": time(state.checked),
-        "last_new": time(state.last_new),
-    })
-}
-
-/// What is sought, as the command line tells it.
-fn query(query: &v1::StoredQuery) -> Value {
-    let open = query.open.clone().unwrap_or_default();
-    let method = open.method.unwrap_or_default();
-    let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
-        "" => place.site.clone(),
-        repository => format!("{}/{repository}", place.site),
-    };
-    let document = |document: &v1::QueryDocument| json!({"path": document.name, "size_bytes": document.end.as_ref().map_or(0, |end| end.size_bytes)});
-    json!({
-        "method": method.name,
-        "view": method.view,
-        "chunk_bytes": method.chunk_bytes,
-        "param": method.param,
-        "where": open.repositories.iter().map(place).collect::<Vec<String>>(),
-        "documents": query.documents.iter().map(document).collect::<Vec<Value>>(),
-    })
+    let states = crate::stored_queries::watch_states(&person).await?;
+    Ok(answer(&states.into_iter().map(WatchRow::from).collect::<Vec<_>>()))
 }
 
 async fn cases(person: Person) -> Shown {
-    let told = |case: v1::Case| {
-        let check = |check: &v1::CaseCheck| {
-            json!({
-                "time": time(check.time),
-                "by": check.by,
-                "digest": check.digest,
-                "documents": check.documents,
-                "searched": check.searched,
-                "not_searched": check.not_searched,
-                "erased": check.erased,
-            })
-        };
-        json!({
-            "name": case.name,
-            "note": case.note,
-            "opened": time(case.opened),
-            "opened_by": case.opened_by,
-            "query": query(&case.query.unwrap_or_default()),
-            "checks": case.checks.iter().map(check).collect::<Vec<Value>>(),
-        })
-    };
-    Ok(answer(&crate::stored_queries::all_cases(&person).await?.into_iter().map(told).collect::<Value>()))
+    let cases = crate::stored_queries::all_cases(&person).await?;
+    Ok(answer(&cases.into_iter().map(CaseRow::from).collect::<Vec<_>>()))
 }
 
 /// The whole record, with all answers.
@@ -254,8 +203,11 @@ fn some(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn answer(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], format!("{value:#}\n")).into_response()
+fn answer(value: &impl Serialize) -> Response {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text + "\n").into_response(),
+        Err(error) => PageError::internal(error.to_string()).into_response(),
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -20,7 +20,7 @@ use cognate_proto::name::ScanId;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::Format;
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
-use cognate_result::report::{OverlapSection, SiteSection};
+use cognate_result::report::{OverlapSection, Ratio, SiteSection};
 use cognate_server::Error;
 use cognate_storage::store::Store;
 
@@ -196,7 +196,7 @@ fn matrix(summary: &Summary, level: &str, view: Option<&str>) -> Matrix {
         let row = rows.iter().find(|row| (row.a == a && row.b == b) || (row.a == b && row.b == a))?;
         let (bytes, documents) =
             if row.a == a { (row.shared_bytes_a, row.documents_a) } else { (row.shared_bytes_b, row.documents_b) };
-        let share = cognate_analysis::ten_thousandths(bytes, bytes_of(a)).min(10_000);
+        let share = Ratio::of(bytes, bytes_of(a)).0.min(10_000);
         Some(Cell { share, documents, bytes, strength: (share + 1110) * 9 / 11_110 })
     };
     let title = match (level, view) {

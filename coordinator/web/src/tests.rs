@@ -11,10 +11,9 @@ use cognate_proto::v1::{MemberKind, Membership, Role};
 use tower::Service as _;
 
 use super::*;
-use cognate_analysis::AnalysisLimits;
 use cognate_server::harness::{Harness, person, site};
 use cognate_server::logins::Redeemed;
-use cognate_server::{KeepFor, OperatorSettings};
+use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 
 mod explain;
 mod results;

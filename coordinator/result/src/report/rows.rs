@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ten_thousandths;
 
@@ -31,8 +31,12 @@ impl Ratio {
 
     /// The ratio that a decimal says, rounded.
     pub(super) fn parse(text: &str) -> Ratio {
+        Ratio::rounded(text.parse().unwrap_or_default())
+    }
+
+    fn rounded(share: f64) -> Ratio {
         #[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]
-        Ratio((text.parse::<f64>().unwrap_or_default() * 10_000.0).round() as i64)
+        Ratio((share * 10_000.0).round() as i64)
     }
 
     /// The ratio as a number.
@@ -40,6 +44,12 @@ impl Ratio {
         #[expect(clippy::cast_precision_loss, reason = "a ratio is 0 to 1")]
         let number = self.0 as f64 / 10_000.0;
         number
+    }
+}
+
+impl<'de> Deserialize<'de> for Ratio {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ratio, D::Error> {
+        f64::deserialize(deserializer).map(Ratio::rounded)
     }
 }
 

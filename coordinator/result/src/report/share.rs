@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 use serde_json::{Value, json};
 
-use super::{Report, hex, path_of, time};
+use super::{Report, SiteSection, Viewer, hex, path_of, time};
 use crate::error::Error;
 
 /// A set or cluster as it is put together from its documents.
@@ -29,52 +29,35 @@ impl Report {
         digest: &str,
         mut each: impl FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
-        each(self.share_of_scan(party, digest)?)?;
-        for row in self.sites()? {
-            if row.party == party {
-                each(typed("site", serde_json::to_value(&row).unwrap_or_default()))?;
-            } else {
-                each(json!({"type": "site", "party": row.party, "site": row.site, "documents": row.documents}))?;
-            }
+        let viewer = Viewer::of_site(site, party);
+        let sites = self.sites()?;
+        each(self.share_of_scan(&viewer, &sites, digest)?)?;
+        for row in &sites {
+            each(typed("site", viewer.site(row)))?;
         }
-        for row in self.overlap()? {
-            let own = if row.level == "site" { site } else { party };
-            if row.a == own || row.b == own {
-                each(typed("overlap", serde_json::to_value(&row).unwrap_or_default()))?;
-            }
+        for row in self.overlap()?.iter().filter(|row| viewer.sees_overlap(row)) {
+            each(typed("overlap", serde_json::to_value(row).unwrap_or_default()))?;
         }
-        self.share_of_sets(site, party, &mut each)?;
-        self.share_of_clusters(site, party, &mut each)?;
-        self.share_of_documents(site, party, &mut each)?;
-        self.unread(|row| {
-            if row.site == site {
-                each(typed("unread", serde_json::to_value(&row).unwrap_or_default()))
-            } else {
-                Ok(())
-            }
+        self.share_of_sets(site, &viewer, &mut each)?;
+        self.share_of_clusters(site, &viewer, &mut each)?;
+        self.share_of_documents(&viewer, &sites, &mut each)?;
+        self.unread(|row| match viewer.owns(&row.site) {
+            true => each(typed("unread", serde_json::to_value(&row).unwrap_or_default())),
+            false => Ok(()),
         })
     }
 
-    fn share_of_scan(&self, party: &str, digest: &str) -> Result<Value, Error> {
+    fn share_of_scan(&self, viewer: &Viewer, sites: &[SiteSection], digest: &str) -> Result<Value, Error> {
         let mut scan = self.scan()?;
         scan.digest = Some(digest.to_owned()).filter(|digest| !digest.is_empty());
-        let own: Vec<String> =
-            self.sites()?.into_iter().filter(|site| site.party == party).map(|site| site.site).collect();
-        if let Some(run) = &mut scan.run {
-            run.sites.retain(|site| own.contains(&site.site));
-        }
-        for missing in scan.missing.iter_mut().filter(|missing| !own.contains(&missing.site)) {
-            // Why a repository could not be read may name a place in it.
-            missing.repository.clear();
-            "it did not take part".clone_into(&mut missing.reason);
-        }
+        viewer.scan(&mut scan, sites);
         Ok(typed("scan", serde_json::to_value(&scan).unwrap_or_default()))
     }
 
     fn share_of_sets<E: From<Error>>(
         &self,
         site: &str,
-        party: &str,
+        viewer: &Viewer,
         each: &mut impl FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = "SELECT c.identical, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
@@ -83,7 +66,7 @@ impl Report {
                    WHERE c.identical IS NOT NULL AND c.id IN
                      (SELECT o.content FROM document o JOIN root s ON s.id = o.root WHERE s.site = ?1)
                    ORDER BY c.identical, d.id";
-        self.gather(sql, site, party, each, |row| {
+        self.gather(sql, site, viewer, each, |row| {
             let (digest, layer): (Vec<u8>, usize) = (row.get(8)?, row.get(9)?);
             let size_bytes: u64 = row.get(6)?;
             let head = json!({
@@ -98,7 +81,7 @@ impl Report {
                      (SELECT o.message FROM document o JOIN root s ON s.id = o.root
                       WHERE s.site = ?1 AND o.message IS NOT NULL)
                    ORDER BY m.id, d.id";
-        self.gather(sql, site, party, each, |row| {
+        self.gather(sql, site, viewer, each, |row| {
             let hash: Vec<u8> = row.get(8)?;
             Ok(json!({"type": "identical", "id": hex(&hash), "tier": "same message", "size_bytes": null}))
         })
@@ -114,7 +97,7 @@ impl Report {
     fn share_of_clusters<E: From<Error>>(
         &self,
         site: &str,
-        party: &str,
+        viewer: &Viewer,
         each: &mut impl FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = "SELECT k.id, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
@@ -126,7 +109,7 @@ impl Report {
                      (SELECT b.cluster FROM content b JOIN document o ON o.content = b.id JOIN root s ON s.id = o.root
                       WHERE s.site = ?1 AND b.cluster IS NOT NULL)
                    ORDER BY k.id, d.id";
-        self.gather(sql, site, party, each, |row| {
+        self.gather(sql, site, viewer, each, |row| {
             let head = json!({
                 "type": "cluster",
                 "id": row.get::<_, String>(8)?,
@@ -146,7 +129,7 @@ impl Report {
         &self,
         sql: &str,
         site: &str,
-        party: &str,
+        viewer: &Viewer,
         each: &mut impl FnMut(Value) -> Result<(), E>,
         head: impl Fn(&Row<'_>) -> rusqlite::Result<Value>,
     ) -> Result<(), E> {
@@ -163,7 +146,7 @@ impl Report {
                 }
                 let gathered = current.as_mut().expect("it was just put there");
                 let at: String = row.get(2)?;
-                if row.get::<_, String>(1)? == party {
+                if viewer.sees_paths_of(&row.get::<_, String>(1)?) {
                     gathered.documents.push(document(row, &at)?);
                 } else {
                     *gathered.elsewhere.entry(at).or_default() += 1;
@@ -179,22 +162,17 @@ impl Report {
 
     fn share_of_documents<E: From<Error>>(
         &self,
-        site: &str,
-        party: &str,
+        viewer: &Viewer,
+        sites: &[SiteSection],
         each: &mut impl FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
-        let parties: BTreeMap<String, String> = self.sites()?.into_iter().map(|row| (row.site, row.party)).collect();
-        self.documents(|row| {
-            if row.site != site {
-                return Ok(());
+        let parties: BTreeMap<&str, &str> = sites.iter().map(|row| (row.site.as_str(), row.party.as_str())).collect();
+        self.documents(|row| match viewer.owns(&row.site) {
+            true => {
+                let partner = row.partner.as_ref().and_then(|partner| parties.get(partner.site.as_str()).copied());
+                each(typed("document", viewer.document(&row, partner)))
             }
-            let foreign =
-                row.partner.as_ref().is_some_and(|partner| parties.get(&partner.site).is_none_or(|of| of != party));
-            let mut value = serde_json::to_value(&row).unwrap_or_default();
-            if foreign && let Some(partner) = value.get_mut("partner").and_then(Value::as_object_mut) {
-                partner.retain(|field, _| matches!(field.as_str(), "site" | "relation" | "shared_bytes" | "view"));
-            }
-            each(typed("document", value))
+            false => Ok(()),
         })
     }
 }

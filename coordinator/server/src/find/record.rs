@@ -3,10 +3,10 @@
 use cognate_fingerprint::{Key, Method, MethodId, RunLengths};
 use cognate_proto::path::escaped;
 use cognate_proto::v1::FindRelation;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::{Answer, Coverage, Found, Match, Measure, Share};
-pub use cognate_result::report::time;
+use super::{Answer, Coverage, Found, Holder, Match, Share};
+use cognate_result::report::{Ratio, time};
 
 /// The schema of the object.
 pub const SCHEMA: &str = "cognate.find/1";
@@ -52,15 +52,15 @@ impl Under {
         line
     }
 
-    fn object(&self) -> Value {
-        json!({
-            "method": self.method.name(),
-            "view": self.method.view().to_string(),
-            "chunk_bytes": self.method.chunk_bytes(),
-            "param": self.method.param(),
-            "method_id": self.id.to_string(),
-            "keyed": self.id != self.method.id(&Key::none()),
-        })
+    fn row(&self) -> UnderRow {
+        UnderRow {
+            chunk_bytes: self.method.chunk_bytes().into(),
+            keyed: self.id != self.method.id(&Key::none()),
+            method: self.method.name().to_owned(),
+            method_id: self.id.to_string(),
+            param: self.method.param(),
+            view: self.method.view().to_string(),
+        }
     }
 }
 
@@ -76,41 +76,253 @@ pub fn relation(relation: FindRelation) -> &'static str {
     }
 }
 
-/// The full answer. `names`: the names of the query's documents.
-pub fn object(under: &Under, answer: &Answer, names: &[String]) -> Value {
-    let mut whole = head(under, answer);
-    let coverage: Vec<Value> = answer.coverage.iter().map(|row| coverage(under, row)).collect();
-    let documents = names.iter().zip(&answer.documents).map(|(name, found)| document(name, found));
-    whole.insert("coverage".into(), coverage.into());
-    whole.insert("documents".into(), documents.collect());
-    whole.into()
+/// An answer. Commands, stored cases and pages read and write this type; its fields are in the order of their names.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct FindRecord {
+    /// The repositories that the query is about.
+    pub coverage: Vec<CoverageRow>,
+    /// The documents of the query, with their matches.
+    pub documents: Vec<DocumentRow>,
+    /// The part that occurs once.
+    #[serde(flatten)]
+    pub head: Head,
 }
 
-/// The part that occurs once.
-pub fn head(under: &Under, answer: &Answer) -> Map<String, Value> {
-    let mut head = Map::new();
-    head.insert("schema".into(), SCHEMA.into());
-    head.insert("under".into(), under.object());
-    head.insert("run_lengths".into(), run_lengths(answer.run_lengths));
-    head
+/// The part of an answer that occurs once.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Head {
+    /// The length from which a shared run is found, if the method has one.
+    pub run_lengths: Option<LengthsRow>,
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The method of the query.
+    pub under: UnderRow,
+}
+
+/// The method of a query.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct UnderRow {
+    /// The mean chunk in bytes.
+    pub chunk_bytes: u64,
+    /// True if the hashes are made with a secret key.
+    pub keyed: bool,
+    /// The method's name.
+    pub method: String,
+    /// Its id with the key.
+    pub method_id: String,
+    /// Its parameters.
+    pub param: String,
+    /// `raw`, `text` or `passages`.
+    pub view: String,
+}
+
+/// Lengths in bytes of shared runs that are found with a probability of 50, 95 and 99 %.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct LengthsRow {
+    /// One run in two is found.
+    pub p50: Option<u64>,
+    /// One run in twenty is missed.
+    pub p95: Option<u64>,
+    /// One run in a hundred is missed.
+    pub p99: Option<u64>,
 }
 
 /// A repository, and its search.
-pub fn coverage(under: &Under, row: &Coverage) -> Value {
-    let Coverage { party, site, repository, searched, other_key } = row;
-    let place = json!({"party": party, "site": site, "repository": repository, "covered": searched.is_some()});
-    let more = match searched {
-        Some(searched) => json!({
-            "documents": searched.documents,
-            "unread": searched.unread,
-            "sealed": time(searched.sealed),
-        }),
-        None => json!({
-            "reason": reason(row),
-            "launch": (!other_key).then(|| under.launch(std::iter::once(row))),
-        }),
-    };
-    joined(place, more)
+#[derive(Serialize, Deserialize, Debug)]
+pub struct CoverageRow {
+    /// True if it was searched.
+    pub covered: bool,
+    /// If searched: its documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<u64>,
+    /// If not searched: the command that makes it searchable, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Option<String>>,
+    /// The site's party.
+    pub party: String,
+    /// If not searched: the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The repository.
+    pub repository: String,
+    /// If searched: the time of the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<String>,
+    /// The site.
+    pub site: String,
+    /// If searched: documents that the site could not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<u64>,
+}
+
+/// One document of the query, with its matches.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct DocumentRow {
+    /// Documents that match.
+    pub documents: u64,
+    /// Of them, those that no match names.
+    pub documents_omitted: u64,
+    /// The strongest matches.
+    pub matches: Vec<MatchRow>,
+    /// Its name, as the person gave it.
+    pub path: String,
+    /// The length from which a shared run of it is found elsewhere.
+    pub run_lengths: Option<LengthsRow>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Of it, bytes that count for nothing.
+    pub template_bytes: u64,
+}
+
+/// A content that has something in common with a document of the query.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct MatchRow {
+    /// Its digest.
+    pub content: String,
+    /// Documents that have it.
+    pub documents: u64,
+    /// True if the shares are estimates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// The share of the match that is in the query's document.
+    pub found_in_sought: Option<Ratio>,
+    /// The first documents that have it.
+    pub holders: Vec<HolderRow>,
+    /// Of estimates: the intervals that hold the true shares in 95 of 100 cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// The word for the relation.
+    pub relation: String,
+    /// The share of their union that they have in common.
+    pub resemblance: Option<Ratio>,
+    /// Bytes in common.
+    pub shared_bytes: Option<u64>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The share of the query's document that is in the match.
+    pub sought_in_found: Option<Ratio>,
+}
+
+/// The intervals of estimated shares.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Intervals {
+    /// That of `found_in_sought`.
+    pub found_in_sought: Option<[Ratio; 2]>,
+    /// That of `resemblance`.
+    pub resemblance: Option<[Ratio; 2]>,
+    /// That of `sought_in_found`.
+    pub sought_in_found: Option<[Ratio; 2]>,
+}
+
+/// A document that has a content.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct HolderRow {
+    /// The time of its last change.
+    pub modified: String,
+    /// The site's party.
+    pub party: String,
+    /// Its path.
+    pub path: String,
+    /// Set if the path is percent-escaped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub path_escaped: bool,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+}
+
+impl FindRecord {
+    /// The full answer. `names`: the names of the query's documents.
+    pub fn of(under: &Under, answer: &Answer, names: &[String]) -> FindRecord {
+        let documents = names.iter().zip(&answer.documents).map(|(name, found)| DocumentRow::of(name, found));
+        FindRecord {
+            coverage: answer.coverage.iter().map(|row| CoverageRow::of(under, row)).collect(),
+            documents: documents.collect(),
+            head: Head {
+                run_lengths: answer.run_lengths.map(LengthsRow::from),
+                schema: SCHEMA.to_owned(),
+                under: under.row(),
+            },
+        }
+    }
+}
+
+impl CoverageRow {
+    fn of(under: &Under, row: &Coverage) -> CoverageRow {
+        let missing = row.searched.is_none();
+        CoverageRow {
+            covered: !missing,
+            documents: row.searched.map(|searched| searched.documents),
+            launch: missing.then(|| (!row.other_key).then(|| under.launch(std::iter::once(row)))),
+            party: row.party.clone(),
+            reason: missing.then(|| reason(row).to_owned()),
+            repository: row.repository.clone(),
+            sealed: row.searched.map(|searched| time(searched.sealed)),
+            site: row.site.clone(),
+            unread: row.searched.map(|searched| searched.unread),
+        }
+    }
+}
+
+impl DocumentRow {
+    fn of(name: &str, found: &Found) -> DocumentRow {
+        DocumentRow {
+            documents: found.documents,
+            documents_omitted: found.documents_omitted,
+            matches: found.matches.iter().map(MatchRow::from).collect(),
+            path: name.to_owned(),
+            run_lengths: found.run_lengths.map(LengthsRow::from),
+            size_bytes: found.size_bytes,
+            template_bytes: found.template_bytes,
+        }
+    }
+}
+
+impl From<&Match> for MatchRow {
+    fn from(found: &Match) -> MatchRow {
+        let measure = &found.measure;
+        let ratio = |share: Option<Share>| share.map(|share| share.ratio);
+        let interval = |share: Option<Share>| share.and_then(|share| share.interval);
+        let intervals = || Intervals {
+            found_in_sought: interval(measure.found_in_sought),
+            resemblance: interval(measure.resemblance),
+            sought_in_found: interval(measure.sought_in_found),
+        };
+        MatchRow {
+            content: found.digest.to_string(),
+            documents: found.documents,
+            estimated: measure.estimated,
+            found_in_sought: ratio(measure.found_in_sought),
+            holders: found.holders.iter().map(HolderRow::from).collect(),
+            intervals: measure.estimated.then(intervals),
+            relation: relation(measure.relation).to_owned(),
+            resemblance: ratio(measure.resemblance),
+            shared_bytes: measure.shared_bytes,
+            size_bytes: found.size_bytes,
+            sought_in_found: ratio(measure.sought_in_found),
+        }
+    }
+}
+
+impl From<&Holder> for HolderRow {
+    fn from(holder: &Holder) -> HolderRow {
+        let (path, path_escaped) = escaped(holder.path.as_bytes());
+        HolderRow {
+            modified: time(holder.modified),
+            party: holder.party.clone(),
+            path: path.into_owned(),
+            path_escaped,
+            repository: holder.repository.to_string(),
+            site: holder.site.to_string(),
+        }
+    }
+}
+
+impl From<RunLengths> for LengthsRow {
+    fn from(RunLengths { p50, p95, p99 }: RunLengths) -> LengthsRow {
+        LengthsRow { p50, p95, p99 }
+    }
 }
 
 /// The reason for which a repository was not searched.
@@ -121,73 +333,5 @@ pub fn reason(row: &Coverage) -> &'static str {
     }
 }
 
-/// One document of the query, with its matches.
-pub fn document(name: &str, found: &Found) -> Value {
-    let matches: Vec<Value> = found.matches.iter().map(one).collect();
-    joined(document_head(name, found), json!({"matches": matches}))
-}
-
-/// The same without its matches.
-pub fn document_head(name: &str, found: &Found) -> Value {
-    json!({
-        "path": name,
-        "size_bytes": found.size_bytes,
-        "template_bytes": found.template_bytes,
-        "run_lengths": run_lengths(found.run_lengths),
-        "documents": found.documents,
-        "documents_omitted": found.documents_omitted,
-    })
-}
-
-/// A match.
-pub fn one(found: &Match) -> Value {
-    let Match { digest, size_bytes, measure, documents, holders } = found;
-    let Measure { shared_bytes, resemblance, sought_in_found, found_in_sought, estimated, .. } = measure;
-    let ratio = |share: &Option<Share>| share.map(|share| share.ratio);
-    let mut value = json!({
-        "content": digest.to_string(),
-        "relation": relation(measure.relation),
-        "size_bytes": size_bytes,
-        "shared_bytes": shared_bytes,
-        "resemblance": ratio(resemblance),
-        "sought_in_found": ratio(sought_in_found),
-        "found_in_sought": ratio(found_in_sought),
-        "documents": documents,
-    });
-    if *estimated {
-        let interval = |share: &Option<Share>| share.and_then(|share| share.interval);
-        let intervals = json!({
-            "resemblance": interval(resemblance),
-            "sought_in_found": interval(sought_in_found),
-            "found_in_sought": interval(found_in_sought),
-        });
-        value = joined(value, json!({"estimated": true, "intervals": intervals}));
-    }
-    let holder = |holder: &super::Holder| {
-        let (path, is_escaped) = escaped(holder.path.as_bytes());
-        let mut row = json!({
-            "party": holder.party,
-            "site": holder.site.as_str(),
-            "repository": holder.repository.as_str(),
-            "path": path,
-            "modified": time(holder.modified),
-        });
-        if is_escaped {
-            row = joined(row, json!({"path_escaped": true}));
-        }
-        row
-    };
-    joined(value, json!({"holders": holders.iter().map(holder).collect::<Vec<Value>>()}))
-}
-
-fn run_lengths(lengths: Option<RunLengths>) -> Value {
-    lengths.map_or(Value::Null, |RunLengths { p50, p95, p99 }| json!({"p50": p50, "p95": p95, "p99": p99}))
-}
-
-/// One object of two.
-fn joined(mut first: Value, second: Value) -> Value {
-    if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
-        first.extend(second);
-    }
-    first
-}
+#[cfg(test)]
+mod tests;

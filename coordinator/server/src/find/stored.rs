@@ -1,12 +1,13 @@
 //! A stored query, as fingerprints alone: checked when it arrives, and asked again later.
 
 use cognate_proto::limits::{STORED_DOCUMENTS_MAX, STORED_FEATURES_MAX, TEXT_BYTES_MAX};
-use cognate_proto::name::{PartyName, SiteName, one_line};
+use cognate_proto::name::{SiteName, one_line};
 use cognate_proto::v1::{FindOpen, FindPiece, QueryDocument, StoredQuery};
 
 use super::record::Under;
 use super::{Arriving, FindQuery, Fingerprints, Sought};
 use crate::error::Error;
+use cognate_result::report::Viewer;
 use cognate_storage::store::Store;
 
 impl FindQuery {
@@ -64,11 +65,8 @@ pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
 }
 
 /// True if a person who is bound to this site or party, or to none, may see a site.
-pub fn sees(store: &Store, bound: (&str, &str), site: &SiteName) -> bool {
-    let (bound_site, bound_party) = bound;
-    let party = || store.party_of(site).ok().flatten();
-    (bound_site.is_empty() || bound_site == site.as_str())
-        && (bound_party.is_empty() || party().as_ref().map(PartyName::as_str) == Some(bound_party))
+pub(crate) fn sees(store: &Store, (bound_site, bound_party): (&str, &str), site: &SiteName) -> bool {
+    Viewer::stored(bound_site, bound_party).sees_site(site.as_str(), |_| store.party_of(site).ok().flatten())
 }
 
 /// Checks the name and the note of a stored query.

@@ -91,14 +91,9 @@ impl OperatorService {
         id: ScanId,
         state: &v1::ScanState,
     ) -> Result<(), Error> {
-        let bound = match (&operator.party, &operator.site) {
-            (None, None) => return Ok(()),
-            (Some(party), _) => Some(party.clone()),
-            (None, Some(site)) => self.party_of(site.as_str()),
-        };
-        let sites = state.options.iter().flat_map(|options| &options.repositories).map(|repository| &repository.site);
-        let mut others = sites.filter(|site| self.party_of(site) != bound);
-        match others.next() {
+        let repositories = state.options.iter().flat_map(|options| &options.repositories);
+        let sites = repositories.map(|repository| repository.site.as_str());
+        match operator.viewer().hidden_site(sites, |site| self.party_of(site)) {
             None => Ok(()),
             Some(other) => Err(Error::Denied(format!(
                 "scan {id} holds documents of `{other}`, which `{}` may not see: the site's own part is shown by `cognate \

@@ -11,6 +11,7 @@ use super::OperatorService;
 use crate::error::Error;
 use crate::find::stored::without_features;
 use crate::identity::Operator;
+use cognate_result::report::Viewer;
 
 /// The bytes of a case that go in one message.
 const PIECE_BYTES: usize = 256 << 10;
@@ -110,8 +111,7 @@ fn bounds(operator: &Operator) -> (String, String) {
 }
 
 fn may_see(operator: &Operator, site: &str, party: &str) -> bool {
-    let (own_site, own_party) = bounds(operator);
-    (own_site.is_empty() && own_party.is_empty()) || (own_site == site && own_party == party)
+    operator.viewer().sees_stored(&Viewer::stored(site, party))
 }
 
 fn rows<T: Send + 'static>(rows: Vec<T>) -> Rows<T> {

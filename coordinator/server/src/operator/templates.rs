@@ -105,9 +105,9 @@ impl OperatorService {
 }
 
 pub(super) fn check_unbound(operator: &Operator) -> Result<(), Error> {
-    match (&operator.site, &operator.party) {
-        (None, None) => Ok(()),
-        _ => Err(Error::Denied(format!(
+    match operator.viewer().is_bound() {
+        false => Ok(()),
+        true => Err(Error::Denied(format!(
             "`{}` is bound to a site or a party: templates count for all, and are marked by who is bound to none",
             operator.name
         ))),

@@ -35,7 +35,7 @@ impl OperatorService {
     /// Undoes an action of this person; 0: the last one.
     pub fn undo_verdicts(&self, operator: &Operator, action: u64) -> Result<v1::UndoVerdictsResponse, Error> {
         let (action, parts) = self.services.verdicts.undoable(action, operator.name.as_str())?;
-        if operator.site.is_some() || operator.party.is_some() {
+        if operator.viewer().is_bound() {
             // What somebody may not see is as if it were not there.
             let unknown = || Error::UnknownMember(format!("no verdict {action}"));
             parts.iter().try_for_each(|part| self.check_result(operator, ScanId(part.scan)).map_err(|_| unknown()))?;
@@ -71,7 +71,7 @@ impl OperatorService {
     /// The verdicts that were set and undone about results that a person may see.
     pub fn verdict_history(&self, operator: &Operator) -> Result<Vec<v1::VerdictAction>, Error> {
         let mut actions = self.services.verdicts.verdict_history()?;
-        if operator.site.is_some() || operator.party.is_some() {
+        if operator.viewer().is_bound() {
             actions.retain(|action| self.check_result(operator, ScanId(action.scan)).is_ok());
         }
         Ok(actions)

@@ -115,7 +115,7 @@ async fn cluster(
         window: Window { page: number - 1, ..Window::default() },
     };
     let rows = wanted.window.rows;
-    let analyser = std::sync::Arc::clone(&person.pages.services().scans.analyser);
+    let results = std::sync::Arc::clone(&person.pages.services().results);
     let asked: ClusterFilter = filter.clone();
     let found = browsing(&person, id, &filter, move |browse, store| {
         let Some(row) = browse.cluster_called(&view, &name)? else { return Ok(None) };
@@ -139,7 +139,7 @@ async fn cluster(
                 shown.push((member.place, sixteen(&member.digest).unwrap_or_default()));
             }
         }
-        let map = OverlapMap::of(&analyser, id, layer, &shown)?;
+        let map = OverlapMap::of(&results, id, layer, &shown)?;
         Ok(Some((cluster, mark, members, map, before, after)))
     })
     .await?;

@@ -146,8 +146,7 @@ async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, f
     let paging = Paging::of(number, window.rows, total, here.clone());
     let here = if number > 1 { format!("{}{number}", paging.address) } else { here };
     // They are for all, and may say what somebody bound is not to know.
-    let is_bound = person.operator.site.is_some() || person.operator.party.is_some();
-    let saved = if is_bound {
+    let saved = if person.operator.viewer().is_bound() {
         Vec::new()
     } else {
         person.pages.services().records.store.saved_filters().map_err(cognate_server::Error::from)?

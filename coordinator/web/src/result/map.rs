@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use cognate_fingerprint::{ContentDigest, Tag};
 use cognate_proto::name::ScanId;
 
-use cognate_analysis::Analyser;
 use cognate_server::Error;
+use cognate_server::results::Results;
 use cognate_storage::indexes::Manifest;
 
 /// Bars at most.
@@ -49,14 +49,14 @@ pub(super) struct Piece {
 impl OverlapMap {
     /// The map of these members, by their places and digests.
     pub(super) fn of(
-        analyser: &Analyser,
+        results: &Results,
         scan: ScanId,
         layer: usize,
         members: &[(usize, [u8; 16])],
     ) -> Result<OverlapMap, Error> {
         let members = &members[..members.len().min(BARS_MAX)];
         let digests: Vec<ContentDigest> = members.iter().map(|(_, digest)| ContentDigest(*digest)).collect();
-        let manifests = analyser.manifests(scan, layer, &digests)?;
+        let manifests = results.manifests(scan, layer, &digests)?;
         let mut holders: HashMap<Tag, usize> = HashMap::new();
         for manifest in manifests.iter().flatten() {
             let own: HashSet<Tag> = manifest.placed().filter(|chunk| !chunk.3).map(|chunk| chunk.2).collect();

@@ -168,9 +168,11 @@ async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -
 
 fn may_save(person: &Person) -> Result<(), PageError> {
     person.may("SetVerdicts")?;
-    match (&person.operator.site, &person.operator.party) {
-        (None, None) => Ok(()),
-        _ => Err(PageError::denied("saved filters are for all: who is bound to a site or a party keeps the address")),
+    match person.operator.viewer().is_bound() {
+        false => Ok(()),
+        true => {
+            Err(PageError::denied("saved filters are for all: who is bound to a site or a party keeps the address"))
+        }
     }
 }
 
