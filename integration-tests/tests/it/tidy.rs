@@ -9,13 +9,14 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 14] = [
+const LADDER: [(&str, &[&str]); 15] = [
+    ("cognate-durable", &[]),
     ("cognate-fingerprint", &[]),
     ("cognate-proto", &["fingerprint"]),
     ("cognate-similarity", &["fingerprint"]),
     ("cognate-view", &[]),
     ("cognate-worker", &["fingerprint", "proto", "view"]),
-    ("cognate-storage", &["fingerprint", "proto", "similarity"]),
+    ("cognate-storage", &["durable", "fingerprint", "proto", "similarity"]),
     ("cognate-analysis", &["fingerprint", "proto", "similarity", "storage"]),
     ("cognate-result", &["analysis", "fingerprint", "proto", "similarity", "storage"]),
     ("cognate-export", &["proto", "result"]),

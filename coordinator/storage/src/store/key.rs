@@ -9,7 +9,7 @@ use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::scope::ScopeId;
 use cognate_proto::v1;
 
-use super::value::ValueType;
+use super::value::{ActionPart, Value as _, ValueType};
 use crate::journal::Position;
 use crate::rows::{IndexId, IndexRow, MemberRow, ScanRow, SeenRow, SlotKey, SlotRow, WatchedRow};
 use crate::verdict::{self, ActionRow, SavedFilter, VerdictRow};
@@ -153,24 +153,6 @@ pub(super) enum Key {
     VerdictLog(u64),
     /// Tree `saved_filter`, until the filter is removed. Key: name. Value: [`SavedFilter`].
     SavedFilter(String),
-}
-
-/// A part of an action of reviewers. Bytes: action (u64), part (u32).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct ActionPart {
-    pub(super) action: u64,
-    pub(super) part: u32,
-}
-
-impl ActionPart {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
-        [&self.action.to_be_bytes()[..], &self.part.to_be_bytes()].concat()
-    }
-
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<ActionPart> {
-        let (action, part) = bytes.split_first_chunk()?;
-        Some(ActionPart { action: u64::from_be_bytes(*action), part: u32::from_be_bytes(part.try_into().ok()?) })
-    }
 }
 
 impl Key {

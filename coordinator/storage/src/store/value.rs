@@ -5,7 +5,6 @@ use std::any::TypeId;
 use cognate_proto::v1;
 use prost::Message as _;
 
-use super::key::ActionPart;
 use crate::journal::Position;
 use crate::rows::{IndexRow, MemberRow, ScanRow, SeenRow, SlotRow, WatchedRow};
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
@@ -82,21 +81,30 @@ numbers!(u32, u64, i64);
 /// Bytes of the journal (u64) and hash of the last record (32).
 impl Value for Position {
     fn to_bytes(&self) -> Vec<u8> {
-        [&self.end.to_be_bytes()[..], &self.head].concat()
+        [&self.end.to_be_bytes()[..], &self.hash].concat()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Position> {
-        let (end, head) = bytes.split_first_chunk()?;
-        Some(Position { end: u64::from_be_bytes(*end), head: head.try_into().ok()? })
+        let (end, hash) = bytes.split_first_chunk()?;
+        Some(Position { end: u64::from_be_bytes(*end), hash: hash.try_into().ok()? })
     }
 }
 
+/// A part of an action of reviewers, as key and as value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ActionPart {
+    pub(super) action: u64,
+    pub(super) part: u32,
+}
+
+/// Action (u64), part (u32).
 impl Value for ActionPart {
     fn to_bytes(&self) -> Vec<u8> {
-        ActionPart::to_bytes(*self)
+        [&self.action.to_be_bytes()[..], &self.part.to_be_bytes()].concat()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<ActionPart> {
-        ActionPart::from_bytes(bytes)
+        let (action, part) = bytes.split_first_chunk()?;
+        Some(ActionPart { action: u64::from_be_bytes(*action), part: u32::from_be_bytes(part.try_into().ok()?) })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use cognate_proto::name::SiteName;
 
-use super::key::ActionPart;
+use super::value::{ActionPart, Value as _};
 use super::{Key, Prefix, Store, Tree};
 use crate::error::Error;
 use crate::verdict::{self, ActionRow, Decision, SavedFilter, VerdictEntry, VerdictRow};
