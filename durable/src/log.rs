@@ -82,6 +82,15 @@ pub enum AppendError {
     Torn(io::Error),
 }
 
+impl From<AppendError> for io::Error {
+    fn from(error: AppendError) -> io::Error {
+        match error {
+            AppendError::TooLong(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
+            AppendError::Refused(error) | AppendError::Torn(error) => error,
+        }
+    }
+}
+
 impl Log {
     /// Opens a log, or creates it with a mode, which the process' mask restricts; `durable`: a new one is synced with its
     /// folder. The log is at its first record: read [`Records`] and call [`resume`](Log::resume) before appending.
@@ -89,17 +98,28 @@ impl Log {
     /// # Errors
     /// When it cannot be opened or created.
     pub fn open(path: &Path, format: Format, mode: u32, durable: bool) -> io::Result<Log> {
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(mode).open(path)?;
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(mode).open(path)?;
+        let mut log = Log { file, format, place: format.start() };
         // A shorter file was not created completely: there is no record in it.
-        if file.metadata()?.len() < format.start().end {
-            file.set_len(0)?;
-            file.write_all(format.magic)?;
+        if log.file.metadata()?.len() < format.start().end {
+            log.restart()?;
             if durable {
-                file.sync_all()?;
+                log.file.sync_all()?;
                 sync_folder_of(path)?;
             }
         }
-        Ok(Log { file, format, place: format.start() })
+        Ok(log)
+    }
+
+    /// Removes all records.
+    ///
+    /// # Errors
+    /// When the disk refuses it.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all(self.format.magic)?;
+        self.place = self.format.start();
+        Ok(())
     }
 
     /// Continues at a place to which [`Records`] came. All bytes after it are removed.
@@ -126,6 +146,7 @@ impl Log {
     pub fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
         let fits = u32::try_from(body.len()).ok().filter(|_| body.len() <= self.format.record_bytes_max);
         let length = fits.ok_or(AppendError::TooLong(body.len()))?;
+        debug_assert!(self.file.metadata().is_ok_and(|file| file.len() == self.place.end), "it was not resumed");
         let after = self.place.after(body);
         let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
         record.extend_from_slice(&length.to_le_bytes());

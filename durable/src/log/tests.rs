@@ -56,7 +56,7 @@ fn bodies() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn a_log_cut_at_any_byte_has_exactly_its_whole_records_and_goes_on_after_them(bodies in bodies()) {
@@ -154,4 +154,14 @@ fn a_record_that_is_too_long_is_refused_and_one_that_cannot_be_written_leaves_no
     log.file = File::open(sample.path()).unwrap();
     assert!(matches!(log.append(b"b"), Err(AppendError::Torn(_))));
     assert_eq!((log.place(), std::fs::read(sample.path()).unwrap()), (sample.places[1], sample.bytes.clone()));
+}
+
+#[test]
+fn a_log_that_is_restarted_is_as_a_new_one_whatever_was_in_it() {
+    let sample = Sample::of(&[b"a".to_vec()]);
+    std::fs::write(sample.path(), b"something else").unwrap();
+    let mut log = Log::open(&sample.path(), FORMAT, PRIVATE, false).unwrap();
+    log.restart().unwrap();
+    log.append(b"a").unwrap();
+    assert_eq!(std::fs::read(sample.path()).unwrap(), sample.bytes);
 }
