@@ -50,6 +50,11 @@ impl Draft {
         Ok((draft, file))
     }
 
+    /// The path that the file will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The temporary path.
     pub fn temporary(&self) -> &Path {
         &self.temporary
@@ -73,6 +78,19 @@ impl Draft {
         self.published = true;
         Ok(())
     }
+
+    /// Publishes the file. With `sync` it survives a loss of power, with its name, once this returns.
+    ///
+    /// # Errors
+    /// When it cannot be synced or renamed; the earlier file stays, unless it is the folder that cannot be synced.
+    pub fn finish(self, sync: bool) -> io::Result<()> {
+        let path = self.path.clone();
+        if sync {
+            self.sync()?;
+        }
+        self.publish()?;
+        if sync { sync_folder_of(&path) } else { Ok(()) }
+    }
 }
 
 impl Drop for Draft {
@@ -92,9 +110,7 @@ impl Drop for Draft {
 pub fn write_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let (draft, mut file) = Draft::create(path, mode)?;
     file.write_all(content)?;
-    file.sync_all()?;
-    draft.publish()?;
-    sync_folder_of(path)
+    draft.finish(true)
 }
 
 /// The temporary path of a file.

@@ -28,6 +28,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use cognate_durable::whole::sync_folder_of;
 use cognate_proto::batch::body_digest;
 use cognate_proto::limits::BATCH_BODY_BYTES_MAX;
 use cognate_proto::v1;
@@ -163,8 +164,7 @@ impl SegmentWriter {
         let (file, end) = open().map_err(Error::state(path))?;
         if durable {
             // The name must survive a loss of power as well as the bytes.
-            let folder = || path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
-            file.sync_all().and_then(|()| folder()).map_err(Error::sync(path))?;
+            file.sync_all().and_then(|()| sync_folder_of(path)).map_err(Error::sync(path))?;
         }
         let file = BufWriter::with_capacity(1 << 18, file);
         Ok(SegmentWriter { path: path.to_owned(), file, sum, end, durable })

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use cognate_durable::whole::Draft;
 use rusqlite::{Connection, params};
 
 use super::cluster::root;
@@ -28,19 +29,12 @@ pub(super) fn ensure(report: &Report) -> Result<PathBuf, Error> {
     if about.is_that_of(&path) {
         return Ok(path);
     }
-    let beside = path.with_extension("writing");
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&beside)(error)),
-        _ => {}
-    }
-    if let Err(source) = make(report, &about, &beside) {
-        let _ = std::fs::remove_file(&beside);
-        return Err(Error::Result { path: beside, source });
-    }
-    // Under its name stands what is whole, after a loss of power too.
-    std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside))?;
+    let draft = Draft::begin(&path).map_err(Error::state(&path))?;
+    make(report, &about, draft.temporary()).map_err(|source| Error::Result { path: path.clone(), source })?;
+    // After a loss of power too, only a complete file has the name.
+    draft.sync().map_err(Error::state(&path))?;
     cognate_storage::failpoint!("browse.before_rename");
-    std::fs::rename(&beside, &path).map_err(Error::state(&path))?;
+    draft.publish().map_err(Error::state(&path))?;
     Ok(path)
 }
 
