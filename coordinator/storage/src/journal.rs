@@ -2,7 +2,7 @@
 //! launched, what became of it.
 //!
 //! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed, taken out
-//! or put in without all that follows showing it. The store is a view of it (and of the segments) and can be made anew.
+//! or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
 //!
 //! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`].
 

@@ -2,8 +2,8 @@
 //!
 //! It is an index, never the record: journal and segments are. [`key`] lists every row with its lifetime.
 //!
-//! Rows that come from the journal change only through [`Store::record`], which writes the journal first. What a crash kept
-//! from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
+//! Rows that come from the journal change only through [`Store::record`], which writes the journal first. A crash may come
+//! between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
 
 mod apply;
 mod indexes;

@@ -27,7 +27,7 @@ pub enum OpenError {
     OtherMagic(Vec<u8>),
 }
 
-/// What follows in a log.
+/// The answer to a request for the next record.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Next {
     /// The body of a record.

@@ -64,15 +64,15 @@ proptest! {
         for length in 0..=sample.bytes.len() {
             std::fs::write(sample.path(), &sample.bytes[..length]).unwrap();
             let mut log = Log::open(&sample.path(), FORMAT, PRIVATE, false).unwrap();
-            let whole = sample.records_before(length);
+            let complete = sample.records_before(length);
             let (found, place, next) = read(&sample.path());
-            prop_assert_eq!(&found, &bodies[..whole]);
-            prop_assert_eq!(place, sample.places[whole]);
+            prop_assert_eq!(&found, &bodies[..complete]);
+            prop_assert_eq!(place, sample.places[complete]);
             let is_complete = length as u64 <= FORMAT.start().end || place.end == length as u64;
             prop_assert_eq!(next, if is_complete { Next::End } else { Next::Incomplete });
             log.resume(place).unwrap();
             log.append(b"after").unwrap();
-            prop_assert_eq!(read(&sample.path()), ([&bodies[..whole], &[b"after".to_vec()]].concat(), log.place(), Next::End));
+            prop_assert_eq!(read(&sample.path()), ([&bodies[..complete], &[b"after".to_vec()]].concat(), log.place(), Next::End));
         }
     }
 
@@ -88,11 +88,11 @@ proptest! {
                 prop_assert!(is_refused);
                 continue;
             }
-            let whole = sample.records_before(byte);
+            let complete = sample.records_before(byte);
             let (found, place, next) = read(&sample.path());
-            prop_assert_eq!((&found[..], place), (&bodies[..whole], sample.places[whole]));
+            prop_assert_eq!((&found[..], place), (&bodies[..complete], sample.places[complete]));
             let Next::Changed { is_last, .. } = next else { panic!("{next:?}") };
-            prop_assert!(!is_last || whole + 1 == bodies.len());
+            prop_assert!(!is_last || complete + 1 == bodies.len());
         }
     }
 

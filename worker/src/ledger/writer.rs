@@ -165,7 +165,7 @@ impl Inner {
             return Err(io::Error::other("an earlier entry could not be written"));
         }
         if let Err(error) = self.log.append(&entry.encode_to_vec()) {
-            // Where a part of the entry is left, the next start removes it.
+            // If a part of the entry is left, the next start removes it.
             self.failed = true;
             return Err(error.into());
         }

@@ -36,7 +36,7 @@ pub(super) enum Tree {
     SavedFilters,
 }
 
-/// Where a row comes from, and so how long it lives.
+/// The record that a row comes from, which decides how long it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lifetime {
     /// The row is about the store itself; every new store begins with its own.

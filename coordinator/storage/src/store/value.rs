@@ -31,12 +31,12 @@ impl ValueType {
         ValueType { id: TypeId::of::<V>(), reads: |bytes| V::from_bytes(bytes).is_some() }
     }
 
-    /// Whether it is this type.
+    /// True if it is this type.
     pub(super) fn is<V: Value>(self) -> bool {
         self.id == TypeId::of::<V>()
     }
 
-    /// Whether the bytes are a value of this type.
+    /// True if the bytes are a value of this type.
     pub(super) fn reads(self, bytes: &[u8]) -> bool {
         (self.reads)(bytes)
     }
