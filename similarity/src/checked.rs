@@ -17,9 +17,11 @@
 //! so that blocks of other files or places do not pass. A file appears under its name only when it is complete: it is
 //! written under another name and renamed.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use cognate_durable::whole::{Draft, PUBLIC};
 
 use crate::checksum::{CHECKSUM_BYTES, Checksum, checksum};
 use crate::error::Error;
@@ -45,14 +47,12 @@ pub struct StreamKind {
 /// Writes a checked file; without [`finish`](CheckedWriter::finish) nothing is left of it.
 #[derive(Debug)]
 pub struct CheckedWriter {
-    path: PathBuf,
-    temporary: PathBuf,
+    draft: Draft,
     file: BufWriter<File>,
     header_sum: Checksum,
     block: Vec<u8>,
     blocks: u64,
     bytes: u64,
-    finished: bool,
 }
 
 impl CheckedWriter {
@@ -62,20 +62,15 @@ impl CheckedWriter {
     ///
     /// When the file cannot be made.
     pub fn create(path: &Path, kind: StreamKind, binding: &Binding) -> Result<CheckedWriter, Error> {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".tmp");
-        let temporary = PathBuf::from(temporary);
-        let file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
+        let (draft, file) = Draft::create(path, PUBLIC).map_err(Error::io("create", path))?;
         let (header, header_sum) = encode_header(kind, binding);
         let mut writer = CheckedWriter {
-            path: path.to_owned(),
-            temporary,
+            draft,
             file: BufWriter::with_capacity(1 << 18, file),
             header_sum,
             block: Vec::with_capacity(BLOCK_BYTES + CHECKSUM_BYTES),
             blocks: 0,
             bytes: 0,
-            finished: false,
         };
         writer.put(&header)?;
         Ok(writer)
@@ -112,20 +107,9 @@ impl CheckedWriter {
         let count = self.bytes.to_le_bytes();
         self.put(&count)?;
         self.put(&checksum(&[&self.header_sum.clone(), &END.to_le_bytes(), &count]))?;
-        self.file.flush().map_err(Error::io("write", &self.temporary))?;
-        if sync {
-            self.file.get_ref().sync_all().map_err(Error::io("sync", &self.temporary))?;
-        }
-        fs::rename(&self.temporary, &self.path).map_err(Error::io("rename", &self.temporary))?;
-        self.finished = true;
-        if sync {
-            // A rename is durable only once its folder is.
-            let folder = match self.path.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder,
-                _ => Path::new("."),
-            };
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))?;
-        }
+        self.file.flush().map_err(Error::io("write", self.draft.temporary()))?;
+        let path = self.draft.path().to_owned();
+        self.draft.finish(sync).map_err(Error::io("finish", &path))?;
         Ok(file_bytes(self.bytes))
     }
 
@@ -141,16 +125,7 @@ impl CheckedWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.file.write_all(bytes).map_err(Error::io("write", &self.temporary))
-    }
-}
-
-impl Drop for CheckedWriter {
-    fn drop(&mut self) {
-        if !self.finished {
-            // The first error is the one to report; a leftover is overwritten by the next attempt.
-            let _ = fs::remove_file(&self.temporary);
-        }
+        self.file.write_all(bytes).map_err(Error::io("write", self.draft.temporary()))
     }
 }
 
@@ -297,6 +272,8 @@ fn file_bytes(bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::error::ErrorKind;
 

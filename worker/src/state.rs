@@ -5,6 +5,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use cognate_durable::whole::{PRIVATE, write_whole};
+
 use crate::error::SiteError;
 
 /// The version of the layout of the folder.
@@ -51,7 +53,7 @@ impl StateFolder {
             Err(error) => return Err(state(error)),
         };
         let next: u64 = last + 1;
-        write_whole(&file, format!("{next}\n").as_bytes()).map_err(state)?;
+        write_whole(&file, format!("{next}\n").as_bytes(), PRIVATE).map_err(state)?;
         Ok(next)
     }
 }
@@ -71,25 +73,6 @@ pub fn holder(path: &Path) -> io::Result<Option<u32>> {
         Err(TryLockError::WouldBlock) => Ok(Some(pid(&mut file).unwrap_or(0))),
         Err(TryLockError::Error(error)) => Err(error),
     }
-}
-
-/// Writes a small file. After a crash it has the old or the new content. Only its owner can read it.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let fresh = path.with_extension("new");
-    // A file of an earlier crash may be readable by others.
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&fresh, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }
 
 /// Creates a state folder if necessary, and checks that only this user can enter it.
@@ -164,7 +147,7 @@ fn check_schema(path: &Path) -> Result<(), SiteError> {
             }
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            write_whole(&file, format!("{SCHEMA}\n").as_bytes()).map_err(state)
+            write_whole(&file, format!("{SCHEMA}\n").as_bytes(), PRIVATE).map_err(state)
         }
         Err(error) => Err(state(error)),
     }

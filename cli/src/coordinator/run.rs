@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
+use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_server::identity::addresses;
 use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
 use cognate_web::{HttpListener, HttpTls};
@@ -144,8 +145,10 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         tokio::spawn(async move { probes.serve_probes(service, &pages, stopped).await });
     }
     let serving_path = settings.state_dir.join("serving.toml");
-    write_whole(&serving_path, &serving)?;
-    args.ready_file.as_ref().map_or(Ok(()), |path| write_whole(path, &serving))?;
+    for path in std::iter::once(&serving_path).chain(&args.ready_file) {
+        let written = write_whole(path, serving.as_bytes(), PRIVATE);
+        written.with_context(|| format!("`{}` cannot be written", path.display()))?;
+    }
     notify(&[NotifyState::Ready]);
     tracing::info!(%listen, %http_listen, version = env!("CARGO_PKG_VERSION"), "the coordinator serves");
 
@@ -361,16 +364,6 @@ fn refused(error: Error) -> anyhow::Error {
     let exit = crate::exit::of_kind(error.kind());
     let message = crate::exit::line(&anyhow::Error::new(error));
     CodedError { exit, message }.into()
-}
-
-/// Writes a small file so that nobody ever reads half of it.
-fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
-    let context = || format!("`{}` cannot be written", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
-    std::io::Write::write_all(&mut beside, text.as_bytes()).with_context(context)?;
-    beside.persist(path).with_context(context)?;
-    Ok(())
 }
 
 /// Tells the service manager, if there is one.

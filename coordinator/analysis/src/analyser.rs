@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cognate_durable::whole::TEMPORARY_EXTENSION;
 use cognate_fingerprint::Tag;
 use cognate_proto::name::ScanId;
 use cognate_proto::selection::Selection;
@@ -312,7 +313,7 @@ impl Analyser {
         for entry in entries {
             let path = entry.map_err(Error::state(&folder))?.path();
             let removed = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("tmp" | "writing") => std::fs::remove_file(&path),
+                Some(TEMPORARY_EXTENSION) => std::fs::remove_file(&path),
                 _ if path.is_dir() => std::fs::remove_dir_all(&path),
                 _ => continue,
             };

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::{Verification, View};
 use cognate_proto::options::Refine;
 use cognate_similarity::ContentIndex;
@@ -49,29 +50,19 @@ pub(crate) struct Publication<'a> {
 
 /// Writes the result of a scan to `path`, replacing what an interrupted attempt may have left.
 pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Error> {
-    let beside = path.with_extension("writing");
+    let draft = Draft::begin(path).map_err(Error::state(path))?;
     let failed = |source| Error::Result { path: path.to_owned(), source };
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::state(&beside)(error)),
-        _ => {}
-    }
-    let written = Writer::create(&beside).and_then(|mut writer| writer.write_all(publication)).map_err(failed);
-    // The rename is what publishes: until then the file has no name that anybody reads.
-    let synced = written
-        .and_then(|()| std::fs::File::open(&beside).and_then(|file| file.sync_all()).map_err(Error::state(&beside)));
-    if let Err(error) = synced {
-        // The first error is the one worth telling; a leftover is overwritten by the next attempt.
-        let _ = std::fs::remove_file(&beside);
-        return Err(error);
-    }
+    Writer::create(draft.temporary()).and_then(|mut writer| writer.write_all(publication)).map_err(failed)?;
+    // The rename publishes the result: until then the file has no name that anybody reads.
+    draft.sync().map_err(Error::state(path))?;
     cognate_storage::failpoint!("publish.before_rename");
-    std::fs::rename(&beside, path).map_err(Error::state(path))?;
+    draft.publish().map_err(Error::state(path))?;
     if publication.durable
         && let Some(folder) = path.parent()
     {
         // The names of the file and of its folder must survive a loss of power as well as the bytes.
         for folder in [Some(folder), folder.parent()].into_iter().flatten() {
-            std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::state(folder))?;
+            sync_folder(folder).map_err(Error::state(folder))?;
         }
     }
     cognate_storage::failpoint!("publish.after_rename");

@@ -6,12 +6,11 @@
 use crate::find::Finder;
 use crate::find::stored::check_name;
 use crate::records::Records;
-use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use cognate_durable::whole::{PUBLIC, folder_of, write_whole};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use serde_json::{Value, json};
@@ -197,19 +196,9 @@ impl Cases {
     }
 }
 
-/// Writes a file that exists only once it is complete.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let beside = path.with_extension("json.tmp");
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(folder)?;
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().map_err(Error::state(path))
+    let written = std::fs::create_dir_all(folder_of(path)).and_then(|()| write_whole(path, bytes, PUBLIC));
+    written.map_err(Error::state(path))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,16 +1,15 @@
 //! The journal: the record of everything small that cannot be made again from elsewhere. Who is a member, what was
 //! launched, what became of it.
 //!
-//! Append-only and chained: every record holds the hash of the one before it, so that nothing can be changed, taken out or
-//! put in without all that follows showing it. The store is a view of it (and of the segments) and can be made anew.
+//! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed, taken out
+//! or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
 //!
-//! File: `cognate journal 1\n`, then records of length (u32, little-endian), BLAKE3 of the record before and the body
-//! (32 bytes), a checksum of those two (8 bytes), and the body, an encoded [`Event`].
+//! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`].
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use cognate_durable::log::{AppendError, Format, Log, Next, OpenError, Records};
+use cognate_durable::whole::PUBLIC;
 use cognate_proto::v1;
 use prost::Message as _;
 
@@ -19,10 +18,8 @@ use crate::rows::ScanRow;
 pub use crate::rows::{Certified, Invited, MemberName};
 use crate::verdict::{Decision, SavedFilter, Undone};
 
-const MAGIC: &[u8] = b"cognate journal 1\n";
+const FORMAT: Format = Format { magic: b"cognate journal 1\n", record_bytes_max: 16 << 20 };
 const VERSION: u32 = 1;
-const HEADER_BYTES: usize = 4 + 32 + 8;
-const EVENT_BYTES_MAX: usize = 16 << 20;
 /// About as much lies between two places from which it can be read on.
 const MARK_BYTES: u64 = 64 << 10;
 
@@ -188,21 +185,15 @@ pub struct ScanEvent {
     pub row: ScanRow,
 }
 
-/// A place between two records: how much comes before it, and the hash of the last of that.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Position {
-    /// Bytes of the file up to that place.
-    pub end: u64,
-    pub(crate) head: [u8; 32],
-}
+/// A place between two records of the journal.
+pub use cognate_durable::log::Place as Position;
 
-const START: Position = Position { end: MAGIC.len() as u64, head: [0; 32] };
+const START: Position = FORMAT.start();
 
 /// The open journal, at its end.
 pub struct Journal {
     path: PathBuf,
-    file: File,
-    at: Position,
+    log: Log,
     /// Its beginning, and a place now and then: who looks for the newest does not read all of it.
     marks: Vec<Position>,
     durable: bool,
@@ -219,13 +210,7 @@ impl Journal {
         durable: bool,
         mut each: impl FnMut(Event, Position) -> Result<(), Error>,
     ) -> Result<Journal, Error> {
-        let state = |source| Error::State { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(state)?;
-        if file.metadata().map_err(state)?.len() < START.end {
-            file.set_len(0).and_then(|()| file.write_all(MAGIC)).map_err(state)?;
-            sync_with_folder(&file, path, durable).map_err(Error::sync(path))?;
-            return Ok(Journal { path: path.to_owned(), file, at: START, marks: vec![START], durable });
-        }
+        let mut log = Log::open(path, FORMAT, PUBLIC, durable).map_err(Error::state(path))?;
         let mut marks = vec![START];
         let (at, length) = read(path, |event, position| {
             mark(&mut marks, position);
@@ -233,14 +218,14 @@ impl Journal {
         })?;
         if at.end < length {
             tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
-            file.set_len(at.end).map_err(state)?;
         }
-        Ok(Journal { path: path.to_owned(), file, at, marks, durable })
+        log.resume(at).map_err(Error::state(path))?;
+        Ok(Journal { path: path.to_owned(), log, marks, durable })
     }
 
     /// Where it ends.
     pub(crate) fn position(&self) -> Position {
-        self.at
+        self.log.place()
     }
 
     /// Places from which it can be read on, in their order; the first is its beginning.
@@ -250,28 +235,15 @@ impl Journal {
 
     /// Appends an event. Once this returns, it survives.
     pub(crate) fn append(&mut self, event: &Event) -> Result<(), Error> {
-        let body = event.encode_to_vec();
-        let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= EVENT_BYTES_MAX);
-        let length = length.ok_or_else(|| Error::Invalid("an event is too large for the journal".to_owned()))?;
-        let head = chained(&self.at.head, &body);
-        let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
-        record.extend_from_slice(&length.to_le_bytes());
-        record.extend_from_slice(&head);
-        let sum = checksum(&record);
-        record.extend_from_slice(&sum);
-        record.extend_from_slice(&body);
-        if let Err(source) = self.file.write_all(&record) {
-            // What is half written must not come before what is written next.
-            return Err(match self.file.set_len(self.at.end) {
-                Ok(()) => Error::State { path: self.path.clone(), source },
-                Err(source) => Error::Sync { path: self.path.clone(), source },
-            });
-        }
+        self.log.append(&event.encode_to_vec()).map_err(|error| match error {
+            AppendError::TooLong(_) => Error::Invalid("an event is too large for the journal".to_owned()),
+            AppendError::Refused(source) => Error::State { path: self.path.clone(), source },
+            AppendError::Torn(source) => Error::Sync { path: self.path.clone(), source },
+        })?;
         if self.durable {
-            self.file.sync_data().map_err(Error::sync(&self.path))?;
+            self.log.sync().map_err(Error::sync(&self.path))?;
         }
-        self.at = Position { end: self.at.end + record.len() as u64, head };
-        mark(&mut self.marks, self.at);
+        mark(&mut self.marks, self.log.place());
         Ok(())
     }
 }
@@ -292,23 +264,9 @@ pub fn read_from(
     until: u64,
     mut each: impl FnMut(Event, Position) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let state = |source| Error::State { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(state)?;
-    let length = file.metadata().map_err(state)?.len();
-    file.seek(SeekFrom::Start(from.end)).map_err(state)?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut at = from;
-    while at.end < until.min(length) {
-        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
-            Record::Whole { event, hash, bytes } => {
-                at = Position { end: at.end + bytes, head: hash };
-                each(*event, at)?;
-            }
-            Record::Torn => break,
-            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
-        }
-    }
-    Ok(())
+    let mut records = open_records(path)?;
+    records.seek(from).map_err(Error::state(path))?;
+    read_events(path, &mut records, until, &mut each)
 }
 
 /// Reads a journal without changing it, and answers where its last whole record ends and how long the file is.
@@ -319,102 +277,47 @@ pub(crate) fn read(
     path: &Path,
     mut each: impl FnMut(Event, Position) -> Result<(), Error>,
 ) -> Result<(Position, u64), Error> {
-    let state = |source| Error::State { path: path.to_owned(), source };
-    let file = File::open(path).map_err(state)?;
-    let length = file.metadata().map_err(state)?.len();
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut magic = vec![0; MAGIC.len()];
-    if length < START.end {
-        return Err(damaged(path, 0, "it is cut short"));
-    }
-    reader.read_exact(&mut magic).map_err(state)?;
-    if magic != MAGIC {
-        return Err(match version(&magic) {
+    let mut records = open_records(path)?;
+    read_events(path, &mut records, u64::MAX, &mut each)?;
+    Ok((records.place(), records.length()))
+}
+
+fn open_records(path: &Path) -> Result<Records, Error> {
+    Records::open(path, FORMAT).map_err(|error| match error {
+        OpenError::Io(source) => Error::State { path: path.to_owned(), source },
+        OpenError::OtherMagic(found) if (found.len() as u64) < START.end => damaged(path, 0, "it is cut short"),
+        OpenError::OtherMagic(found) => match version(&found) {
             Some(found) if found > VERSION => Error::OtherVersion { path: path.to_owned(), found, known: VERSION },
             _ => damaged(path, 0, "it is not a journal"),
-        });
-    }
-    let mut at = START;
-    while at.end < length {
-        match read_record(&mut reader, &at.head, length - at.end).map_err(state)? {
-            Record::Whole { event, hash, bytes } => {
-                at = Position { end: at.end + bytes, head: hash };
-                each(*event, at)?;
+        },
+    })
+}
+
+/// Reads events until one ends at or behind a place, or a record that was never finished follows.
+fn read_events(
+    path: &Path,
+    records: &mut Records,
+    until: u64,
+    each: &mut impl FnMut(Event, Position) -> Result<(), Error>,
+) -> Result<(), Error> {
+    while records.place().end < until {
+        let at = records.place().end;
+        match records.next().map_err(Error::state(path))? {
+            Next::Record(body) => {
+                let event = Event::decode(body.as_slice()).map_err(|_| damaged(path, at, "a record is no event"))?;
+                each(event, records.place())?;
             }
-            Record::Torn => break,
-            Record::Damaged => return Err(damaged(path, at.end, "a record does not fit the chain")),
+            // A loss of power can leave a record of the right length and the wrong bytes, but only as the last.
+            Next::End | Next::Incomplete | Next::Changed { is_last: true, .. } => break,
+            Next::Changed { is_last: false, .. } => return Err(damaged(path, at, "a record does not fit the chain")),
         }
     }
-    Ok((at, length))
-}
-
-enum Record {
-    Whole {
-        event: Box<Event>,
-        hash: [u8; 32],
-        bytes: u64,
-    },
-    /// The file ends before the record does.
-    Torn,
-    Damaged,
-}
-
-fn read_record(reader: &mut impl io::Read, head: &[u8; 32], rest: u64) -> io::Result<Record> {
-    if rest < HEADER_BYTES as u64 {
-        return Ok(Record::Torn);
-    }
-    let mut header = [0; HEADER_BYTES];
-    reader.read_exact(&mut header)?;
-    if header[36..] != checksum(&header[..36]) {
-        // After a loss of power, a page that was never written reads as zeros: the last record may have been on it.
-        return Ok(if header.ends_with(&[0; 8]) && bytes_are_zero(reader)? { Record::Torn } else { Record::Damaged });
-    }
-    let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
-    let bytes = HEADER_BYTES as u64 + u64::from(length);
-    if bytes > rest {
-        return Ok(Record::Torn);
-    }
-    if length as usize > EVENT_BYTES_MAX {
-        return Ok(Record::Damaged);
-    }
-    let mut body = vec![0; length as usize];
-    reader.read_exact(&mut body)?;
-    let hash = chained(head, &body);
-    match Event::decode(body.as_slice()) {
-        Ok(event) if hash == header[4..36] => Ok(Record::Whole { event: Box::new(event), hash, bytes }),
-        // A loss of power can leave a record of the right length and the wrong bytes, but only as the last.
-        _ if bytes == rest => Ok(Record::Torn),
-        _ => Ok(Record::Damaged),
-    }
-}
-
-fn bytes_are_zero(reader: &mut impl io::Read) -> io::Result<bool> {
-    let mut rest = Vec::new();
-    reader.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut rest)?;
-    Ok(rest.len() <= EVENT_BYTES_MAX && rest.iter().all(|byte| *byte == 0))
-}
-
-fn checksum(header: &[u8]) -> [u8; 8] {
-    let mut sum = [0; 8];
-    sum.copy_from_slice(&blake3::hash(header).as_bytes()[..8]);
-    sum
+    Ok(())
 }
 
 /// Which version wrote a journal, by its first line.
 fn version(magic: &[u8]) -> Option<u32> {
     std::str::from_utf8(magic).ok()?.strip_prefix("cognate journal ")?.trim_end().parse().ok()
-}
-
-fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new().update(head).update(body).finalize().as_bytes()
-}
-
-fn sync_with_folder(file: &File, path: &Path, durable: bool) -> io::Result<()> {
-    if durable {
-        file.sync_all()?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
-    }
-    Ok(())
 }
 
 fn damaged(path: &Path, at: u64, detail: &str) -> Error {
@@ -463,7 +366,7 @@ mod tests {
         }
         assert_eq!(all, ends);
         // A place that is none fits no chain.
-        let wrong = Position { end: marks[1].end, head: [1; 32] };
+        let wrong = Position { end: marks[1].end, hash: [1; 32] };
         assert!(read_from(&path, wrong, u64::MAX, |_, _| Ok(())).is_err());
     }
 
@@ -483,7 +386,7 @@ mod tests {
         fn a_torn_tail_takes_nothing_with_it_wherever_it_is_cut(names in proptest::collection::vec("[a-z]{0,20}", 1..6)) {
             let (_folder, path, ends) = journal(&names);
             let intact = std::fs::read(&path).unwrap();
-            for length in MAGIC.len()..=intact.len() {
+            for length in FORMAT.magic.len()..=intact.len() {
                 std::fs::write(&path, &intact[..length]).unwrap();
                 let whole = ends.iter().filter(|end| **end <= length as u64).count();
                 let expected: Vec<_> = names[..whole].iter().map(|name| event(name)).collect();
@@ -503,7 +406,7 @@ mod tests {
             let (_folder, path, ends) = journal(&names);
             let intact = std::fs::read(&path).unwrap();
             let last = usize::try_from(ends[ends.len() - 2]).unwrap();
-            for place in MAGIC.len()..last {
+            for place in FORMAT.magic.len()..last {
                 let mut damaged = intact.clone();
                 damaged[place] ^= 1_u8 << bit;
                 std::fs::write(&path, &damaged).unwrap();

@@ -371,25 +371,6 @@ impl SlotKey {
             scope: ScopeId::from_field(&header.scope).ok()?,
         })
     }
-
-    /// Whose index it is: two names that each end with a 0, the method id, and the scope where there is one.
-    pub(super) fn parse(bytes: &[u8]) -> Option<SlotKey> {
-        let mut parts = bytes.splitn(3, |byte| *byte == 0);
-        let (site, repository, ids) = (parts.next()?, parts.next()?, parts.next()?);
-        let (method_id, scope) = ids.split_first_chunk()?;
-        Some(SlotKey {
-            site: std::str::from_utf8(site).ok()?.parse().ok()?,
-            repository: std::str::from_utf8(repository).ok()?.parse().ok()?,
-            method_id: MethodId(*method_id),
-            scope: ScopeId::from_field(scope).ok()?,
-        })
-    }
-
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let scope = self.scope.as_ref().map_or(&[][..], |scope| &scope.0);
-        let names = [self.site.as_str().as_bytes(), &[0], self.repository.as_str().as_bytes(), &[0]].concat();
-        [&names[..], &self.method_id.0, scope].concat()
-    }
 }
 
 /// An invitation, as far as the coordinator keeps it: never the secret itself.

@@ -6,7 +6,7 @@
 //! | part | bytes |
 //! |---|---|
 //! | magic `CGNATSEG` | 8 |
-//! | version: 1, or 2 where the message has a scope, which version 1 did not know | 4 |
+//! | version: 1 | 4 |
 //! | length of the message | 4 |
 //! | checksum of all the above and the message | 16 |
 //! | message, an encoded [`SegmentHeader`] | |
@@ -28,6 +28,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use cognate_durable::whole::sync_folder_of;
 use cognate_proto::batch::body_digest;
 use cognate_proto::limits::BATCH_BODY_BYTES_MAX;
 use cognate_proto::v1;
@@ -36,9 +37,7 @@ use prost::Message as _;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"CGNATSEG";
-/// The version of a segment of a whole repository, and that of one of a part of it.
-const VERSION_WHOLE: u32 = 1;
-const VERSION_PART: u32 = 2;
+const VERSION: u32 = 1;
 const FIXED_BYTES: usize = 8 + 4 + 4 + 16;
 /// Names and a method: far less than this.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
@@ -165,8 +164,7 @@ impl SegmentWriter {
         let (file, end) = open().map_err(Error::state(path))?;
         if durable {
             // The name must survive a loss of power as well as the bytes.
-            let folder = || path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
-            file.sync_all().and_then(|()| folder()).map_err(Error::sync(path))?;
+            file.sync_all().and_then(|()| sync_folder_of(path)).map_err(Error::sync(path))?;
         }
         let file = BufWriter::with_capacity(1 << 18, file);
         Ok(SegmentWriter { path: path.to_owned(), file, sum, end, durable })
@@ -246,8 +244,7 @@ impl SegmentReader {
             return Err(damaged(path, "its header is cut short at byte 0"));
         }
         if fixed[..8] != MAGIC[..] {
-            let detail = "it does not begin like a segment, at byte 0: an earlier version wrote it, or it is damaged";
-            return Err(damaged(path, detail));
+            return Err(damaged(path, "it does not begin like a segment, at byte 0"));
         }
         let word = |place: usize| u32::from_le_bytes(fixed[place..place + 4].try_into().expect("four bytes"));
         let (version, length) = (word(8), word(12) as usize);
@@ -260,8 +257,8 @@ impl SegmentReader {
         if !whole || sum != fixed[16..] {
             return Err(damaged(path, "its header does not match its checksum, at byte 0"));
         }
-        if !(VERSION_WHOLE..=VERSION_PART).contains(&version) {
-            return Err(Error::OtherVersion { path: path.to_owned(), found: version, known: VERSION_PART });
+        if version != VERSION {
+            return Err(Error::OtherVersion { path: path.to_owned(), found: version, known: VERSION });
         }
         let header = SegmentHeader::decode(message.as_slice());
         let header = header.map_err(|_| damaged(path, "its header cannot be read, at byte 0"))?;
@@ -351,8 +348,7 @@ fn encode_header(header: &SegmentHeader) -> (Vec<u8>, [u8; 16]) {
     let message = header.encode_to_vec();
     let mut encoded = Vec::with_capacity(FIXED_BYTES + message.len());
     encoded.extend_from_slice(MAGIC);
-    let version = if header.scope.is_empty() { VERSION_WHOLE } else { VERSION_PART };
-    encoded.extend_from_slice(&version.to_le_bytes());
+    encoded.extend_from_slice(&VERSION.to_le_bytes());
     encoded.extend_from_slice(&u32::try_from(message.len()).expect("names are short").to_le_bytes());
     let sum = header_sum(&encoded, &message);
     encoded.extend_from_slice(&sum);
@@ -460,6 +456,18 @@ mod tests {
             assert!(if length == committed_bytes { matches!(end, Next::End) } else { matches!(end, Next::Broken) });
             assert_eq!(reader.at(), committed_bytes);
         }
+    }
+
+    #[test]
+    fn a_segment_of_another_version_is_refused_and_the_version_is_named() {
+        let (_folder, path, _) = segment();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[8] = 2;
+        let message = bytes[FIXED_BYTES..FIXED_BYTES + header().encoded_len()].to_vec();
+        let sum = header_sum(&bytes[..16], &message);
+        bytes[16..FIXED_BYTES].copy_from_slice(&sum);
+        std::fs::write(&path, bytes).unwrap();
+        assert!(matches!(SegmentReader::open(&path), Err(Error::OtherVersion { found: 2, known: 1, .. })));
     }
 
     #[test]

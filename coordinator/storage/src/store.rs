@@ -1,33 +1,15 @@
 //! The small transactional view: parties and sites, where each index stands, and the scans. sled is named here only.
 //!
-//! It is an index, never the record: segments are. Values are a version byte and an encoded row. Trees:
+//! It is an index, never the record: journal and segments are. [`key`] lists every row with its lifetime.
 //!
-//! | tree | key | value | lives |
-//! |---|---|---|---|
-//! | `meta` | `schema` | u32 | as long as the state |
-//! | `meta` | `journal` | how much of the journal the view includes: bytes (u64) and head (32) | as long as the state |
-//! | `meta` | `number` | the last number that was given out, u64 | as long as the state |
-//! | `member` | kind, name | [`MemberRow`] | until the member is forgotten |
-//! | `seen` | site | [`SeenRow`] | until the site is forgotten; not in the journal |
-//! | `slot` | site, 0, repository, 0, method id, scope where there is one | [`SlotRow`] | until the repository is forgotten |
-//! | `used` | the same | when it was last analysed, i64 | as long as its slot; not in the journal |
-//! | `index` | index id, big-endian | [`IndexRow`] | until another epoch of the slot is sealed |
-//! | `scan` | scan id, big-endian | [`ScanRow`] | until the scan is deleted |
-//! | `profile`, `schedule` | name | as on the wire | until it is removed |
-//! | `watch`, `case` | name | as on the wire | until it is removed; as long as the state |
-//! | `watched` | watch, 0, site, 0, repository, 0 | [`WatchedRow`] | until the watch is removed; not in the journal |
-//! | `template` | template id, big-endian | as on the wire | as long as the state: scans refer to those that were taken back |
-//! | `verdict` | kind, view or tier, 16 bytes | [`crate::verdict::VerdictRow`] | until it is taken back |
-//! | `verdict_action` | action (u64), part (u32), big-endian | [`crate::verdict::ActionRow`] | as long as the state |
-//! | `saved_filter` | name | [`crate::verdict::SavedFilter`] | until it is removed |
-//! | `verdict_log` | number, big-endian | key of the action that was done or undone | as long as the state |
-//!
-//! Members, scans, profiles, schedules, templates, verdicts, watches and cases change only through [`Store::record`], which writes the journal first. What a
-//! crash kept from the view is taken from the journal when it is opened; what the segments hold, `indexes` takes from them.
+//! Rows that come from the journal change only through [`Store::record`], which writes the journal first. A crash may come
+//! between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
 
 mod apply;
 mod indexes;
+mod key;
 mod members;
+mod value;
 mod verdicts;
 mod watches;
 
@@ -40,10 +22,10 @@ use std::sync::atomic::AtomicU64;
 
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
-use prost::Message;
 use tokio::sync::watch;
 
-use self::members::member_key;
+use self::key::{Key, Prefix, Tree};
+use self::value::Value;
 use crate::error::Error;
 use crate::journal::{Journal, Position};
 pub use crate::rows::{
@@ -51,10 +33,9 @@ pub use crate::rows::{
     SlotRow, WatchedRow,
 };
 
-/// The version of the rows, and that of a store with places for parts of repositories, which versions before this one would
-/// take for places of whole ones.
-const SCHEMA: u32 = 2;
-const SCHEMA_PARTS: u32 = 3;
+/// The version of keys and rows.
+const SCHEMA: u32 = 1;
+/// Memory that sled may use.
 const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The open store.
@@ -68,25 +49,10 @@ pub struct Store {
     failed: watch::Sender<Option<String>>,
     /// Held over the journal and the view together, so that both have the same order. None where nothing is recorded.
     journal: Mutex<Option<Journal>>,
-    meta: sled::Tree,
-    members: sled::Tree,
-    seen: sled::Tree,
-    used: sled::Tree,
-    profiles: sled::Tree,
-    schedules: sled::Tree,
-    templates: sled::Tree,
-    verdicts: sled::Tree,
-    verdict_actions: sled::Tree,
-    verdict_log: sled::Tree,
-    saved_filters: sled::Tree,
-    /// The last number of the log; 0: it was not asked for yet.
+    /// In the order of [`Tree::ALL`].
+    trees: [sled::Tree; Tree::ALL.len()],
+    /// The last number of the log; 0: not read yet.
     verdict_count: AtomicU64,
-    watches: sled::Tree,
-    watched: sled::Tree,
-    cases: sled::Tree,
-    slots: sled::Tree,
-    indexes: sled::Tree,
-    scans: sled::Tree,
 }
 
 /// How the view takes room.
@@ -114,7 +80,6 @@ impl Store {
             Ok(())
         })?;
         let store = Store::open_view(folder, Some(opened), durable)?;
-        store.check_schema()?;
         let applied = store.applied()?;
         if !known && applied != Position::default() {
             let detail = "it is gone, and the store alone knows what it said: restore a backup, or begin anew with \
@@ -142,9 +107,7 @@ impl Store {
 
     /// Opens a store that is there, to look at it: nothing is brought level with anything.
     pub(crate) fn inspect(folder: &Path) -> Result<Store, Error> {
-        let store = Store::open_view(folder, None, false)?;
-        store.check_schema()?;
-        Ok(store)
+        Store::open_view(folder, None, false)
     }
 
     /// Opens sled and reads all of it: damage that showed only later would come at a worse time.
@@ -156,28 +119,13 @@ impl Store {
                 db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
                 journal: Mutex::new(journal),
                 failed: watch::Sender::new(None),
-                meta: db.open_tree("meta")?,
-                members: db.open_tree("member")?,
-                seen: db.open_tree("seen")?,
-                used: db.open_tree("used")?,
-                profiles: db.open_tree("profile")?,
-                schedules: db.open_tree("schedule")?,
-                templates: db.open_tree("template")?,
-                verdicts: db.open_tree("verdict")?,
-                verdict_actions: db.open_tree("verdict_action")?,
-                verdict_log: db.open_tree("verdict_log")?,
-                saved_filters: db.open_tree("saved_filter")?,
+                trees: open_trees(&db)?,
                 verdict_count: AtomicU64::new(0),
-                watches: db.open_tree("watch")?,
-                watched: db.open_tree("watched")?,
-                cases: db.open_tree("case")?,
-                slots: db.open_tree("slot")?,
-                indexes: db.open_tree("index")?,
-                scans: db.open_tree("scan")?,
                 folder: folder.to_owned(),
                 durable,
                 db,
             };
+            store.check_schema()?;
             store.check_rows()?;
             Ok(store)
         };
@@ -197,64 +145,37 @@ impl Store {
     }
 
     fn check_schema(&self) -> Result<(), Error> {
-        match self.meta.get("schema")?.map(|bytes| bytes.as_ref().try_into().map(u32::from_be_bytes)) {
-            None if self.indexes.is_empty() && self.members.is_empty() => {
-                self.meta.insert("schema", &SCHEMA.to_be_bytes())?;
+        match self.get(&Key::Schema)? {
+            None if self.tree(Tree::Indexes).is_empty() && self.tree(Tree::Members).is_empty() => {
+                self.put(&Key::Schema, &SCHEMA)
             }
-            None => return Err(corrupt(&self.folder, "the schema is gone".to_owned())),
-            Some(Ok(SCHEMA | SCHEMA_PARTS)) => {}
-            Some(Ok(found)) if found < SCHEMA => {
-                return Err(Error::OtherVersion { path: self.folder.clone(), found, known: SCHEMA });
-            }
-            Some(Ok(found)) => {
-                return Err(Error::OtherVersion { path: self.folder.clone(), found, known: SCHEMA_PARTS });
-            }
-            Some(Err(_)) => return Err(corrupt(&self.folder, "the schema is not a number".to_owned())),
+            None => Err(corrupt(&self.folder, "the schema is gone".to_owned())),
+            Some(SCHEMA) => Ok(()),
+            Some(found) => Err(Error::OtherVersion { path: self.folder.clone(), found, known: SCHEMA }),
         }
-        Ok(())
     }
 
     /// Reads every row once.
     fn check_rows(&self) -> Result<(), Error> {
-        if let Some(schema) = self.meta.get("schema")?
-            && ![SCHEMA, SCHEMA_PARTS].iter().any(|known| *schema == known.to_be_bytes())
-        {
-            // Rows of another version say nothing here; who opened this hears of the version.
-            return Ok(());
+        for tree in Tree::ALL {
+            for entry in self.tree(tree).iter() {
+                let (key, value) = entry?;
+                let key = Key::from_bytes(tree, &key);
+                if !key.is_some_and(|key| key.value_type().reads(&value)) {
+                    return Err(self.unreadable(tree));
+                }
+            }
         }
-        self.all::<MemberRow>(&self.members)?;
-        self.all::<SeenRow>(&self.seen)?;
-        self.all::<v1::Profile>(&self.profiles)?;
-        self.all::<v1::Schedule>(&self.schedules)?;
-        self.templates()?;
-        self.verdicts().try_for_each(|row| row.map(drop))?;
-        self.verdict_actions().try_for_each(|row| row.map(drop))?;
-        self.saved_filters()?;
-        self.watches()?;
-        self.all::<WatchedRow>(&self.watched)?;
-        self.cases()?;
-        self.slots()?;
-        self.indexes()?;
-        self.scans()?;
         Ok(())
-    }
-
-    fn all<T: Message + Default>(&self, tree: &sled::Tree) -> Result<Vec<T>, Error> {
-        tree.iter().map(|entry| self.decode(&entry?.1)).collect()
     }
 
     /// Where the journal stood when the view last took something from it.
     pub(crate) fn applied(&self) -> Result<Position, Error> {
-        let Some(bytes) = self.meta.get("journal")? else { return Ok(Position::default()) };
-        let position = bytes
-            .split_first_chunk()
-            .and_then(|(end, head)| Some(Position { end: u64::from_be_bytes(*end), head: head.try_into().ok()? }));
-        position.ok_or_else(|| corrupt(&self.folder, "its place in the journal cannot be read".to_owned()))
+        Ok(self.get(&Key::Journal)?.unwrap_or_default())
     }
 
     fn put_applied(&self, position: Position) -> Result<(), Error> {
-        self.meta.insert("journal", [&position.end.to_be_bytes()[..], &position.head].concat())?;
-        Ok(())
+        self.put(&Key::Journal, &position)
     }
 
     /// Returns once everything written before survives a crash: a flush of sled, and a real sync of its file, since the
@@ -314,89 +235,117 @@ impl Store {
 
     /// A number that was not given out before, for an index or a seal.
     pub fn next_number(&self) -> Result<u64, Error> {
-        let next = self.meta.update_and_fetch("number", |last| {
-            Some((number(last).checked_add(1).expect("there are enough numbers")).to_be_bytes().to_vec())
-        })?;
-        Ok(number(next.as_deref()))
+        self.change_number(|last| last.checked_add(1).expect("there are enough numbers"))
     }
 
     /// From now on only numbers above this one are given out.
     pub(crate) fn skip_numbers(&self, used: u64) -> Result<(), Error> {
-        self.meta.update_and_fetch("number", |last| Some(number(last).max(used).to_be_bytes().to_vec()))?;
-        Ok(())
+        self.change_number(|last| last.max(used)).map(drop)
     }
 
     /// The last number that was given out.
     pub(crate) fn last_number(&self) -> Result<u64, Error> {
-        Ok(number(self.meta.get("number")?.as_deref()))
+        Ok(self.get(&Key::Number)?.unwrap_or_default())
+    }
+
+    fn change_number(&self, change: impl Fn(u64) -> u64) -> Result<u64, Error> {
+        let key = Key::Number;
+        let read = |bytes: Option<&[u8]>| bytes.and_then(u64::from_bytes).unwrap_or_default();
+        let changed =
+            self.tree(key.tree()).update_and_fetch(key.to_bytes(), |last| Some(change(read(last)).to_bytes()));
+        Ok(read(changed?.as_deref()))
     }
 
     /// All profiles, in the order of their names.
     pub fn profiles(&self) -> Result<Vec<v1::Profile>, Error> {
-        self.profiles.iter().map(|entry| self.decode(&entry?.1)).collect()
+        self.values(Prefix::all(Tree::Profiles))
     }
 
     /// All schedules, in the order of their names.
     pub fn schedules(&self) -> Result<Vec<v1::Schedule>, Error> {
-        self.schedules.iter().map(|entry| self.decode(&entry?.1)).collect()
+        self.values(Prefix::all(Tree::Schedules))
     }
 
     /// A template, in force or taken back.
     pub fn template(&self, id: u64) -> Result<Option<v1::Template>, Error> {
-        self.get(&self.templates, &id.to_be_bytes())
+        self.get(&Key::Template(id))
     }
 
     /// All templates, those too that were taken back, in the order of their ids.
     pub fn templates(&self) -> Result<Vec<v1::Template>, Error> {
-        self.all(&self.templates)
+        self.values(Prefix::all(Tree::Templates))
     }
 
     /// The profile of this name.
     pub fn profile(&self, name: &str) -> Result<Option<v1::Profile>, Error> {
-        self.get(&self.profiles, name.as_bytes())
+        self.get(&Key::Profile(name.to_owned()))
     }
 
     /// The schedule of this name.
     pub fn schedule(&self, name: &str) -> Result<Option<v1::Schedule>, Error> {
-        self.get(&self.schedules, name.as_bytes())
+        self.get(&Key::Schedule(name.to_owned()))
     }
 
     /// The row of a scan.
     pub fn scan(&self, id: ScanId) -> Result<Option<ScanRow>, Error> {
-        self.get(&self.scans, &id.0.to_be_bytes())
+        self.get(&Key::Scan(id))
     }
 
     /// All scans, in the order of their ids.
     pub fn scans(&self) -> Result<Vec<(ScanId, ScanRow)>, Error> {
-        let mut scans = Vec::new();
-        for entry in self.scans.iter() {
+        let id = |key| if let Key::Scan(id) = key { Some(id) } else { None };
+        self.rows(Prefix::all(Tree::Scans), id).collect()
+    }
+
+    fn tree(&self, tree: Tree) -> &sled::Tree {
+        &self.trees[tree as usize]
+    }
+
+    fn get<V: Value>(&self, key: &Key) -> Result<Option<V>, Error> {
+        debug_assert!(key.value_type().is::<V>(), "{key:?}");
+        let value = self.tree(key.tree()).get(key.to_bytes())?;
+        value.map(|value| V::from_bytes(&value).ok_or_else(|| self.unreadable(key.tree()))).transpose()
+    }
+
+    fn put<V: Value>(&self, key: &Key, value: &V) -> Result<(), Error> {
+        debug_assert!(key.value_type().is::<V>(), "{key:?}");
+        self.tree(key.tree()).insert(key.to_bytes(), value.to_bytes())?;
+        Ok(())
+    }
+
+    fn remove(&self, key: &Key) -> Result<(), Error> {
+        self.tree(key.tree()).remove(key.to_bytes())?;
+        Ok(())
+    }
+
+    /// The rows below a prefix in the order of their keys; `name` takes from a key what the caller needs of it.
+    fn rows<V: Value, N>(
+        &self,
+        prefix: Prefix,
+        name: impl Fn(Key) -> Option<N>,
+    ) -> impl DoubleEndedIterator<Item = Result<(N, V), Error>> {
+        let tree = prefix.tree;
+        self.tree(tree).scan_prefix(prefix.bytes).map(move |entry| {
             let (key, value) = entry?;
-            let id = key.as_ref().try_into().map(u64::from_be_bytes);
-            let id = id.map_err(|_| corrupt(&self.folder, "a scan's key is not a number".to_owned()))?;
-            scans.push((ScanId(id), self.decode(&value)?));
-        }
-        Ok(scans)
+            let key = Key::from_bytes(tree, &key).ok_or_else(|| self.unreadable(tree))?;
+            debug_assert!(key.value_type().is::<V>(), "{key:?}");
+            name(key).zip(V::from_bytes(&value)).ok_or_else(|| self.unreadable(tree))
+        })
     }
 
-    fn get<T: Message + Default>(&self, tree: &sled::Tree, key: &[u8]) -> Result<Option<T>, Error> {
-        tree.get(key)?.map(|value| self.decode(&value)).transpose()
+    /// The values of the rows below a prefix, in the order of their keys.
+    fn values<V: Value>(&self, prefix: Prefix) -> Result<Vec<V>, Error> {
+        self.rows(prefix, Some).map(|row| row.map(|(_, value)| value)).collect()
     }
 
-    fn decode<T: Message + Default>(&self, value: &[u8]) -> Result<T, Error> {
-        let row = value.split_first().filter(|(version, _)| **version == 1).and_then(|(_, row)| T::decode(row).ok());
-        row.ok_or_else(|| corrupt(&self.folder, "a row cannot be read".to_owned()))
+    fn unreadable(&self, tree: Tree) -> Error {
+        corrupt(&self.folder, format!("a row of `{}` cannot be read", tree.name()))
     }
 }
 
-fn number(bytes: Option<&[u8]>) -> u64 {
-    bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
-}
-
-fn put(tree: &sled::Tree, key: &[u8], row: &impl Message) -> Result<(), Error> {
-    let mut value = vec![1];
-    row.encode(&mut value).expect("a vector takes everything");
-    tree.insert(key, value)?;
-    Ok(())
+fn open_trees(db: &sled::Db) -> Result<[sled::Tree; Tree::ALL.len()], Error> {
+    let trees = Tree::ALL.iter().map(|tree| db.open_tree(tree.name())).collect::<Result<Vec<_>, _>>()?;
+    Ok(trees.try_into().expect("one for each"))
 }
 
 fn corrupt(folder: &Path, detail: String) -> Error {

@@ -472,7 +472,8 @@ fn a_coordinator_that_ends_while_it_enrols_a_site_gives_it_the_same_certificate(
 #[test]
 fn every_point_of_the_sources_is_in_the_tables() {
     let mut points = BTreeSet::new();
-    let mut folders: Vec<_> = ["coordinator", "worker/src", "cli/src"].map(|folder| workspace().join(folder)).into();
+    let mut folders: Vec<_> =
+        ["coordinator", "durable/src", "worker/src", "cli/src"].map(|folder| workspace().join(folder)).into();
     while let Some(folder) = folders.pop() {
         for path in names(&folder) {
             if path.is_dir() {

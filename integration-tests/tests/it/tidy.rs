@@ -9,23 +9,25 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 14] = [
+const LADDER: [(&str, &[&str]); 15] = [
+    ("cognate-durable", &[]),
     ("cognate-fingerprint", &[]),
-    ("cognate-proto", &["fingerprint"]),
-    ("cognate-similarity", &["fingerprint"]),
+    ("cognate-proto", &["durable", "fingerprint"]),
+    ("cognate-similarity", &["durable", "fingerprint"]),
     ("cognate-view", &[]),
-    ("cognate-worker", &["fingerprint", "proto", "view"]),
-    ("cognate-storage", &["fingerprint", "proto", "similarity"]),
-    ("cognate-analysis", &["fingerprint", "proto", "similarity", "storage"]),
+    ("cognate-worker", &["durable", "fingerprint", "proto", "view"]),
+    ("cognate-storage", &["durable", "fingerprint", "proto", "similarity"]),
+    ("cognate-analysis", &["durable", "fingerprint", "proto", "similarity", "storage"]),
     ("cognate-result", &["analysis", "fingerprint", "proto", "similarity", "storage"]),
     ("cognate-export", &["proto", "result"]),
-    ("cognate-server", &["analysis", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
+    ("cognate-server", &["analysis", "durable", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
     ("cognate-web", &["analysis", "export", "fingerprint", "proto", "result", "server", "storage"]),
     ("cognate-evaluation", &["fingerprint", "similarity", "view"]),
     (
         "cognate-cli",
         &[
             "analysis",
+            "durable",
             "evaluation",
             "export",
             "fingerprint",

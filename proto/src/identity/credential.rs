@@ -1,11 +1,12 @@
 //! Credentials: a certificate with its key, which a member shows when it dials. Only the owner can read the file.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use cognate_durable::whole::{PRIVATE, write_whole};
 use data_encoding::BASE64;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -162,32 +163,12 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// Writes a file that only its owner may read: under another name, synced, then renamed.
+/// Writes a file that only its owner may read; after a crash it has the old or the new content.
 ///
 /// # Errors
 /// When it cannot be written. The earlier file then stays.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CredentialError> {
-    let file_error = |source| CredentialError::File { path: path.to_owned(), source };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let temporary = path.with_file_name(name);
-    let write = || {
-        // A leftover of a crash may have another mode.
-        match std::fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
-    };
-    write().map_err(|source| {
-        let _ = std::fs::remove_file(&temporary);
-        file_error(source)
-    })
+    write_whole(path, bytes, PRIVATE).map_err(|source| CredentialError::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

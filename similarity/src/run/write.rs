@@ -1,8 +1,10 @@
 //! Writing a run: under another name, then in place.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use cognate_durable::whole::{Draft, PUBLIC};
 
 use super::format::{
     BLOCK_BYTES, BLOCK_RECORDS, RECORD_BYTES, RunRecord, TABLE_ENTRIES, TEMPLATE_BIT, block_checksum, encode_header,
@@ -49,20 +51,12 @@ pub(super) fn write_in_place(
     options: &WriteRun,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> Result<(), Error>,
 ) -> Result<RunSummary, Error> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let written = BlockWriter::create(&temporary, starts)
-        .and_then(|mut blocks| fill(&mut blocks).and_then(|()| blocks.finish(options)))
-        .and_then(|file_bytes| put_in_place(&temporary, path, options).map(|()| file_bytes));
-    match written {
-        Ok(file_bytes) => Ok(RunSummary { records: starts[TABLE_ENTRIES - 1], file_bytes }),
-        Err(error) => {
-            // The first error is the one to report; a leftover is overwritten by the next attempt.
-            let _ = fs::remove_file(&temporary);
-            Err(error)
-        }
-    }
+    let (draft, file) = Draft::create(path, PUBLIC).map_err(Error::io("create", path))?;
+    let mut blocks = BlockWriter::create(draft.temporary(), file, starts)?;
+    fill(&mut blocks)?;
+    let file_bytes = blocks.finish()?;
+    draft.finish(options.sync).map_err(Error::io("finish", path))?;
+    Ok(RunSummary { records: starts[TABLE_ENTRIES - 1], file_bytes })
 }
 
 /// Writes the records of a run block by block.
@@ -76,8 +70,7 @@ pub(super) struct BlockWriter<'a> {
 }
 
 impl BlockWriter<'_> {
-    pub(super) fn create<'a>(path: &'a Path, starts: &[u64]) -> Result<BlockWriter<'a>, Error> {
-        let file = File::create(path).map_err(Error::io("create", path))?;
+    fn create<'a>(path: &'a Path, file: File, starts: &[u64]) -> Result<BlockWriter<'a>, Error> {
         let (header, header_sum) = encode_header(starts);
         let file = BufWriter::with_capacity(1 << 18, file);
         let block = Vec::with_capacity(BLOCK_BYTES);
@@ -108,27 +101,11 @@ impl BlockWriter<'_> {
     }
 
     /// Ends the file and returns its size.
-    fn finish(mut self, options: &WriteRun) -> Result<u64, Error> {
+    fn finish(mut self) -> Result<u64, Error> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
         self.file.flush().map_err(Error::io("write", self.path))?;
-        if options.sync {
-            self.file.get_ref().sync_all().map_err(Error::io("sync", self.path))?;
-        }
         Ok(self.file_bytes)
     }
-}
-
-pub(super) fn put_in_place(from: &Path, to: &Path, options: &WriteRun) -> Result<(), Error> {
-    fs::rename(from, to).map_err(Error::io("rename", from))?;
-    if !options.sync {
-        return Ok(());
-    }
-    // A rename is durable only once its folder is.
-    let folder = match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_fingerprint::{Method, View};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::selection::SelectionRule;
@@ -50,7 +51,7 @@ impl Daemon {
     pub(super) fn set_paused(&self, paused: bool) -> Result<(), String> {
         let marker = paused_marker(&self.site.config.state_dir);
         let done = match paused {
-            true => crate::state::write_whole(&marker, b"paused by `worker pause`\n"),
+            true => write_whole(&marker, b"paused by `worker pause`\n", PRIVATE),
             false => match std::fs::remove_file(&marker) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),

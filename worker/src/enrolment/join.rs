@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_proto::dial::{Dial, DialError, Trust};
 use cognate_proto::identity::{CertificateInfo, Credential, Membership};
 use cognate_proto::invitation::Invitation;
@@ -66,7 +67,7 @@ pub async fn enroll(
     let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;
     // The addresses first: a certificate without addresses is of no use.
     let path = addresses(folder);
-    crate::state::write_whole(&path, (invitation.addresses.join("\n") + "\n").as_bytes())
+    write_whole(&path, (invitation.addresses.join("\n") + "\n").as_bytes(), PRIVATE)
         .map_err(|source| EnrolmentError::State { path, source })?;
     credential.store(&current(folder))?;
     remove(&pending)?;

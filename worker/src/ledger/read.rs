@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
+use std::io;
 use std::path::Path;
 
+use cognate_durable::log::{Next, OpenError, Records};
 use prost::Message as _;
 
-use super::chain::{ENTRY_BYTES_MAX, HASH_BYTES, Head, MAGIC, chained, saved_head};
+use super::chain::{FORMAT, Head, saved_head};
 use super::count::Indexes;
 use super::entry::{Entry, Totals};
 
@@ -31,7 +31,7 @@ impl fmt::Display for Damage {
 
 /// Reads the entries of a ledger, from the first or from a known place.
 pub struct Entries {
-    file: BufReader<File>,
+    records: Records,
     head: Head,
     totals: Totals,
 }
@@ -46,21 +46,18 @@ impl Entries {
     }
 
     pub(super) fn open_at(path: &Path, known: Option<Head>) -> io::Result<Result<Entries, Damage>> {
-        let mut file = File::open(path)?;
-        let mut magic = vec![0; MAGIC.len()];
-        let whole = filled(&mut file, &mut magic)?;
-        if !whole || magic != MAGIC {
-            return Ok(Err(Damage {
-                number: 1,
-                reason: "cannot be read: the file does not begin as a ledger does".into(),
-                at_end: false,
-            }));
-        }
-        let mut entries =
-            Entries { file: BufReader::with_capacity(1 << 16, file), head: Head::BEGINNING, totals: Totals::default() };
+        let records = match Records::open(path, FORMAT) {
+            Ok(records) => records,
+            Err(OpenError::Io(error)) => return Err(error),
+            Err(OpenError::OtherMagic(_)) => {
+                let reason = "cannot be read: the file does not begin as a ledger does".to_owned();
+                return Ok(Err(Damage { number: 1, reason, at_end: false }));
+            }
+        };
+        let mut entries = Entries { records, head: Head::BEGINNING, totals: Totals::default() };
         let Some(known) = known.filter(|known| known.number > 0) else { return Ok(Ok(entries)) };
         if let Some(totals) = entries.last_before(known)? {
-            entries.file.seek(SeekFrom::Start(known.end))?;
+            entries.records.seek(known.place)?;
             (entries.head, entries.totals) = (known, totals);
             return Ok(Ok(entries));
         }
@@ -83,26 +80,11 @@ impl Entries {
         Damage { number: self.head.number + 1, reason, at_end: false }
     }
 
-    /// Reads the totals of the entry that ends at a head, if the file holds it. The start of the entry is searched backwards
-    /// from its end, which is fast because entries are short.
-    fn last_before(&mut self, known: Head) -> io::Result<Option<Totals>> {
-        let file = self.file.get_ref();
-        if file.metadata()?.len() < known.end {
-            return Ok(None);
-        }
-        let window = (ENTRY_BYTES_MAX as u64 + 4 + HASH_BYTES as u64).min(known.end - MAGIC.len() as u64);
-        let mut bytes = vec![0; usize::try_from(window).expect("a small window")];
-        file.read_exact_at(&mut bytes, known.end - window)?;
-        let Some(hash_at) = bytes.len().checked_sub(HASH_BYTES).filter(|at| bytes[*at..] == known.hash) else {
-            return Ok(None);
-        };
-        let totals = (0..hash_at.saturating_sub(4)).rev().find_map(|at| {
-            let length = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
-            let body = (at + 4 + length == hash_at).then(|| &bytes[at + 4..hash_at])?;
-            let entry = Entry::decode(body).ok().filter(|entry| entry.number == known.number)?;
-            Some(Totals { messages: entry.number, bytes: entry.bytes_so_far })
-        });
-        Ok(totals)
+    /// Reads the totals of the entry that ends at a head, if the file holds it.
+    fn last_before(&self, known: Head) -> io::Result<Option<Totals>> {
+        let entry = self.records.ending_at(known.place)?.and_then(|body| Entry::decode(body.as_slice()).ok());
+        let entry = entry.filter(|entry| entry.number == known.number);
+        Ok(entry.map(|entry| Totals { messages: entry.number, bytes: entry.bytes_so_far }))
     }
 
     /// Reads the next entry; `None` at the end of the ledger.
@@ -113,34 +95,24 @@ impl Entries {
     pub fn next(&mut self) -> Result<Option<Entry>, Damage> {
         let number = self.head.number + 1;
         let bad = |reason: &str, at_end| Damage { number, reason: reason.to_owned(), at_end };
-        let unreadable = |error: io::Error| bad(&format!("cannot be read: {error}"), false);
-        let mut length = [0; 4];
-        match self.file.read(&mut length[..1]).map_err(unreadable)? {
-            0 => return Ok(None),
-            _ if filled(&mut self.file, &mut length[1..]).map_err(unreadable)? => {}
-            _ => return Err(bad("is incomplete", true)),
-        }
-        let length = u32::from_le_bytes(length) as usize;
-        if length > ENTRY_BYTES_MAX {
-            return Err(bad("has an impossible length", false));
-        }
-        let mut rest = vec![0; length + HASH_BYTES];
-        if !filled(&mut self.file, &mut rest).map_err(unreadable)? {
-            return Err(bad("is incomplete", true));
-        }
-        let (body, hash) = rest.split_at(length);
-        let expected = chained(&self.head.hash, body);
-        let entry = Entry::decode(body).ok();
-        if expected != hash {
-            return Err(match entry {
-                Some(entry) if entry.number > number => bad(&format!("is missing; {} follows", entry.number), false),
-                _ => bad("was changed", false),
-            });
-        }
+        let body = match self.records.next() {
+            Ok(Next::Record(body)) => body,
+            Ok(Next::End) => return Ok(None),
+            Ok(Next::Incomplete) => return Err(bad("is incomplete", true)),
+            Ok(Next::Changed { body, .. }) => {
+                let found = body.and_then(|body| Entry::decode(body.as_slice()).ok());
+                return Err(match found.filter(|found| found.number > number) {
+                    Some(found) => bad(&format!("is missing; {} follows", found.number), false),
+                    None => bad("was changed", false),
+                });
+            }
+            Err(error) => return Err(bad(&format!("cannot be read: {error}"), false)),
+        };
+        let entry = Entry::decode(body.as_slice()).ok();
         let Some(entry) = entry.filter(|entry| entry.number == number) else {
             return Err(bad("is not an entry of this number", false));
         };
-        self.head = Head { number, end: self.head.end + (4 + length + HASH_BYTES) as u64, hash: expected };
+        self.head = Head { number, place: self.records.place() };
         self.totals = Totals { messages: number, bytes: entry.bytes_so_far };
         Ok(Some(entry))
     }
@@ -205,13 +177,5 @@ pub fn verify(state_dir: &Path, growing: bool) -> io::Result<Result<Verified, Da
     if known.is_some_and(|known| known.number > entries.head.number) {
         return Ok(Err(entries.missing()));
     }
-    Ok(Ok(Verified { totals: entries.totals, head: entries.head.hash, indexes }))
-}
-
-fn filled(reader: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match reader.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(Ok(Verified { totals: entries.totals, head: entries.head.place.hash, indexes }))
 }

@@ -1,15 +1,17 @@
 //! The open ledger of a running site. Every message is written here first; a message that cannot be written is not sent.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cognate_durable::log::Log;
+use cognate_durable::whole::PRIVATE;
 use prost::Message as _;
 
-use super::chain::{Head, MAGIC, chained, saved_head};
+use super::chain::{FORMAT, Head, saved_head};
 use super::entry::{Entry, IndexEntry, Kind, Totals};
 use super::read::{Damage, Entries};
 
@@ -21,9 +23,8 @@ pub struct Ledger {
 }
 
 struct Inner {
-    file: File,
+    log: Log,
     head_file: File,
-    head: Head,
     totals: Totals,
     /// A write failed. The end of the file is unknown, so nothing may be sent any more.
     failed: bool,
@@ -62,16 +63,10 @@ impl Ledger {
     pub fn open(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Ledger, LedgerError> {
         let path = state_dir.join("ledger");
         let unwritable = |source| LedgerError::Unwritable { path: path.clone(), source };
-        let options = || OpenOptions::new().read(true).create(true).mode(0o600).to_owned();
-        let mut file = options().append(true).open(&path).map_err(unwritable)?;
-        let head_file =
-            options().write(true).truncate(false).open(state_dir.join("ledger.head")).map_err(unwritable)?;
-        let length = file.metadata().map_err(unwritable)?.len();
-        if length < MAGIC.len() as u64 {
-            file.set_len(0).map_err(unwritable)?;
-            file.write_all(MAGIC).map_err(unwritable)?;
-            file.sync_all().map_err(unwritable)?;
-        }
+        let mut log = Log::open(&path, FORMAT, PRIVATE, true).map_err(unwritable)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
+        let head_file = options.open(state_dir.join("ledger.head")).map_err(unwritable)?;
         let damaged = |damage| LedgerError::Damaged { path: path.clone(), damage };
         let known = saved_head(&head_file);
         let mut entries = Entries::open_at(&path, known).map_err(unwritable)?.map_err(damaged)?;
@@ -83,13 +78,13 @@ impl Ledger {
                 // This is after the last entry that is known to be on the disk: a write was interrupted.
                 Err(damage) if known.is_some() || damage.at_end => {
                     tracing::warn!(%damage, "the last entry of the ledger is incomplete and is removed");
-                    file.set_len(entries.head().end).map_err(unwritable)?;
                     break;
                 }
                 Err(damage) => return Err(damaged(damage)),
             }
         }
-        let inner = Inner { file, head_file, head: entries.head(), totals, failed: false };
+        log.resume(entries.head().place).map_err(unwritable)?;
+        let inner = Inner { log, head_file, totals, failed: false };
         let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner) };
         ledger.sync()?;
         Ok(ledger)
@@ -113,7 +108,7 @@ impl Ledger {
         let mut inner = self.inner();
         let message_bytes = encoded.len() as u64;
         let entry = Entry {
-            number: inner.head.number + 1,
+            number: inner.totals.messages + 1,
             utc_ms: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
             kind: kind.into(),
             destination: destination.to_owned(),
@@ -169,17 +164,11 @@ impl Inner {
         if self.failed {
             return Err(io::Error::other("an earlier entry could not be written"));
         }
-        let body = entry.encode_to_vec();
-        let hash = chained(&self.head.hash, &body);
-        let length = u32::try_from(body.len()).expect("an entry is short");
-        let frame = [&length.to_le_bytes(), body.as_slice(), &hash].concat();
-        if let Err(error) = self.file.write_all(&frame) {
+        if let Err(error) = self.log.append(&entry.encode_to_vec()) {
+            // If a part of the entry is left, the next start removes it.
             self.failed = true;
-            // Remove the incomplete entry. If this fails as well, the next start removes it.
-            let _ = self.file.set_len(self.head.end);
-            return Err(error);
+            return Err(error.into());
         }
-        self.head = Head { number: entry.number, end: self.head.end + frame.len() as u64, hash };
         self.totals = Totals { messages: entry.number, bytes: entry.bytes_so_far };
         if durable { self.sync() } else { Ok(()) }
     }
@@ -188,13 +177,14 @@ impl Inner {
         if self.failed {
             return Err(io::Error::other("an earlier entry could not be written"));
         }
-        if let Err(error) = self.file.sync_data() {
+        if let Err(error) = self.log.sync() {
             // After a failed sync the state of the disk is unknown, and a second sync could hide the failure.
             self.failed = true;
             return Err(error);
         }
         // The head is not synced: an old head only makes the next start read more entries.
-        let written = self.head_file.write_all_at(self.head.to_text().as_bytes(), 0);
+        let head = Head { number: self.totals.messages, place: self.log.place() };
+        let written = self.head_file.write_all_at(head.to_text().as_bytes(), 0);
         self.failed = written.is_err();
         written
     }

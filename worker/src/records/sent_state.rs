@@ -65,11 +65,11 @@ impl SentState {
 
     /// Reads everything that was ever sent of an index; `None` if there is no log.
     pub(crate) fn read(path: &Path) -> io::Result<Option<SentState>> {
-        let Some(log) = Log::open_to_read(path)? else { return Ok(None) };
+        let log = Log::to_read(path);
         let Some((epoch, mut records)) = log.read()? else { return Ok(None) };
         // With a log it remembers documents. This log is never written.
         let mut state = SentState { log: Some(log), ..SentState::ephemeral(epoch) };
-        while let Some((record, _)) = records.next()? {
+        while let Some(record) = records.next()? {
             if !state.replay(&record) {
                 break;
             }
@@ -107,17 +107,17 @@ impl SentState {
     pub(crate) fn resume(&mut self, committed_sequence: u64, committed_root: IndexDigest) -> io::Result<bool> {
         let Some(log) = &self.log else { return Ok(committed_sequence == 0) };
         let Some((_, mut records)) = log.read()? else { return Ok(false) };
-        let mut end = log::EPOCH_BYTES;
-        while let Some((record, record_end)) = records.next()? {
+        let mut place = records.place();
+        while let Some(record) = records.next()? {
             if record.sequence > committed_sequence {
                 break;
             }
             if !self.replay(&record) {
                 return Ok(false);
             }
-            end = record_end;
+            place = records.place();
         }
-        self.log.as_ref().map_or(Ok(()), |log| log.cut(end))?;
+        self.log.as_mut().map_or(Ok(()), |log| log.resume(place))?;
         Ok(self.sequence == committed_sequence && self.root == committed_root)
     }
 

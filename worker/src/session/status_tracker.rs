@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::{DocumentPath, printable};
@@ -13,7 +14,6 @@ use cognate_proto::path::{DocumentPath, printable};
 use super::status::{
     IndexStatus, RunningSync, SessionStatus, SiteStatus, UnreadableDocument, saved_status, status_file,
 };
-use crate::state::write_whole;
 use crate::sync::job::{Counters, Job, SyncOutcome};
 
 /// Repository, method id, and true for a refinement.
@@ -152,7 +152,7 @@ impl StatusTracker {
     fn save(&self) {
         let Some(file) = &self.file else { return };
         let text = serde_json::to_vec(&self.status()).expect("numbers and texts");
-        if let Err(error) = write_whole(file, &text) {
+        if let Err(error) = write_whole(file, &text, PRIVATE) {
             tracing::warn!(%error, "the file cannot be written that `worker status` shows without a daemon");
         }
     }

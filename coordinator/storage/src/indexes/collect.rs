@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use cognate_durable::whole::TEMPORARY_EXTENSION;
+
 use super::{Indexes, lock, remove_if_there};
 use crate::error::Error;
 use crate::store::{IndexId, IndexRow, SlotKey};
@@ -43,7 +45,7 @@ impl Indexes {
     pub(super) fn sweep(&self) -> Result<(), Error> {
         for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {
             let path = entry.map_err(Error::state(&self.folder))?.path();
-            if path.extension().is_some_and(|extension| extension == "tmp" || extension == "new") {
+            if path.extension().is_some_and(|extension| extension == TEMPORARY_EXTENSION) {
                 remove_if_there(&path)?;
             }
         }

@@ -7,9 +7,10 @@
 //! back finds the same sequence and the same root. Should a document refer to a dropped content again, the worker is told
 //! that it is unknown, as after any loss, and begins the index anew from its cache.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::{Chunk, Content};
 use cognate_proto::batch::{Batch, BatchBuilder};
 use cognate_proto::limits::{BATCH_BODY_BYTES_MAX, CONTENT_CHUNKS_MAX};
@@ -51,12 +52,12 @@ impl Indexes {
             return Ok(false);
         }
         let id = self.store.next_index_id()?;
-        let fresh = self.segment_path(id).with_extension("new");
+        let draft = Draft::begin(&self.segment_path(id)).map_err(Error::state(&self.folder))?;
         let index = self.load(old, row.sealed_sequence)?;
-        let mut compacted = self.write_compacted(&fresh, old, &row, &index)?;
-        self.check_compacted(&fresh, &mut compacted, &index)?;
+        let mut compacted = self.write_compacted(draft.temporary(), old, &row, &index)?;
+        self.check_compacted(draft.temporary(), &mut compacted, &index)?;
         crate::failpoint!("compact.before_rename");
-        self.put_in_place(&fresh, &self.segment_path(id))?;
+        self.put_in_place(draft)?;
         self.store.put_index(id, &compacted)?;
         self.rebuild_runs(id)?;
         crate::failpoint!("compact.before_slot");
@@ -133,11 +134,11 @@ impl Indexes {
         Ok(())
     }
 
-    fn put_in_place(&self, fresh: &PathBuf, path: &Path) -> Result<(), Error> {
-        std::fs::rename(fresh, path).map_err(Error::state(path))?;
+    /// Gives a segment that is on the disk its name.
+    fn put_in_place(&self, draft: Draft) -> Result<(), Error> {
+        draft.publish().map_err(Error::state(&self.folder))?;
         if self.config.durable {
-            let synced = std::fs::File::open(&self.folder).and_then(|folder| folder.sync_all());
-            self.store.watched(synced.map_err(Error::sync(&self.folder)))?;
+            self.store.watched(sync_folder(&self.folder).map_err(Error::sync(&self.folder)))?;
         }
         Ok(())
     }

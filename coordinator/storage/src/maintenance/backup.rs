@@ -12,6 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use cognate_durable::whole::{sync_folder, sync_folder_of};
 use serde::{Deserialize, Serialize};
 
 use super::rebuild::{Rebuilt, rebuild, stamp};
@@ -75,7 +76,7 @@ pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Sa
     let mut backup = Backup { state_dir, to: &beside, files: BTreeMap::new(), damaged: Vec::new() };
     let saved = backup.save(options).and_then(|saved| {
         std::fs::rename(&beside, to).map_err(Error::state(to))?;
-        sync_folder(to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        sync_folder_of(to).map_err(Error::state(to))?;
         Ok(saved)
     });
     if saved.is_err() {
@@ -113,7 +114,7 @@ pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Resu
             return Err(changed(&from.join(path)));
         }
     }
-    sync_folder(state_dir)?;
+    sync_folder(state_dir).map_err(Error::state(state_dir))?;
     rebuild(state_dir, clock)
 }
 
@@ -150,7 +151,7 @@ impl Backup<'_> {
         for folder in ["indexes", "scans", "."] {
             let folder = self.to.join(folder);
             if folder.is_dir() {
-                sync_folder(&folder)?;
+                sync_folder(&folder).map_err(Error::state(&folder))?;
             }
         }
         let bytes = self.files.values().map(|entry| entry.bytes).sum();
@@ -336,10 +337,6 @@ fn create(path: &Path) -> io::Result<File> {
 
 fn make_folder(path: &Path) -> Result<(), Error> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::state(path))
-}
-
-fn sync_folder(path: &Path) -> Result<(), Error> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(Error::state(path))
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {

@@ -73,7 +73,7 @@ pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, E
     let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, site_quota_bytes: None };
     let (store, indexes) = open_or_make(state_dir, config)?;
     if let Some(before) = &set_aside {
-        store.take_seen(before);
+        store.take_temporary(before);
     }
     let all = indexes.all()?;
     let rebuilt = Rebuilt {
@@ -102,7 +102,7 @@ fn swap_if_bloated(store: Store, state_dir: &Path, config: IndexesConfig) -> Res
     let aside = set_aside(&state_dir.join("store"), "before-rebuild", config.clock)?;
     tracing::info!(?size, "the store takes far more room than it needs and is made anew");
     let store = open_store(state_dir, config.durable)?;
-    store.take_seen(&aside);
+    store.take_temporary(&aside);
     // All of it is in the new one.
     std::fs::remove_dir_all(&aside).map_err(Error::state(&aside))?;
     Ok(store)

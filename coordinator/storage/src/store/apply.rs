@@ -1,8 +1,9 @@
 //! Writing an event into the journal, and what it does to the view.
 
+use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
-use super::{MemberRow, Store, member_key, put};
+use super::{Key, MemberRow, Store};
 use crate::error::Error;
 use crate::journal::{CaseChecked, CaseErased, Event, MemberName, ScanEvent, What};
 
@@ -23,14 +24,14 @@ impl Store {
         let Some(what) = &event.what else { return Ok(()) };
         match what {
             What::Invited(invited) => {
-                let key = member_key(invited.membership.kind(), &invited.membership.name);
-                let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
+                let key = Key::Member(invited.membership.kind(), invited.membership.name.clone());
+                let mut row: MemberRow = self.get(&key)?.unwrap_or_default();
                 if row.status() != v1::MemberStatus::Active {
                     row.status = v1::MemberStatus::Invited.into();
                     row.membership = Some(invited.membership.clone());
                 }
                 row.invited = Some(invited.clone());
-                put(&self.members, &key, &row)
+                self.put(&key, &row)
             }
             What::Admitted(membership) => {
                 let row = MemberRow {
@@ -38,7 +39,7 @@ impl Store {
                     status: v1::MemberStatus::Active.into(),
                     ..MemberRow::default()
                 };
-                put(&self.members, &member_key(membership.kind(), &membership.name), &row)
+                self.put(&Key::Member(membership.kind(), membership.name.clone()), &row)
             }
             What::Certified(certified) => {
                 // A worker that is enrolled anew begins to count anew.
@@ -60,33 +61,21 @@ impl Store {
             }),
             What::Revoked(name) => self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into()),
             What::Forgotten(name) => {
-                self.members.remove(member_key(name.kind(), &name.name))?;
+                self.remove(&Key::Member(name.kind(), name.name.clone()))?;
                 let Some(site) = name.site() else { return Ok(()) };
                 self.remove_seen(&site)?;
                 self.forget_verdicts(&site)
             }
-            What::Scan(ScanEvent { id, row }) => put(&self.scans, &id.to_be_bytes(), row),
-            What::ScanDeleted(id) => {
-                self.scans.remove(id.to_be_bytes())?;
-                Ok(())
-            }
-            What::Profile(profile) => put(&self.profiles, profile.name.as_bytes(), profile),
-            What::ProfileRemoved(name) => {
-                self.profiles.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Schedule(schedule) => put(&self.schedules, schedule.name.as_bytes(), schedule),
-            What::ScheduleRemoved(name) => {
-                self.schedules.remove(name.as_bytes())?;
-                Ok(())
-            }
+            What::Scan(ScanEvent { id, row }) => self.put(&Key::Scan(ScanId(*id)), row),
+            What::ScanDeleted(id) => self.remove(&Key::Scan(ScanId(*id))),
+            What::Profile(profile) => self.put(&Key::Profile(profile.name.clone()), profile),
+            What::ProfileRemoved(name) => self.remove(&Key::Profile(name.clone())),
+            What::Schedule(schedule) => self.put(&Key::Schedule(schedule.name.clone()), schedule),
+            What::ScheduleRemoved(name) => self.remove(&Key::Schedule(name.clone())),
             What::Acted(_) => Ok(()),
-            What::Watch(watch) => put(&self.watches, watch.name.as_bytes(), watch),
-            What::WatchRemoved(name) => {
-                self.watches.remove(name.as_bytes())?;
-                Ok(())
-            }
-            What::Case(case) => put(&self.cases, case.name.as_bytes(), case),
+            What::Watch(watch) => self.put(&Key::Watch(watch.name.clone()), watch),
+            What::WatchRemoved(name) => self.remove(&Key::Watch(name.clone())),
+            What::Case(case) => self.put(&Key::Case(case.name.clone()), case),
             What::CaseChecked(CaseChecked { name, number, check }) => self.change_case(name, |case| {
                 case.checks.truncate(*number as usize);
                 case.checks.extend(check.clone());
@@ -96,32 +85,29 @@ impl Store {
                     check.erased = true;
                 }
             }),
-            What::Template(template) => put(&self.templates, &template.id.to_be_bytes(), template),
+            What::Template(template) => self.put(&Key::Template(template.id), template),
             What::TemplateUnmarked(id) => {
                 let Some(template) = self.template(*id)? else { return Ok(()) };
                 let (unmarked_by, unmarked) = (event.by.clone(), event.time);
-                put(&self.templates, &id.to_be_bytes(), &v1::Template { unmarked_by, unmarked, ..template })
+                self.put(&Key::Template(*id), &v1::Template { unmarked_by, unmarked, ..template })
             }
             What::Decided(decision) => self.apply_decision(decision, &event.by, event.time),
-            What::FilterSaved(filter) => put(&self.saved_filters, filter.name.as_bytes(), filter),
-            What::FilterRemoved(name) => {
-                self.saved_filters.remove(name.as_bytes())?;
-                Ok(())
-            }
+            What::FilterSaved(filter) => self.put(&Key::SavedFilter(filter.name.clone()), filter),
+            What::FilterRemoved(name) => self.remove(&Key::SavedFilter(name.clone())),
             What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
         }
     }
 
     fn change_member(&self, name: &MemberName, change: impl FnOnce(&mut MemberRow)) -> Result<(), Error> {
-        let key = member_key(name.kind(), &name.name);
-        let mut row: MemberRow = self.get(&self.members, &key)?.unwrap_or_default();
+        let key = Key::Member(name.kind(), name.name.clone());
+        let mut row: MemberRow = self.get(&key)?.unwrap_or_default();
         change(&mut row);
-        put(&self.members, &key, &row)
+        self.put(&key, &row)
     }
 
     fn change_case(&self, name: &str, change: impl FnOnce(&mut v1::Case)) -> Result<(), Error> {
         let Some(mut case) = self.case(name)? else { return Ok(()) };
         change(&mut case);
-        put(&self.cases, name.as_bytes(), &case)
+        self.put(&Key::Case(name.to_owned()), &case)
     }
 }

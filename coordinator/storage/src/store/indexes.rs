@@ -1,6 +1,6 @@
-//! Where the index of each repository stands, and when it was last analysed.
+//! The indexes of each repository, and the time of the last analysis of each.
 
-use super::{IndexId, IndexRow, SCHEMA_PARTS, SlotKey, SlotRow, Store, corrupt, put};
+use super::{IndexId, IndexRow, Key, Prefix, SlotKey, SlotRow, Store, Tree};
 use crate::error::Error;
 
 impl Store {
@@ -11,66 +11,48 @@ impl Store {
 
     /// Which repositories have indexes, under which methods.
     pub(crate) fn slots(&self) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
-        let mut slots = Vec::new();
-        for entry in self.slots.iter() {
-            let (key, value) = entry?;
-            let key = SlotKey::parse(&key).ok_or_else(|| corrupt(&self.folder, "a slot has no name".to_owned()))?;
-            slots.push((key, self.decode(&value)?));
-        }
-        Ok(slots)
+        let slot = |key| if let Key::Slot(slot) = key { Some(slot) } else { None };
+        self.rows(Prefix::all(Tree::Slots), slot).collect()
     }
 
-    pub(crate) fn remove_slot(&self, key: &SlotKey) -> Result<(), Error> {
-        self.slots.remove(key.bytes())?;
-        self.used.remove(key.bytes())?;
-        Ok(())
+    pub(crate) fn remove_slot(&self, slot: &SlotKey) -> Result<(), Error> {
+        self.remove(&Key::Slot(slot.clone()))?;
+        self.remove(&Key::Used(slot.clone()))
     }
 
     /// The indexes of a slot; zeros where it has none.
-    pub fn slot(&self, key: &SlotKey) -> Result<SlotRow, Error> {
-        Ok(self.get(&self.slots, &key.bytes())?.unwrap_or_default())
+    pub fn slot(&self, slot: &SlotKey) -> Result<SlotRow, Error> {
+        Ok(self.get(&Key::Slot(slot.clone()))?.unwrap_or_default())
     }
 
-    pub(crate) fn put_slot(&self, key: &SlotKey, row: &SlotRow) -> Result<(), Error> {
-        if key.scope.is_some() {
-            self.meta.insert("schema", &SCHEMA_PARTS.to_be_bytes())?;
-        }
-        put(&self.slots, &key.bytes(), row)
+    pub(crate) fn put_slot(&self, slot: &SlotKey, row: &SlotRow) -> Result<(), Error> {
+        self.put(&Key::Slot(slot.clone()), row)
     }
 
     /// When an index was last analysed; seconds since 1970, 0: never.
-    pub(crate) fn used(&self, key: &SlotKey) -> Result<i64, Error> {
-        let bytes = self.used.get(key.bytes())?;
-        Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, i64::from_be_bytes))
+    pub(crate) fn used(&self, slot: &SlotKey) -> Result<i64, Error> {
+        Ok(self.get(&Key::Used(slot.clone()))?.unwrap_or_default())
     }
 
-    pub(crate) fn put_used(&self, key: &SlotKey, time: i64) -> Result<(), Error> {
-        self.used.insert(key.bytes(), &time.to_be_bytes())?;
-        Ok(())
+    pub(crate) fn put_used(&self, slot: &SlotKey, time: i64) -> Result<(), Error> {
+        self.put(&Key::Used(slot.clone()), &time)
     }
 
     pub(crate) fn index(&self, id: IndexId) -> Result<Option<IndexRow>, Error> {
-        self.get(&self.indexes, &id.0.to_be_bytes())
+        self.get(&Key::Index(id))
     }
 
     pub(crate) fn put_index(&self, id: IndexId, row: &IndexRow) -> Result<(), Error> {
-        put(&self.indexes, &id.0.to_be_bytes(), row)
+        self.put(&Key::Index(id), row)
     }
 
     /// All indexes, in the order of their numbers.
     pub(crate) fn indexes(&self) -> Result<Vec<(IndexId, IndexRow)>, Error> {
-        let mut indexes = Vec::new();
-        for entry in self.indexes.iter() {
-            let (key, value) = entry?;
-            let id = key.as_ref().try_into().map(u64::from_be_bytes);
-            let id = id.map_err(|_| corrupt(&self.folder, "an index's key is not a number".to_owned()))?;
-            indexes.push((IndexId(id), self.decode(&value)?));
-        }
-        Ok(indexes)
+        let id = |key| if let Key::Index(id) = key { Some(id) } else { None };
+        self.rows(Prefix::all(Tree::Indexes), id).collect()
     }
 
     pub(crate) fn remove_index(&self, id: IndexId) -> Result<(), Error> {
-        self.indexes.remove(id.0.to_be_bytes())?;
-        Ok(())
+        self.remove(&Key::Index(id))
     }
 }

@@ -6,19 +6,19 @@ use std::path::Path;
 use cognate_proto::name::{PartyName, SiteName};
 use cognate_proto::v1;
 
-use super::{MEMORY_BYTES, MemberRow, SeenRow, Store, corrupt, put};
+use super::key::Lifetime;
+use super::{Key, MEMORY_BYTES, MemberRow, Prefix, SeenRow, Store, Tree, corrupt};
 use crate::error::Error;
 
 impl Store {
     /// The row of a member.
     pub fn member(&self, kind: v1::MemberKind, name: &str) -> Result<Option<MemberRow>, Error> {
-        self.get(&self.members, &member_key(kind, name))
+        self.get(&Key::Member(kind, name.to_owned()))
     }
 
     /// All members of a kind, in the order of their names.
     pub fn members(&self, kind: v1::MemberKind) -> Result<Vec<MemberRow>, Error> {
-        let rows = self.members.scan_prefix(member_key(kind, ""));
-        rows.map(|entry| self.decode(&entry?.1)).collect()
+        self.values(Prefix::members(kind))
     }
 
     /// The party of a site that may attach.
@@ -31,35 +31,30 @@ impl Store {
 
     /// The last contact with a site; zeros before the first.
     pub fn seen(&self, site: &SiteName) -> Result<SeenRow, Error> {
-        Ok(self.get(&self.seen, site.as_str().as_bytes())?.unwrap_or_default())
+        Ok(self.get(&Key::Seen(site.clone()))?.unwrap_or_default())
     }
 
     /// Stores the last contact with a site.
     pub fn put_seen(&self, site: &SiteName, row: &SeenRow) -> Result<(), Error> {
-        put(&self.seen, site.as_str().as_bytes(), row)
+        self.put(&Key::Seen(site.clone()), row)
     }
 
     /// Forgets the last contact with a site.
     pub(super) fn remove_seen(&self, site: &SiteName) -> Result<(), Error> {
-        self.seen.remove(site.as_str().as_bytes())?;
-        Ok(())
+        self.remove(&Key::Seen(site.clone()))
     }
 
     /// How many members there are, of either kind.
     pub(crate) fn member_count(&self) -> usize {
-        self.members.len()
+        self.tree(Tree::Members).len()
     }
 
-    /// Takes over from a store that was set aside what is in neither the journal nor the segments, if it can be read:
-    /// when sites were last heard of, and when indexes were last analysed.
-    pub(crate) fn take_seen(&self, folder: &Path) {
+    /// Takes over the temporary rows, which no record has, from a store that was set aside, if it can be read.
+    pub(crate) fn take_temporary(&self, folder: &Path) {
         let taken = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<()> {
             let before = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).open()?;
-            for (name, tree) in [("seen", &self.seen), ("used", &self.used), ("watched", &self.watched)] {
-                for entry in before.open_tree(name)?.iter() {
-                    let (key, value) = entry?;
-                    tree.insert(key, value)?;
-                }
+            for tree in Tree::ALL.into_iter().filter(|tree| tree.lifetime() == Lifetime::Temporary) {
+                self.take_rows(tree, &before.open_tree(tree.name())?)?;
             }
             Ok(())
         }));
@@ -67,9 +62,15 @@ impl Store {
             tracing::warn!(path = %folder.display(), "when sites were last heard of could not be taken over");
         }
     }
-}
 
-pub(super) fn member_key(kind: v1::MemberKind, name: &str) -> Vec<u8> {
-    let kind = u8::try_from(i32::from(kind)).expect("there are few kinds");
-    [&[kind], name.as_bytes()].concat()
+    /// Copies the rows of a tree that can be read.
+    fn take_rows(&self, tree: Tree, before: &sled::Tree) -> sled::Result<()> {
+        for entry in before.iter() {
+            let (key, value) = entry?;
+            if Key::from_bytes(tree, &key).is_some_and(|key| key.value_type().reads(&value)) {
+                self.tree(tree).insert(key, value)?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use cognate_proto::name::SiteName;
 
-use super::{Store, put};
+use super::value::{ActionPart, Value as _};
+use super::{Key, Prefix, Store, Tree};
 use crate::error::Error;
-use crate::verdict::{ActionRow, Decision, Key, SavedFilter, VerdictEntry, VerdictRow};
+use crate::verdict::{self, ActionRow, Decision, SavedFilter, VerdictEntry, VerdictRow};
 
 /// So many decisions about one subject can be taken back, one after the other.
 const ENTRIES_MAX: usize = 16;
@@ -14,10 +15,12 @@ const ENTRIES_MAX: usize = 16;
 impl Store {
     /// Takes a part of a decision in.
     pub(super) fn apply_decision(&self, decision: &Decision, by: &str, time: i64) -> Result<(), Error> {
-        let mut keys = Vec::with_capacity(decision.decided.len() * size_of::<Key>());
+        let mut keys = Vec::with_capacity(decision.decided.len() * size_of::<verdict::Key>());
         for decided in &decision.decided {
-            keys.extend_from_slice(&decided.key);
-            let mut row: VerdictRow = self.get(&self.verdicts, &decided.key)?.unwrap_or_default();
+            let Some(subject) = verdict::Key::parse(&decided.key) else { continue };
+            keys.extend_from_slice(&subject.0);
+            let key = Key::Verdict(subject);
+            let mut row: VerdictRow = self.get(&key)?.unwrap_or_default();
             row.entries.retain(|entry| entry.action != decision.action);
             row.entries.push(VerdictEntry {
                 action: decision.action,
@@ -30,7 +33,7 @@ impl Store {
             });
             let too_many = row.entries.len().saturating_sub(ENTRIES_MAX);
             row.entries.drain(..too_many);
-            put(&self.verdicts, &decided.key, &row)?;
+            self.put(&key, &row)?;
         }
         let row = ActionRow {
             scan: decision.scan,
@@ -43,34 +46,35 @@ impl Store {
             undone_by: String::new(),
             undone: 0,
         };
-        let key = action_key(decision.action, decision.part);
-        put(&self.verdict_actions, &key, &row)?;
-        self.log_verdicts(&key)
+        let part = ActionPart { action: decision.action, part: decision.part };
+        self.put(&Key::VerdictAction(part), &row)?;
+        self.log_verdicts(part)
     }
 
     /// Takes a decision back: what was decided before holds again.
     pub(super) fn apply_undone(&self, action: u64, by: &str, time: i64) -> Result<(), Error> {
-        for entry in self.verdict_actions.scan_prefix(action.to_be_bytes()) {
-            let (key, value) = entry?;
-            let row: ActionRow = self.decode(&value)?;
+        for entry in self.rows(Prefix::action(action), action_part) {
+            let (part, row): (ActionPart, ActionRow) = entry?;
             for subject in row.keys() {
-                let mut verdicts: VerdictRow = self.get(&self.verdicts, &subject.0)?.unwrap_or_default();
+                let key = Key::Verdict(subject);
+                let mut verdicts: VerdictRow = self.get(&key)?.unwrap_or_default();
                 verdicts.entries.retain(|entry| entry.action != action);
                 if verdicts.entries.is_empty() {
-                    self.verdicts.remove(subject.0)?;
+                    self.remove(&key)?;
                 } else {
-                    put(&self.verdicts, &subject.0, &verdicts)?;
+                    self.put(&key, &verdicts)?;
                 }
             }
-            put(&self.verdict_actions, &key, &ActionRow { undone_by: by.to_owned(), undone: time, ..row })?;
-            self.log_verdicts(&key)?;
+            let undone = ActionRow { undone_by: by.to_owned(), undone: time, ..row };
+            self.put(&Key::VerdictAction(part), &undone)?;
+            self.log_verdicts(part)?;
         }
         Ok(())
     }
 
-    fn log_verdicts(&self, action: &[u8]) -> Result<(), Error> {
+    fn log_verdicts(&self, part: ActionPart) -> Result<(), Error> {
         let number = self.verdict_number()? + 1;
-        self.verdict_log.insert(number.to_be_bytes(), action)?;
+        self.put(&Key::VerdictLog(number), &part)?;
         self.verdict_count.store(number, Ordering::Release);
         Ok(())
     }
@@ -79,8 +83,8 @@ impl Store {
     pub fn verdict_number(&self) -> Result<u64, Error> {
         match self.verdict_count.load(Ordering::Acquire) {
             0 => {
-                let last = self.verdict_log.last()?;
-                let number = last.and_then(|(key, _)| key.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes);
+                let last = self.rows::<ActionPart, _>(Prefix::all(Tree::VerdictLog), log_number).next_back();
+                let number = last.transpose()?.map_or(0, |(number, _)| number);
                 self.verdict_count.fetch_max(number, Ordering::AcqRel);
                 Ok(number)
             }
@@ -88,11 +92,13 @@ impl Store {
         }
     }
 
-    /// The subjects of which something changed after this number; some may be told twice.
-    pub fn verdicts_changed(&self, after: u64) -> Result<Vec<Key>, Error> {
+    /// The subjects of which something changed after this number; a subject may occur twice.
+    pub fn verdicts_changed(&self, after: u64) -> Result<Vec<verdict::Key>, Error> {
         let mut keys = Vec::new();
-        for entry in self.verdict_log.range((after + 1).to_be_bytes()..) {
-            if let Some(row) = self.get::<ActionRow>(&self.verdict_actions, &entry?.1)? {
+        let first = Key::VerdictLog(after + 1);
+        for entry in self.tree(first.tree()).range(first.to_bytes()..) {
+            let part = ActionPart::from_bytes(&entry?.1).ok_or_else(|| self.unreadable(first.tree()))?;
+            if let Some(row) = self.get::<ActionRow>(&Key::VerdictAction(part))? {
                 keys.extend(row.keys());
             }
         }
@@ -100,38 +106,30 @@ impl Store {
     }
 
     /// What was decided about a subject.
-    pub fn verdict(&self, key: Key) -> Result<Option<VerdictRow>, Error> {
-        self.get(&self.verdicts, &key.0)
+    pub fn verdict(&self, subject: verdict::Key) -> Result<Option<VerdictRow>, Error> {
+        self.get(&Key::Verdict(subject))
     }
 
     /// All that is decided, in the order of the keys.
-    pub fn verdicts(&self) -> impl Iterator<Item = Result<(Key, VerdictRow), Error>> {
-        self.verdicts.iter().map(|entry| {
-            let (key, value) = entry?;
-            let key = Key::parse(&key)
-                .ok_or_else(|| super::corrupt(&self.folder, "a verdict's key is of another length".to_owned()))?;
-            Ok((key, self.decode(&value)?))
-        })
+    pub fn verdicts(&self) -> impl Iterator<Item = Result<(verdict::Key, VerdictRow), Error>> {
+        let subject = |key| if let Key::Verdict(subject) = key { Some(subject) } else { None };
+        self.rows(Prefix::all(Tree::Verdicts), subject)
     }
 
     /// The parts of all actions with the numbers of those, latest first.
     pub fn verdict_actions(&self) -> impl Iterator<Item = Result<(u64, ActionRow), Error>> {
-        self.verdict_actions.iter().rev().map(|entry| {
-            let (key, value) = entry?;
-            let action = key.first_chunk().copied().map_or(0, u64::from_be_bytes);
-            Ok((action, self.decode(&value)?))
-        })
+        let action = |key| action_part(key).map(|part| part.action);
+        self.rows(Prefix::all(Tree::VerdictActions), action).rev()
     }
 
     /// The parts of an action.
     pub fn verdict_action(&self, action: u64) -> Result<Vec<ActionRow>, Error> {
-        let rows = self.verdict_actions.scan_prefix(action.to_be_bytes());
-        rows.map(|entry| self.decode(&entry?.1)).collect()
+        self.values(Prefix::action(action))
     }
 
     /// The filters that have names, in the order of those.
     pub fn saved_filters(&self) -> Result<Vec<SavedFilter>, Error> {
-        self.all(&self.saved_filters)
+        self.values(Prefix::all(Tree::SavedFilters))
     }
 
     /// Drops what was decided about documents of a site.
@@ -139,13 +137,17 @@ impl Store {
         for entry in self.verdicts() {
             let (key, row) = entry?;
             if row.entries.iter().any(|entry| entry.decided.site == site.as_str()) {
-                self.verdicts.remove(key.0)?;
+                self.remove(&Key::Verdict(key))?;
             }
         }
         Ok(())
     }
 }
 
-fn action_key(action: u64, part: u32) -> Vec<u8> {
-    [&action.to_be_bytes()[..], &part.to_be_bytes()].concat()
+fn action_part(key: Key) -> Option<ActionPart> {
+    if let Key::VerdictAction(part) = key { Some(part) } else { None }
+}
+
+fn log_number(key: Key) -> Option<u64> {
+    if let Key::VerdictLog(number) = key { Some(number) } else { None }
 }

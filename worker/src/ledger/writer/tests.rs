@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use cognate_durable::log::{Format, HEADER_BYTES};
 use cognate_proto::v1::{KeepAlive, ReceivedIndex};
 
 use super::*;
-use crate::ledger::chain::HASH_BYTES;
 use crate::ledger::count::{Agreement, Indexes};
 use crate::ledger::read;
 
@@ -39,11 +39,11 @@ fn filled(folder: &Path) {
 
 /// The offset of each entry, and the end of the file.
 fn places(bytes: &[u8]) -> Vec<usize> {
-    let mut places = vec![MAGIC.len()];
+    let mut places = vec![FORMAT.magic.len()];
     while places[places.len() - 1] < bytes.len() {
         let at = places[places.len() - 1];
         let length = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-        places.push(at + 4 + length + HASH_BYTES);
+        places.push(at + HEADER_BYTES + length);
     }
     places
 }
@@ -92,7 +92,8 @@ fn removed_and_swapped_entries_are_reported_at_the_first_of_them() {
     let places = places(&intact);
     let entry = |number: usize| &intact[places[number - 1]..places[number]];
     let check = |order: &[usize], expected: u64| {
-        let parts: Vec<&[u8]> = std::iter::once(MAGIC).chain(order.iter().map(|number| entry(*number))).collect();
+        let parts: Vec<&[u8]> =
+            std::iter::once(FORMAT.magic).chain(order.iter().map(|number| entry(*number))).collect();
         std::fs::write(&path, parts.concat()).unwrap();
         let damage = read::verify(folder.path(), false).unwrap().unwrap_err();
         assert_eq!(damage.number, expected, "{order:?}: {damage}");
@@ -114,7 +115,7 @@ fn an_incomplete_last_entry_is_removed_by_the_next_start() {
     let path = folder.path().join("ledger");
     let mut bytes = std::fs::read(&path).unwrap();
     let intact = bytes.clone();
-    bytes.extend_from_slice(&intact[MAGIC.len()..MAGIC.len() + 20]);
+    bytes.extend_from_slice(&intact[FORMAT.magic.len()..FORMAT.magic.len() + 20]);
     std::fs::write(&path, &bytes).unwrap();
     assert!(read::verify(folder.path(), false).unwrap().is_err());
     assert!(read::verify(folder.path(), true).unwrap().is_ok());
@@ -126,7 +127,8 @@ fn an_incomplete_last_entry_is_removed_by_the_next_start() {
 fn after_a_failed_write_every_write_fails() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(folder.path(), clock).unwrap();
-    ledger.inner().file = File::open(folder.path().join("ledger")).unwrap();
+    let no_entry_fits = Format { record_bytes_max: 0, ..FORMAT };
+    ledger.inner().log = Log::open(&folder.path().join("ledger"), no_entry_fits, PRIVATE, true).unwrap();
     for _ in 0..2 {
         let error = ledger.record(Kind::Hello, "hub", &KeepAlive {}, None).unwrap_err().to_string();
         assert!(error.contains("nothing is sent"), "{error}");

@@ -1,24 +1,25 @@
 //! The log of what was sent of one index.
 //!
-//! File: the epoch (u64, little-endian), then records of length (u32), checksum (8 bytes) and an encoded [`LogRecord`].
+//! A log of [`cognate_durable`]. Its first record is the epoch (u64, little-endian); each of the others is an encoded
+//! [`LogRecord`]. It is never synced, see [`SentState`](super::SentState).
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use cognate_durable::log::{Format, Next, OpenError, Place};
+use cognate_durable::whole::{Draft, PUBLIC};
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::DocumentRow;
 use cognate_proto::v1;
 use prost::Message as _;
 
-pub(super) const EPOCH_BYTES: u64 = 8;
-const HEADER_BYTES: usize = 4 + 8;
-const RECORD_BYTES_MAX: usize = 4 << 20;
 /// Number of rows in one record of a rewritten log.
 pub(super) const SNAPSHOT_ROWS: usize = 4096;
 /// Bytes of all paths of one record, at most: a snapshot in which every path has the greatest length.
 const RECORD_PATH_BYTES_MAX: usize = SNAPSHOT_ROWS * cognate_proto::limits::PATH_BYTES_MAX;
+/// With paths of the greatest length, the other columns take far less than they.
+const FORMAT: Format = Format { magic: b"cognate sent 1\n", record_bytes_max: 2 * RECORD_PATH_BYTES_MAX };
 
 /// Size in bytes and number of chunks of a content.
 pub(super) type ContentNumbers = (u64, u64);
@@ -68,100 +69,81 @@ pub(super) fn content(digest: ContentDigest, (size_bytes, chunk_count): ContentN
 /// An open log.
 pub(super) struct Log {
     path: PathBuf,
-    file: File,
+    /// `None`: it is only read.
+    writer: Option<cognate_durable::log::Log>,
 }
 
 impl Log {
-    /// Opens a log to append to it, or creates an empty file.
+    /// Opens a log, or creates one without an epoch. Call [`resume`](Log::resume) or [`restart`](Log::restart) before appending.
     pub(super) fn open(path: &Path) -> io::Result<Log> {
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        Ok(Log { path: path.to_owned(), file })
+        let writer = cognate_durable::log::Log::open(path, FORMAT, PUBLIC, false)?;
+        Ok(Log { path: path.to_owned(), writer: Some(writer) })
     }
 
-    /// Opens an existing log that will only be read; `None` if there is none.
-    pub(super) fn open_to_read(path: &Path) -> io::Result<Option<Log>> {
-        match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            opened => Ok(Some(Log { path: path.to_owned(), file: opened? })),
-        }
+    /// A log that will only be read.
+    pub(super) fn to_read(path: &Path) -> Log {
+        Log { path: path.to_owned(), writer: None }
     }
 
-    /// Reads the log from its beginning; `None` if it has no epoch.
+    /// Reads the log from its beginning; `None` if there is none, or it has no epoch.
     pub(super) fn read(&self) -> io::Result<Option<(u64, Records)>> {
-        let mut file = BufReader::with_capacity(1 << 16, File::open(&self.path)?);
-        let mut epoch = [0; 8];
-        let is_there = read_all(&mut file, &mut epoch)?;
-        Ok(is_there.then_some((u64::from_le_bytes(epoch), Records { file, end: EPOCH_BYTES })))
+        let mut records = match cognate_durable::log::Records::open(&self.path, FORMAT) {
+            Ok(records) => records,
+            Err(OpenError::OtherMagic(_)) => return Ok(None),
+            Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(OpenError::Io(error)) => return Err(error),
+        };
+        let Next::Record(epoch) = records.next()? else { return Ok(None) };
+        let epoch = epoch.as_slice().try_into().ok().map(u64::from_le_bytes);
+        Ok(epoch.map(|epoch| (epoch, Records(records))))
     }
 
     pub(super) fn append(&mut self, record: &LogRecord) -> io::Result<()> {
-        let body = record.encode_to_vec();
-        let length = u32::try_from(body.len()).expect("a record is about as large as a batch");
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(&blake3::hash(&body).as_bytes()[..8]);
-        bytes.extend_from_slice(&body);
-        self.file.write_all(&bytes)
+        Ok(self.writer()?.append(&record.encode_to_vec())?)
     }
 
-    /// Removes everything after `end`.
-    pub(super) fn cut(&self, end: u64) -> io::Result<()> {
-        self.file.set_len(end)
+    /// Continues at a place to which [`Records`] came, and removes everything after it.
+    pub(super) fn resume(&mut self, place: Place) -> io::Result<()> {
+        self.writer()?.resume(place)
     }
 
     /// Empties the log and starts it under an epoch.
     pub(super) fn restart(&mut self, epoch: u64) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.write_all(&epoch.to_le_bytes())
+        let writer = self.writer()?;
+        writer.restart()?;
+        Ok(writer.append(&epoch.to_le_bytes())?)
     }
 
     /// Replaces the log by one that holds only the given records.
     pub(super) fn replace(&mut self, epoch: u64, records: impl Iterator<Item = LogRecord>) -> io::Result<()> {
-        let fresh = self.path.with_extension("new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&fresh)?;
-        file.write_all(&epoch.to_le_bytes())?;
-        let mut snapshot = Log { path: fresh.clone(), file };
+        let draft = Draft::begin(&self.path)?;
+        let mut snapshot = Log::open(draft.temporary())?;
+        snapshot.restart(epoch)?;
         for record in records {
             snapshot.append(&record)?;
         }
-        std::fs::rename(&fresh, &self.path)?;
-        self.file = OpenOptions::new().append(true).open(&self.path)?;
+        draft.publish()?;
+        self.writer = snapshot.writer;
         Ok(())
+    }
+
+    fn writer(&mut self) -> io::Result<&mut cognate_durable::log::Log> {
+        self.writer.as_mut().ok_or_else(|| io::Error::other("the log is only read"))
     }
 }
 
 /// The records of a log, one after the other.
-pub(super) struct Records {
-    file: BufReader<File>,
-    end: u64,
-}
+pub(super) struct Records(cognate_durable::log::Records);
 
 impl Records {
-    /// The next record and its end in the file; `None` at the end of the file and before a damaged record.
-    pub(super) fn next(&mut self) -> io::Result<Option<(LogRecord, u64)>> {
-        let mut header = [0; HEADER_BYTES];
-        if !read_all(&mut self.file, &mut header)? {
-            return Ok(None);
-        }
-        let (length, sum) = header.split_at(4);
-        let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;
-        if length > RECORD_BYTES_MAX {
-            return Ok(None);
-        }
-        let mut body = vec![0; length];
-        if !read_all(&mut self.file, &mut body)? || &blake3::hash(&body).as_bytes()[..8] != sum {
-            return Ok(None);
-        }
-        self.end += (HEADER_BYTES + length) as u64;
-        Ok(LogRecord::decode(body.as_slice()).ok().map(|record| (record, self.end)))
+    /// The place of the next record.
+    pub(super) fn place(&self) -> Place {
+        self.0.place()
     }
-}
 
-/// Fills the buffer; `false` if the file ends before.
-fn read_all(reader: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match reader.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
+    /// The next record; `None` at the end of the file and before a damaged record.
+    pub(super) fn next(&mut self) -> io::Result<Option<LogRecord>> {
+        let Next::Record(body) = self.0.next()? else { return Ok(None) };
+        Ok(LogRecord::decode(body.as_slice()).ok())
     }
 }
