@@ -21,7 +21,7 @@ const LADDER: [(&str, &[&str]); 15] = [
     ("cognate-result", &["analysis", "fingerprint", "proto", "similarity", "storage"]),
     ("cognate-export", &["proto", "result"]),
     ("cognate-server", &["analysis", "durable", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
-    ("cognate-web", &["analysis", "export", "fingerprint", "proto", "result", "server", "storage"]),
+    ("cognate-web", &["export", "fingerprint", "proto", "result", "server", "storage"]),
     ("cognate-evaluation", &["fingerprint", "similarity", "view"]),
     (
         "cognate-cli",
