@@ -352,9 +352,12 @@ fn screenshots() -> PathBuf {
     folder
 }
 
-/// Whether an error may only mean that one page is going and the next one coming.
+/// True for an error that may only mean that one page is going and the next one coming.
 fn is_between_pages(error: &WebDriverError) -> bool {
-    matches!(error.as_inner(), WebDriverErrorInner::StaleElementReference(_) | WebDriverErrorInner::NoSuchElement(_))
+    use WebDriverErrorInner::{NoSuchElement, StaleElementReference};
+    // The driver has no error of its own for an element that goes while it is asked about.
+    let is_gone = || error.to_string().contains("does not belong to the document");
+    matches!(error.as_inner(), StaleElementReference(_) | NoSuchElement(_)) || is_gone()
 }
 
 /// What a browser shows, for who reads of a failure: where it is, what is to be read there, and what was complained about.

@@ -173,7 +173,7 @@ fn a_credential_is_for_its_owners_eyes_only() {
     let credential = Credential::new(ca.der.clone(), certificate.clone(), key).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.pem");
-    std::fs::write(folder.path().join("site.pem.new"), "left by a crash").unwrap();
+    std::fs::write(folder.path().join("site.pem.tmp"), "left by a crash").unwrap();
     credential.store(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let loaded = Credential::load(&path).unwrap();

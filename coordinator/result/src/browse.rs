@@ -5,6 +5,7 @@
 
 mod cluster;
 mod clusters;
+mod condition;
 mod documents;
 mod filter;
 mod query;

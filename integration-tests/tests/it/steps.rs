@@ -81,7 +81,7 @@ fn broken_off(federation: &mut Federation, point: &str, meanwhile: impl FnOnce(&
 /// The folders of scans that have files for the next one.
 fn bases(federation: &Federation) -> Vec<PathBuf> {
     let folders = names(&federation.coordinator_state().join("scans")).into_iter();
-    folders.filter(|folder| folder.join("links").is_file()).collect()
+    folders.filter(|folder| folder.join("links-0").is_file()).collect()
 }
 
 fn files_of(folder: &Path, name: &str) -> PathBuf {
@@ -168,7 +168,7 @@ fn a_file_of_an_analysis_that_is_damaged_is_named_and_made_anew() {
     let mut federation = federation(704);
     federation.check(federation.scan(&MEAN), &MEAN);
     for (name, damage) in
-        [("links", flip as fn(&Path)), ("analysis", flip), ("links", |path| std::fs::remove_file(path).unwrap())]
+        [("links-0", flip as fn(&Path)), ("analysis-0", flip), ("links-0", |path| std::fs::remove_file(path).unwrap())]
     {
         // In the scan that goes on.
         let before = bases(&federation);

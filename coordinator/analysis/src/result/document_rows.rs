@@ -119,6 +119,14 @@ impl WholeRow<'_> {
         }
     }
 
+    /// The time of its last modification; 0 where it has no content under this view.
+    pub(super) fn modified(&self, layers: &[Layered]) -> i64 {
+        match self.what {
+            What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].modified,
+            What::Bare(_) => 0,
+        }
+    }
+
     /// The EDRM Message ID Hash of a message.
     pub(super) fn message(&self, layers: &[Layered]) -> Option<[u8; 16]> {
         match self.what {

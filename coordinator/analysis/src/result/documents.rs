@@ -134,7 +134,7 @@ impl Told {
         let partner = findings.partners.of_document(place as usize);
         Told {
             content: Some(document.content.0 as usize),
-            modified: document.modified,
+            modified: row.modified(layers),
             changing: document.changing,
             partner: partner.map(|partner| whole.place(layer, partner.document)),
             partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),

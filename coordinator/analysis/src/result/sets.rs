@@ -8,7 +8,6 @@ use data_encoding::HEXLOWER;
 use rusqlite::{Statement, params};
 
 use super::document_rows::{What, Whole};
-use super::documents::Told;
 use super::group::{Group, Places};
 use super::{Publication, Writer, content_index, integer};
 use crate::layered::Layered;
@@ -63,8 +62,8 @@ impl Writer {
         for (set, first_rows) in sets.messages.iter().zip(messages) {
             let documents = first_rows.iter().map(|number| {
                 let row = &whole.rows[*number];
-                let modified = Told::of(row, publication.layers, whole).modified;
-                (row.root, row.path.as_bytes(), row.size_bytes(publication.layers), modified)
+                let (size_bytes, modified) = (row.size_bytes(publication.layers), row.modified(publication.layers));
+                (row.root, row.path.as_bytes(), size_bytes, modified)
             });
             rows.write(&set.hash, "same message", documents)?;
         }

@@ -3,6 +3,7 @@
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
+use super::condition::Condition;
 use super::documents::Pattern;
 use super::filter::{Change, ClusterFilter, Sort, VIEW, VerdictWanted, begins};
 use super::{Browse, Page, Window};
@@ -65,42 +66,6 @@ const COLUMNS: &str =
     "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
   k.first_modified, k.last_modified, r.site, r.repository, k.path";
-
-/// A condition and what stands in it.
-pub(super) struct Condition {
-    pub(super) sql: String,
-    pub(super) values: Vec<Value>,
-}
-
-impl Condition {
-    pub(super) fn new() -> Condition {
-        Condition { sql: "1".to_owned(), values: Vec::new() }
-    }
-
-    pub(super) fn and(&mut self, sql: &str, value: Option<Value>) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(sql);
-        self.values.extend(value);
-    }
-
-    pub(super) fn at_least(&mut self, column: &str, value: Option<i64>) {
-        if let Some(value) = value {
-            self.and(&format!("{column} >= ?"), Some(Value::Integer(value)));
-        }
-    }
-
-    pub(super) fn at_most(&mut self, column: &str, value: Option<i64>) {
-        if let Some(value) = value {
-            self.and(&format!("{column} <= ?"), Some(Value::Integer(value)));
-        }
-    }
-
-    pub(super) fn is(&mut self, column: &str, value: Option<&String>) {
-        if let Some(value) = value {
-            self.and(&format!("{column} = ?"), Some(Value::Text(value.clone())));
-        }
-    }
-}
 
 impl Browse {
     /// A page of the clusters that a filter lets through.

@@ -7,7 +7,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::clusters::Condition;
+use super::condition::Condition;
 use super::filter::{begins, day, size};
 use super::query::Pairs;
 use super::{Browse, Page, Window};

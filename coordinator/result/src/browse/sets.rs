@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
 
 use super::cluster::Place;
-use super::clusters::Condition;
+use super::condition::Condition;
 use super::filter::size;
 use super::query::{Pairs, pairs};
 use super::{Browse, Page, Window};
