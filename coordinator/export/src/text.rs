@@ -154,7 +154,7 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> 
     Ok(())
 }
 
-/// The documents that were left out, if any.
+/// The templates that were ignored, if any.
 fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     let (mut tags, mut occurrences) = (0, 0);
     report.set_aside::<Error>(|row| {

@@ -143,7 +143,7 @@ async fn sites_whose_canaries_differ_are_not_compared() {
     }
     let state = scanned(&coordinator, 1).await;
     assert_eq!(state.status(), ScanStatus::Failed);
-    assert!(state.failure.contains("at a/main and at b/main"), "{}", state.failure);
+    assert!(state.failure.contains("a/main and b/main"), "{}", state.failure);
     assert_eq!(state.failure_kind(), FailureKind::Mismatch);
 }
 

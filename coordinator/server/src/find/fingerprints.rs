@@ -140,6 +140,6 @@ mod tests {
         check(format!("{LINE}\nx\n"), "line 2");
         check(LINE.replace("000102", "zz0102"), "method");
         check(LINE.replace("ffff", "fff"), "32 hexadecimal");
-        check(format!("{LINE}\n{}", LINE.replace("1000", "500")), "another method");
+        check(format!("{LINE}\n{}", LINE.replace("1000", "500")), "method or key differs");
     }
 }
