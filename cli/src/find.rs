@@ -20,7 +20,7 @@ use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1;
 use cognate_server::find::record::{Under, relation};
-use cognate_server::find::{Answer, Fingerprints, Sought};
+use cognate_server::find::{Answer, Fingerprints, SearchedDocument};
 use cognate_similarity::Containment;
 
 use crate::args::{KeyArgs, size};
@@ -127,7 +127,7 @@ pub(crate) struct Query {
     pub(crate) under: Under,
     pub(crate) spec: v1::MethodSpec,
     pub(crate) names: Vec<String>,
-    pub(crate) documents: Vec<Sought>,
+    pub(crate) documents: Vec<SearchedDocument>,
     /// Whether all files could be read.
     pub(crate) whole: bool,
 }
@@ -203,10 +203,10 @@ fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> 
     }
 }
 
-fn sought(became: Became) -> Sought {
+fn sought(became: Became) -> SearchedDocument {
     let repeated = became.repeated().into_iter().filter_map(|place| u32::try_from(place).ok()).collect();
     match became {
-        Became::Chunks(chunks, content) => Sought {
+        Became::Chunks(chunks, content) => SearchedDocument {
             size_bytes: content.size_bytes,
             digest: content.digest,
             windows: content.chunk_count,
@@ -214,7 +214,7 @@ fn sought(became: Became) -> Sought {
             features: chunks.iter().map(|chunk| Feature { tag: chunk.tag, weight: chunk.length_bytes }).collect(),
             repeated,
         },
-        Became::Signature(signature) => Sought {
+        Became::Signature(signature) => SearchedDocument {
             size_bytes: signature.size_bytes,
             digest: signature.digest,
             windows: signature.windows,

@@ -68,7 +68,7 @@ fn out<'a>(inner: impl Write + 'a, stop: &'a Stop) -> Out<'a> {
 
 fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     match Format::from(format).write(report, limit, out) {
-        Err(Error::Whole(why)) => Err(usage(why)),
+        Err(Error::CompleteOnly(why)) => Err(usage(why)),
         written => Ok(written?),
     }
 }

@@ -3,7 +3,7 @@
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
 use cognate_proto::v1::find_request::Message as Up;
 use cognate_proto::v1::{ChunkTable, FindEnd, FindOpen, FindPiece, FindRequest, RepositoryPlace};
-use cognate_server::find::{Answer, Sought};
+use cognate_server::find::{Answer, SearchedDocument};
 
 use super::{HowArgs, Query};
 use crate::exit::{Exit, coded, usage};
@@ -70,9 +70,9 @@ fn request(message: Up) -> FindRequest {
 }
 
 /// How many of the documents go together.
-fn lot(documents: &[Sought]) -> usize {
+fn lot(documents: &[SearchedDocument]) -> usize {
     let mut features = 0;
-    let fits = |document: &&Sought| {
+    let fits = |document: &&SearchedDocument| {
         features += document.features.len();
         features <= FEATURES_AT_ONCE.min(FIND_FEATURES_MAX)
     };
@@ -80,7 +80,7 @@ fn lot(documents: &[Sought]) -> usize {
 }
 
 /// A document in pieces.
-fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
+fn pieces(document: &SearchedDocument) -> impl Iterator<Item = Up> {
     let tables = document.features.chunks(FIND_PIECE_FEATURES).zip(0_u32..).map(|(features, piece)| {
         let first = piece * u32::try_from(FIND_PIECE_FEATURES).unwrap_or(0);
         let last = first + u32::try_from(features.len()).unwrap_or(0);
@@ -97,7 +97,7 @@ fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
 }
 
 /// A document as one table, with its end.
-pub(super) fn whole(document: &Sought) -> (ChunkTable, FindEnd) {
+pub(super) fn whole(document: &SearchedDocument) -> (ChunkTable, FindEnd) {
     let table = ChunkTable {
         tags: document.features.iter().flat_map(|feature| feature.tag.0).collect(),
         length_bytes: document.features.iter().map(|feature| feature.weight).collect(),
@@ -106,7 +106,7 @@ pub(super) fn whole(document: &Sought) -> (ChunkTable, FindEnd) {
     (table, end(document))
 }
 
-fn end(document: &Sought) -> FindEnd {
+fn end(document: &SearchedDocument) -> FindEnd {
     FindEnd {
         digest: document.digest.0.to_vec(),
         size_bytes: document.size_bytes,

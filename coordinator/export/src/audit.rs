@@ -150,7 +150,7 @@ impl Audit {
     /// Gathers the findings of a result.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn of(report: &Report, input: AuditInput) -> Result<Audit> {
         let (folders, folders_omitted) = first(|each| report.folders(each))?;
         let (unread, unread_omitted) = first(|each| report.unread(each))?;
@@ -192,7 +192,7 @@ impl Audit {
     /// The audit as one JSON object.
     ///
     /// # Errors
-    /// When a row cannot be written.
+    /// Fails if a row cannot be written.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self)?)
     }
@@ -200,7 +200,7 @@ impl Audit {
     /// The audit as a page.
     ///
     /// # Errors
-    /// When the page cannot be rendered.
+    /// Fails if the page cannot be rendered.
     pub fn html(&self) -> Result<String> {
         Ok(page::Page { audit: self }.render()?.trim_end().to_owned())
     }

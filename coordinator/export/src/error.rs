@@ -24,9 +24,9 @@ pub enum Error {
     /// A stored path is not valid.
     #[error("a path cannot be read: {0}")]
     Path(String),
-    /// The format shows whole results only.
+    /// The format shows complete results only.
     #[error("{0}")]
-    Whole(&'static str),
+    CompleteOnly(&'static str),
 }
 
 /// The outcome of writing.

@@ -77,7 +77,7 @@ impl Format {
     /// Writes a report. `limit`: rows of each list in text; 0 for all.
     ///
     /// # Errors
-    /// When the result cannot be read, `out` fails, or the format cannot show a part of a result.
+    /// Fails if the result cannot be read, `out` fails, or the format cannot show a part of a result.
     pub fn write(self, report: &Report, limit: usize, out: &mut impl Write) -> Result<()> {
         match self {
             Format::Text => text::write(report, limit, out),
@@ -87,9 +87,9 @@ impl Format {
             Format::Loadfile => loadfile::write(report, out),
             Format::Html => html::write(report, out),
             Format::Xlsx => through_file(out, |file| xlsx::write(report, file)),
-            Format::Sqlite if report.sliced().is_some() => {
-                Err(Error::Whole("--format sqlite is the whole result: without --site, or in another format"))
-            }
+            Format::Sqlite if report.sliced().is_some() => Err(Error::CompleteOnly(
+                "--format sqlite writes the complete result: leave out --site, or use another format",
+            )),
             Format::Sqlite => {
                 let mut database = File::open(report.path())?;
                 io::copy(&mut database, out)?;
@@ -102,7 +102,7 @@ impl Format {
 /// Writes by way of a file: the threads that put a workbook together do not own `out`.
 ///
 /// # Errors
-/// When no temporary file can be made, or `fill` or `out` fails.
+/// Fails if no temporary file can be made, or `fill` or `out` fails.
 pub fn through_file(out: &mut impl Write, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let mut file = tempfile::tempfile()?;
     fill(&mut file)?;

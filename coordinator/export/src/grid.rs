@@ -54,11 +54,11 @@ pub const fn hidden(key: &'static str) -> Column {
 /// The value in one cell of a list.
 #[derive(Clone, Debug)]
 pub enum Cell {
-    /// Nothing is known, or there is nothing to say: never zero.
+    /// The value is unknown or does not apply: never zero.
     None,
     /// A text or word.
     Text(String),
-    /// A count, a size in bytes, or another whole number.
+    /// A count, a size in bytes, or another integer.
     Number(u64),
     /// A ratio with its exact parts.
     Share(Ratio),

@@ -21,13 +21,13 @@ pub fn bytes(bytes: u64) -> String {
     ByteSize(bytes).display().si().to_string()
 }
 
-/// A part of a whole in percent: `93.8 %`. Less than all is never shown as all, and more than nothing never as nothing; of an
-/// empty whole it is a dash.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
+/// A part of a total in percent: `93.8 %`. Less than all is never shown as all, and more than nothing never as nothing;
+/// of an empty total it is a dash.
+pub fn percent(part: u64, total: u64) -> String {
+    if total == 0 {
         return "–".to_owned();
     }
-    match u128::from(part) * 1000 / u128::from(whole) {
+    match u128::from(part) * 1000 / u128::from(total) {
         0 if part > 0 => "< 0.1 %".to_owned(),
         tenths => format!("{}.{} %", tenths / 10, tenths % 10),
     }
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn shares_are_never_rounded_to_all_or_nothing() {
         let cases = [((999_999, 1_000_000), "99.9 %"), ((1, 1_000_000), "< 0.1 %"), ((0, 10), "0.0 %")];
-        check(|(part, whole)| percent(part, whole), &cases);
+        check(|(part, total)| percent(part, total), &cases);
         check(
-            |(part, whole)| percent(part, whole),
+            |(part, total)| percent(part, total),
             &[((10, 10), "100.0 %"), ((0, 0), "–"), ((u64::MAX, u64::MAX), "100.0 %")],
         );
     }

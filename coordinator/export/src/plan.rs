@@ -55,7 +55,7 @@ impl PlanFormat {
     /// Plans by these rules and writes the part of one site.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn write(self, report: &Report, keep: &Keep, site: &str) -> Result<Vec<u8>> {
         let plan = of_site(report, keep, site)?;
         Ok(match self {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 const NAME_CHARS_MAX: usize = 96;
 const NAME_CHARS_BEGIN: usize = 48;
 const NAME_CHARS_END: usize = 40;
-/// Of what is longer, no more is given at all.
+/// Maximum characters of a name, including its tooltip.
 const WHOLE_CHARS_MAX: usize = 8192;
 
 /// A name from outside, as HTML: characters that act on the text around them are made visible, and a long name is
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_shortened_in_the_middle_and_whole_in_its_title() {
+    fn a_long_name_is_shortened_in_the_middle_and_complete_in_its_title() {
         let long = format!("begin{}é-end.txt", "ü".repeat(4000));
         let shown = name(&long);
         assert!(shown.contains(&format!("title=\"{long}\"")));

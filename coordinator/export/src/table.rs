@@ -2,7 +2,8 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-/// A table with these headings. Columns whose heading begins with a space are numbers, and stand to the right.
+/// A table with these headings. Columns whose heading begins with a space contain numbers, which are aligned to the
+/// right.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| heading.trim_start()));

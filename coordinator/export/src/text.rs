@@ -106,7 +106,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         _ => format!("{}, listed below", count(unreadable)),
     };
     if changed > 0 {
-        not_read.push_str(&format!("; {} kept changing while they were read", count(changed)));
+        not_read.push_str(&format!("; {} changed repeatedly while they were read", count(changed)));
     }
     if skipped > 0 {
         let mut reasons = std::collections::BTreeMap::<&str, u64>::new();
@@ -154,7 +154,7 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> 
     Ok(())
 }
 
-/// The documents that were set aside, if any.
+/// The templates that were ignored, if any.
 fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     let (mut tags, mut occurrences) = (0, 0);
     report.set_aside::<Error>(|row| {

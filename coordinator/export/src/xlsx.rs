@@ -27,7 +27,7 @@ const FOLDING_ROWS_MAX: u64 = 100_000;
 /// Rows above those of a list: its title and its headings.
 const HEAD_ROWS: u32 = 2;
 
-/// Writes the whole report.
+/// Writes the complete report.
 pub(super) fn write(report: &Report, out: &mut (impl Write + Send)) -> crate::Result<()> {
     let mut book = Book::new();
     groups::clusters(report, &mut book)?;
@@ -236,8 +236,8 @@ impl Sheet<'_> {
 
     /// Makes sure that a group is on one sheet, where one can hold it.
     fn reserve(&mut self, rows: usize) -> crate::Result<()> {
-        let room = usize::try_from(self.rows_max - self.next).unwrap_or(usize::MAX);
-        if rows > room && self.next > HEAD_ROWS {
+        let rows_left = usize::try_from(self.rows_max - self.next).unwrap_or(usize::MAX);
+        if rows > rows_left && self.next > HEAD_ROWS {
             self.end()?;
             self.begin()?;
         }
@@ -319,14 +319,14 @@ fn shown(text: &str) -> String {
         return shown.into_owned();
     }
     let mut units = 0;
-    let kept: String = shown
+    let shortened: String = shown
         .chars()
         .take_while(|character| {
             units += character.len_utf16();
             units <= CELL_UNITS - 16
         })
         .collect();
-    format!("{kept}… (cut)")
+    format!("{shortened}… (cut)")
 }
 
 /// A time as a spreadsheet counts, in days since the end of 1899; nothing where its calendar does not reach.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_longer_than_a_sheet_goes_on_in_the_next_and_a_group_is_kept_together() {
+    fn a_list_longer_than_a_sheet_continues_in_the_next_and_a_group_stays_on_one_sheet() {
         let mut book = Book::new();
         let mut sheet = book.list("L", "A list", &[column("n", "N", Kind::Count, 8)]).unwrap();
         sheet.rows_max = 6;

@@ -26,7 +26,7 @@ impl Audits {
     /// The auditor's report of a scan.
     ///
     /// # Errors
-    /// When the scan has no result, or it cannot be read.
+    /// Fails if the scan has no result, or it cannot be read.
     pub(crate) fn audit(&self, id: ScanId, by: &str) -> Result<Audit, Error> {
         let row = self.analyser.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;

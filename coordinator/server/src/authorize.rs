@@ -1,7 +1,7 @@
-//! Permissions: one table of callers and calls, in front of every service. A call that is not in it is not answered.
+//! Permissions: one table of callers and calls, in front of every service. A call that is not in it is refused.
 //!
-//! The registry is asked at every call, and again whenever it changes while a call goes on: the streams of somebody who
-//! was shut out end at once.
+//! The registry is asked at every call, and again whenever it changes during a call: the streams of a member who is
+//! shut out end at once.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -100,7 +100,7 @@ fn access(path: &str) -> Option<Access> {
 /// Checks that a caller may make a call, for callers within the process.
 ///
 /// # Errors
-/// When it may not, or there is no such call.
+/// Fails if the caller may not make it, or there is no such call.
 pub fn check(path: &str, identity: &Identity) -> Result<(), Refusal> {
     access(path).ok_or(Refusal::Method)?.admits(identity)
 }
@@ -111,7 +111,7 @@ impl Access {
             (Access::Anyone, _)
             | (Access::Site | Access::Member, Identity::Site { .. })
             | (Access::Member, Identity::Operator(_)) => Ok(()),
-            // The roles stand in their order: each may do what those before it may.
+            // The roles are in ascending order: each has the permissions of the ones ahead of it.
             (Access::Role(role), Identity::Operator(operator)) if i32::from(operator.role) >= i32::from(role) => Ok(()),
             (_, Identity::Anyone) => Err(Refusal::NoCertificate),
             _ => Err(Refusal::Role),
@@ -156,7 +156,7 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let peer = request.extensions().get::<PeerInfo>().cloned().unwrap_or(PeerInfo::Anonymous);
         let path = request.uri().path();
-        // Subscribed before the registry is asked: a change in between is heard.
+        // Subscribed before the registry is asked, so that a change in between is noticed.
         let gate = Gate { members: Arc::clone(&self.members), changes: self.members.changes(), peer };
         let allowed = access(path).ok_or_else(|| Refusal::Method.into()).and_then(|access| {
             let identity = gate.admit(access)?;
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// The check that is repeated while a call goes on.
+/// The check that is repeated during a call.
 struct Gate {
     members: Arc<Members>,
     changes: tokio::sync::watch::Receiver<u64>,
@@ -193,7 +193,7 @@ struct Gate {
 impl Gate {
     fn admit(&self, access: Access) -> Result<Identity, Error> {
         if access == Access::Anyone {
-            // Also somebody whose certificate does not count any more: it may have a new invitation.
+            // Callers whose certificate is no longer valid may call these too: they may have a new invitation.
             return Ok(Identity::Anyone);
         }
         let identity = self.members.identify(&self.peer)?;
@@ -216,7 +216,7 @@ impl Gate {
                     }
                 };
                 tokio::select! {
-                    // The sender lives in what this holds.
+                    // The sender is owned by the captured value.
                     _ = self.changes.changed() => {}
                     () = expired => {}
                 }

@@ -41,7 +41,7 @@ impl Cases {
     /// Opens a case: stores the query, and its answer now.
     ///
     /// # Errors
-    /// When there is one of the name, the query makes no sense, or the state cannot be written.
+    /// Fails if there is one of the name, the query is invalid, or the state cannot be written.
     pub fn open_case(&self, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
         check_name(&case.name, &case.note)?;
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
@@ -50,7 +50,7 @@ impl Cases {
             && (&known.query, &known.note, known.opened_by.as_str()) == (&case.query, &case.note, by)
             && known.checks.len() == 1
         {
-            // Asked again: the answer was lost on its way.
+            // A repeated request: the answer to the first was lost.
             return Ok(v1::Case { query: known.query.as_ref().map(without_features), ..known.clone() });
         }
         if known.is_some_and(|known| !known.checks.is_empty()) {
@@ -66,7 +66,7 @@ impl Cases {
     /// Asks a case's query again, and stores the answer.
     ///
     /// # Errors
-    /// When there is no such case, or the state cannot be read or written.
+    /// Fails if there is no such case, or the state cannot be read or written.
     pub(crate) fn check_case(&self, name: &str, by: &str) -> Result<v1::Case, Error> {
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         let case = self.case(name)?;
@@ -79,28 +79,28 @@ impl Cases {
 
     /// A case with its query.
     pub fn case(&self, name: &str) -> Result<v1::Case, Error> {
-        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` shows what there is"));
+        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` lists them"));
         self.records.store.case(name)?.ok_or_else(unknown)
     }
 
-    /// The answer of a case, by its place among all, from 0; nothing: it is erased, or never was.
+    /// The answer of a case, by its position among all, from 0; `None`: it is erased, or never existed.
     ///
     /// # Errors
-    /// When there is no such case, or the answer is not what was kept.
+    /// Fails if there is no such case, or the answer differs from the stored digest.
     pub(crate) fn case_answer(&self, name: &str, place: usize) -> Result<Option<Value>, Error> {
         let case = self.case(name)?;
         let check = case.checks.get(place).filter(|check| !check.erased);
         check.map(|check| self.read_record(name, place, &check.digest)).transpose()
     }
 
-    /// The whole case as one object.
+    /// The complete case as one object.
     ///
     /// # Errors
-    /// When there is none, or an answer is not what was kept.
+    /// Fails if there is none, or an answer differs from its stored digest.
     pub(crate) fn export_case(&self, name: &str) -> Result<Value, Error> {
         let case = self.case(name)?;
         let query = case.query.clone().unwrap_or_default();
-        let sought = query.documents.iter().map(|document| {
+        let documents = query.documents.iter().map(|document| {
             let end = document.end.clone().unwrap_or_default();
             json!({"path": document.name, "size_bytes": end.size_bytes, "content": hex(&end.digest)})
         });
@@ -117,7 +117,7 @@ impl Cases {
             "note": case.note,
             "opened": time(case.opened),
             "opened_by": case.opened_by,
-            "sought": sought.collect::<Vec<Value>>(),
+            "sought": documents.collect::<Vec<Value>>(),
             "checks": checks,
         }))
     }
@@ -156,7 +156,7 @@ impl Cases {
         let bytes = serde_json::to_vec(record).map_err(|error| Error::Invalid(error.to_string()))?;
         if bytes.len() > RECORD_BYTES_MAX {
             return Err(Error::Refused(
-                "the answer is too large to be kept: ask for fewer matches with --limit, or for stronger ones"
+                "the answer is too large to be stored: ask for fewer matches with --limit, or for stronger ones"
                     .to_owned(),
             ));
         }
@@ -191,7 +191,7 @@ impl Cases {
         let path = self.record_path(name, number);
         let bytes = std::fs::read(&path).map_err(Error::state(&path))?;
         let record: Option<Value> = serde_json::from_slice(&bytes).ok();
-        let detail = || "it is not what was kept: its digest is another".to_owned();
+        let detail = || "it has changed: its digest differs from the stored one".to_owned();
         record.filter(|record| json_digest(record) == digest).ok_or_else(|| Error::corrupt(path, detail()))
     }
 }

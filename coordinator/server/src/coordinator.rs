@@ -1,4 +1,4 @@
-//! A coordinator as a whole: opens the state, builds every service with its handles, and serves. The composition root of this
+//! The coordinator: opens the state, builds every service with its handles, and serves. The composition root of this
 //! crate: nothing else in it refers to [`Coordinator`].
 
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub struct CoordinatorConfig {
     pub durable: bool,
     /// The clock for the times of scans.
     pub clock: Clock,
-    /// Nothing is taken in while less than this is free on the state's disk; 0: no reserve.
+    /// Uploads are refused while less than this is free on the state's disk; 0: no reserve.
     pub disk_reserve_bytes: u64,
     /// The most that the segments of one site may take.
     pub site_quota_bytes: Option<u64>,
@@ -67,7 +67,7 @@ impl Coordinator {
     /// [`Coordinator::end_interrupted`].
     ///
     /// # Errors
-    /// When the state cannot be used, is damaged, has another version, or another process has it.
+    /// Fails if the state cannot be used, is damaged, has another version, or another process has it.
     pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
         let CoordinatorConfig { state_dir, clock, disk_reserve_bytes, .. } = config.clone();
         std::fs::create_dir_all(&state_dir).map_err(Error::state(&state_dir))?;
@@ -169,7 +169,7 @@ impl Coordinator {
     /// Ends the scans that an earlier process was cut off in, and removes their unfinished files.
     ///
     /// # Errors
-    /// When the store fails, or something cannot be removed.
+    /// Fails if the store fails, or something cannot be removed.
     pub fn end_interrupted(&self) -> Result<(), Error> {
         self.services.scans.end_interrupted()
     }
@@ -177,7 +177,7 @@ impl Coordinator {
     /// Continues the scans that an earlier process was cut off in, each from its last step, on the current runtime.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn carry_on(&self, limits: &AnalysisLimits) -> Result<(), Error> {
         self.services.scans.carry_on(limits)
     }
@@ -185,7 +185,7 @@ impl Coordinator {
     /// Lets a site attach, as a member of a party.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn admit(&self, site: &SiteName, party: &PartyName) -> Result<(), Error> {
         if self.services.records.store.party_of(site)?.is_some_and(|known| known == *party) {
             return Ok(());
@@ -202,7 +202,7 @@ impl Coordinator {
     /// Serves workers on the streams of `incoming` until `shutdown` resolves.
     ///
     /// # Errors
-    /// When the transport fails as a whole; a single connection that breaks is nothing of the kind.
+    /// Fails if the listener fails; a single connection that breaks is no error.
     pub async fn serve<S>(
         &self,
         incoming: impl Stream<Item = std::io::Result<Peer<S>>>,
@@ -218,7 +218,7 @@ impl Coordinator {
     /// most `drain`. Schedules and watches run meanwhile.
     ///
     /// # Errors
-    /// When the transport fails as a whole; a single connection that breaks is nothing of the kind.
+    /// Fails if the listener fails; a single connection that breaks is no error.
     pub async fn serve_federation<S>(
         &self,
         settings: OperatorSettings,
@@ -265,7 +265,7 @@ impl Coordinator {
     /// Launches a scan within this process. It runs on the current runtime until it ends or is cancelled.
     ///
     /// # Errors
-    /// When it names a site that was never admitted.
+    /// Fails if it names a site that was never admitted.
     pub fn launch(&self, spec: ScanSpec) -> Result<ScanId, Error> {
         self.services.scans.launch(spec)
     }
@@ -273,7 +273,7 @@ impl Coordinator {
     /// Follows a scan that is under way.
     ///
     /// # Errors
-    /// When there is no such scan.
+    /// Fails if there is no such scan.
     pub fn watch(&self, id: ScanId) -> Result<watch::Receiver<ScanProgress>, Error> {
         self.services.scans.watch(id)
     }
@@ -291,12 +291,12 @@ impl Coordinator {
     /// Deletes a scan that has ended, with its result.
     ///
     /// # Errors
-    /// When its files cannot be removed.
+    /// Fails if its files cannot be removed.
     pub fn delete(&self, id: ScanId) -> Result<(), Error> {
         self.services.removal.delete_as(id, "").map(drop)
     }
 
-    /// Begins no more work: sites are asked to leave, and `/readyz` says so.
+    /// Starts no more work: sites are asked to leave, and `/readyz` reports it.
     pub fn drain(&self, retry_after_ms: u32) {
         self.services.health.drain(retry_after_ms);
     }

@@ -34,16 +34,16 @@ pub enum Error {
     /// The two sides have no protocol version in common.
     #[error("{0}")]
     Protocol(String),
-    /// It is there already, and it is another one.
+    /// It exists already, with other content.
     #[error("{0}")]
     Exists(String),
     /// It belongs to a session that has ended.
     #[error("{0}")]
     Stale(String),
-    /// The caller may not have it.
+    /// The caller has no permission for it.
     #[error("{0}")]
     Denied(String),
-    /// It cannot be done as things stand.
+    /// The present state does not allow it.
     #[error("{0}")]
     Refused(String),
     /// The address cannot be listened on.
@@ -54,7 +54,7 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// Somebody is not let in.
+    /// A peer is refused.
     #[error(transparent)]
     Refusal(#[from] Refusal),
     /// There is no such member.
@@ -63,7 +63,7 @@ pub enum Error {
     /// A key or certificate cannot be made or used.
     #[error("{0}")]
     Identity(String),
-    /// Another call is at work on it.
+    /// Another call is working on it.
     #[error("{0}")]
     Busy(String),
     /// There is no such site.
@@ -73,7 +73,7 @@ pub enum Error {
     #[error("no scan {0}")]
     UnknownScan(ScanId),
     /// A repository has no sealed index under the method.
-    #[error("{site}/{repository} has no index to analyse: it was never synced to its end")]
+    #[error("{site}/{repository} has no index to analyse: no sync of it has completed")]
     NotSynced {
         /// The site.
         site: SiteName,
@@ -94,7 +94,7 @@ pub enum Error {
     },
     /// A known text has different features at different sites.
     #[error(
-        "a known text becomes different things at {a} and at {b}: their results would be empty and wrong; look after their keys and versions, and sync again"
+        "{a} and {b} fingerprint a known text differently, so results would be empty and wrong; check their keys and versions, and sync again"
     )]
     Canary {
         /// One repository.
@@ -103,7 +103,7 @@ pub enum Error {
         b: String,
     },
     /// A site is missing from a scan that must have them all.
-    #[error("the scan was to be complete, and lacks {0}")]
+    #[error("the scan requires all sites, and {0} is missing")]
     Incomplete(String),
     /// The engine failed.
     #[error(transparent)]
@@ -137,7 +137,7 @@ impl Error {
         }
     }
 
-    /// True if it only says that somebody cancelled the scan.
+    /// True if the only cause is that somebody cancelled the scan.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {
             Error::Cancelled => true,
@@ -146,7 +146,7 @@ impl Error {
         }
     }
 
-    /// The reaction that it allows.
+    /// The reaction that the error allows.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Storage(error) => error.kind(),
@@ -190,7 +190,7 @@ impl From<Error> for tonic::Status {
         };
         let mut status = tonic::Status::new(code, error.to_string());
         if error.failure_kind() == FailureKind::Mismatch {
-            // Programs tell it from other things that have to be put right first.
+            // Programs distinguish it from other conditions that somebody has to fix first.
             status.metadata_mut().insert("cognate-kind", tonic::metadata::MetadataValue::from_static("mismatch"));
         }
         status

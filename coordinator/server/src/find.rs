@@ -27,7 +27,7 @@ use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FindRelation;
 
 pub use self::fingerprints::Fingerprints;
-pub use self::query::{FindQuery, Least, Sought};
+pub use self::query::{FindQuery, Least, SearchedDocument};
 use crate::error::Error;
 use cognate_result::report::Ratio;
 use cognate_storage::store::SlotKey;
@@ -162,7 +162,7 @@ impl Finder {
     /// Blocks for as long as reading the indexes takes.
     ///
     /// # Errors
-    /// When a site or repository that is asked about is not there, or the state cannot be read.
+    /// Fails if a site or repository that is asked about is not there, or the state cannot be read.
     pub fn find(&self, query: &FindQuery, sees: &dyn Fn(&SiteName) -> bool) -> Result<Answer, Error> {
         let places = self.places(query, sees)?;
         let names = places.keys().map(|(site, repository)| (site.to_string(), repository.to_string()));
@@ -234,9 +234,7 @@ impl Finder {
         {
             let name =
                 repository.as_ref().map_or_else(|| site.to_string(), |repository| format!("{site}/{repository}"));
-            return Err(Error::UnknownMember(format!(
-                "no repository `{name}`: `cognate repo list` shows what there is"
-            )));
+            return Err(Error::UnknownMember(format!("no repository `{name}`: `cognate repo list` lists them")));
         }
         places.retain(|place| asked.is_empty() || asked.iter().any(|asked| is_within(place, asked)));
         Ok(places)

@@ -32,11 +32,11 @@ pub struct Health {
 }
 
 impl Health {
-    /// Begins no more work from now on: sites are asked to leave, and `/readyz` says so.
+    /// Starts no more work from now on: sites are asked to leave, and `/readyz` reports it.
     pub fn drain(&self, retry_after_ms: u32) {
         self.draining.send_replace(true);
         let drain = v1::attach_response::Message::Drain(v1::Drain { retry_after_ms });
-        self.sessions.tell_all(&drain);
+        self.sessions.send_all(&drain);
     }
 
     /// The reason for which the coordinator is not ready; nothing: it is.
@@ -90,7 +90,7 @@ impl Health {
         Ok((files, bytes))
     }
 
-    /// All metrics, as Prometheus reads them. Values that change by themselves are looked up now.
+    /// All metrics in the format of Prometheus. Values that change by themselves are computed now.
     pub fn measure(&self) -> String {
         if let Err(error) = self.look_up() {
             tracing::warn!(%error, "some metrics could not be looked up");

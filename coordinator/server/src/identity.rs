@@ -34,7 +34,7 @@ pub enum PeerInfo {
     Anonymous,
 }
 
-/// The caller, by the registry as it is at the call. Handlers take it from the extensions of the request.
+/// The caller, by the registry at the time of the call. Handlers take it from the extensions of the request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Identity {
     /// The worker of a site.

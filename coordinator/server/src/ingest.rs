@@ -58,10 +58,10 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
     };
     loop {
         let message = tokio::select! {
-            // However long it takes: a site may read one large document for hours, or be paused. That it is there, its
-            // session says.
+            // A push may be idle for any time: a site may read one large document for hours, or be paused. Its session
+            // shows that it is alive.
             message = requests.message() => message,
-            // The thread that takes in says why to the site.
+            // The thread that processes the messages sends the reason to the site.
             () = live.ended() => break,
         };
         match message {
@@ -74,14 +74,14 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
                 let _ = answers.send(Err(Status::invalid_argument("an empty message"))).await;
                 break;
             }
-            // The site went away or said all it had to say.
+            // The site disconnected or has finished.
             Ok(None) | Err(_) => break,
         }
     }
     drop(queue);
     if let Err(error) = taking_in.await {
-        tracing::error!(%error, "taking in a push failed");
-        let _ = answers.send(Err(Status::internal("taking in failed"))).await;
+        tracing::error!(%error, "storing a push failed");
+        let _ = answers.send(Err(Status::internal("storing failed"))).await;
     }
 }
 
@@ -90,7 +90,7 @@ fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>
     let mut first_uncommitted: Option<Instant> = None;
     let result = loop {
         let Some(message) = waiting.blocking_recv() else {
-            // Cut off: what was taken in is good, and need not be sent again.
+            // The push was cut off: the acknowledged batches are stored, and need not be sent again.
             break writer.commit().map_err(Error::from).and_then(|_| push.still_holds());
         };
         if let Err(error) = push.still_holds() {
@@ -155,7 +155,7 @@ impl Push {
         Err(Error::Stale("the session of this push has ended, and another may have begun: attach again".to_owned()))
     }
 
-    /// Takes a batch in; answers the contents that it refers to and that are not here.
+    /// Stores a batch; returns the contents that it refers to and that are missing here.
     fn take(
         &self,
         writer: &mut IndexWriter,
@@ -167,7 +167,7 @@ impl Push {
         let before = writer.uncommitted_bytes();
         match writer.batch(sequence, digest, body) {
             Ok(Ok(())) => {
-                // A batch that was there before adds nothing to what waits for a commit.
+                // A repeated batch adds nothing to the pending commit.
                 self.metrics.batch(if writer.uncommitted_bytes() > before { "stored" } else { "repeated" });
                 Ok(Ok(()))
             }
@@ -194,7 +194,7 @@ impl Push {
         Ok(sequence)
     }
 
-    /// Seals the index, and writes down that it was sealed for this assignment.
+    /// Seals the index, and records the seal for this assignment.
     fn seal(&self, mut writer: IndexWriter, seal: Seal) -> Result<Sealed, Error> {
         if !matches!(seal.canary.len(), 0 | 16) {
             return Err(Error::Invalid("a canary has 16 bytes".to_owned()));

@@ -1,8 +1,8 @@
 //! The server of a coordinator: identity, sessions, ingest, scans, and the calls of workers and operators.
 //!
-//! The way of the data: `session` (attached sites) → `ingest` (batches in, acknowledgements out) → `scan` (sync, freeze,
-//! analyse, publish) → `operator` (the calls of people). Each service has the handles that it uses; [`Services`] lists
-//! them, and [`Coordinator`] alone builds them. `authorize` is the one table of permissions.
+//! The path of the data: `session` (attached sites) → `ingest` (batches in, acknowledgements out) → `scan` (sync,
+//! freeze, analyse, publish) → `operator` (the calls of people). Each service has the handles that it uses;
+//! [`Services`] lists them, and only [`Coordinator`] builds them. `authorize` is the one table of permissions.
 //!
 //! This crate never sees the contents of a file, and knows nothing of pages.
 

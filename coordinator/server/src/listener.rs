@@ -1,7 +1,7 @@
-//! The door: one port, TLS 1.3, and limits on all that can come before anybody is known.
+//! The listener: one port, TLS 1.3, and limits on everything that precedes the identification of a peer.
 //!
-//! Handshakes run side by side, so many at once and each for so long. A certificate is taken if the CA signed it, or none
-//! is shown; whether it still counts is asked at every call.
+//! Handshakes run in parallel, limited in number and time. A connection is accepted if it shows a certificate of the
+//! CA, or none; every call checks that the certificate is still valid.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -50,16 +50,16 @@ impl Tls {
     /// A certificate for these names.
     ///
     /// # Errors
-    /// When a name is none.
+    /// Fails if a name is invalid.
     pub fn new(authority: Arc<Authority>, names: &[String]) -> Result<Tls, Error> {
         let (config, renewal) = authority.server_config(names)?;
         Ok(Tls { authority, current: RwLock::new(config), renewal: Mutex::new(renewal) })
     }
 
-    /// Sets a new certificate, for connections from now on. Open ones go on.
+    /// Sets a new certificate, for connections from now on. Open ones continue.
     ///
     /// # Errors
-    /// When a name is none: then everything stays as it was.
+    /// Fails if a name is invalid: then everything stays as it was.
     pub fn renew(&self, names: &[String]) -> Result<(), Error> {
         let (config, renewal) = self.authority.server_config(names)?;
         *self.current.write().expect("nothing panics while it is held") = config;
@@ -77,7 +77,7 @@ impl Tls {
     }
 }
 
-/// The door, bound and not yet open.
+/// The listener, bound but not yet accepting.
 pub struct Listener {
     tcp: TcpListener,
     door: Arc<Door>,
@@ -105,7 +105,7 @@ impl Listener {
     /// Binds the address. Nothing is accepted before [`Listener::incoming`].
     ///
     /// # Errors
-    /// When the address cannot be bound.
+    /// Fails if the address cannot be bound.
     pub async fn bind(address: &str, tls: Arc<Tls>, refusals: Arc<Refusals>) -> Result<Listener, Error> {
         let tcp =
             TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.into(), source })?;
@@ -124,12 +124,12 @@ impl Listener {
     /// The bound address.
     ///
     /// # Errors
-    /// When the operating system does not say.
+    /// Fails if the operating system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Opens the door: everybody who came through it. It closes when the stream is dropped.
+    /// Starts to accept: a stream of the accepted connections. Dropping the stream closes the listener.
     pub fn incoming(self) -> impl Stream<Item = io::Result<Peer<TlsStream<TcpStream>>>> {
         let (through, incoming) = mpsc::channel(HANDSHAKES_MAX);
         tokio::spawn(accept(self.tcp, self.door, through));
@@ -163,7 +163,7 @@ async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(EXHAUSTED_WAIT_MAX);
             }
-            // The other side was gone again before it was accepted.
+            // The peer disconnected before it was accepted.
             Err(error) => tracing::debug!(%error, "a connection was not accepted"),
         }
     }
@@ -184,10 +184,10 @@ async fn enter(
     place: OwnedSemaphorePermit,
     through: Through,
 ) {
-    // Somebody who connects and says nothing takes no turn from those who do.
+    // A silent peer does not delay the others.
     let speaks = tokio::time::timeout(HANDSHAKE_TIMEOUT, stream.peek(&mut [0])).await;
     if !matches!(speaks, Ok(Ok(1))) {
-        return door.refuse(from, Refusal::HandshakeTimeout, "nothing was said");
+        return door.refuse(from, Refusal::HandshakeTimeout, "the peer sent nothing");
     }
     let turn = Arc::clone(&door.handshakes).acquire_owned().await;
     let entered = match tokio::time::timeout(HANDSHAKE_TIMEOUT, door.admit(stream, number, place)).await {
@@ -196,7 +196,7 @@ async fn enter(
     };
     drop(turn);
     match entered {
-        // Nobody listens any more at a shutdown.
+        // At a shutdown the receiver is gone.
         Ok(peer) => drop(through.send(Ok(peer)).await),
         Err((refusal, detail)) => door.refuse(from, refusal, &detail),
     }
@@ -259,7 +259,7 @@ impl Door {
         if connections.len() > most {
             connections.pop_front();
             self.refusals.count(Refusal::Connections);
-            tracing::info!(member = %member, most, "the oldest connection gives way to a new one");
+            tracing::info!(member = %member, most, "the oldest connection is closed for a new one");
         }
         drop(members);
         let left = Left { door: Arc::clone(self), key, number };

@@ -14,7 +14,7 @@ use cognate_storage::clock::seconds;
 
 /// The validity of an address.
 const CODE_SECONDS: i64 = 5 * 60;
-/// The validity of a session that nobody uses, and of any session.
+/// The validity of an idle session, and of any session.
 const IDLE_SECONDS: i64 = 60 * 60;
 const SESSION_SECONDS: i64 = 12 * 60 * 60;
 /// The number of addresses, sessions or credentials of one person; one more ends the oldest.
@@ -50,7 +50,7 @@ struct Login {
 enum Kind {
     /// Signs a browser in, once.
     Code,
-    /// A code that was used: known for as long as it would have held, so that it is known who used it twice.
+    /// A used code: stored until its end, so that a second use can be attributed.
     Used,
     /// A browser.
     Session,
@@ -77,9 +77,9 @@ pub enum Redeemed {
         /// The person who is signed in.
         operator: Operator,
     },
-    /// It was used before, or has expired: whose it was.
+    /// The code was used before, or has expired: the person that it was for.
     Late(OperatorName),
-    /// Nobody knows it.
+    /// The code is unknown.
     Unknown,
 }
 
@@ -139,7 +139,7 @@ impl Logins {
         self.known(members, secret, Kind::Session, true)
     }
 
-    /// True if a session is still valid; a page that only watches does not prolong it.
+    /// True if a session is still valid; a page that only refreshes itself does not prolong it.
     pub fn holds(&self, members: &Members, secret: &str) -> bool {
         self.known(members, secret, Kind::Session, false).is_some()
     }
@@ -228,7 +228,7 @@ fn still(members: &Members, login: &Login) -> Option<Operator> {
             None
         }
         Err(error) => {
-            tracing::warn!(%error, "nobody can be looked up");
+            tracing::warn!(%error, "people cannot be looked up");
             None
         }
     }

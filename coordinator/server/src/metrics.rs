@@ -74,7 +74,7 @@ impl Metrics {
             cert_expiry: By::default(),
         };
         metrics.register();
-        // A rate needs a first value: what can happen is there before it does.
+        // A rate needs a first value, so all labels exist from the start.
         for result in ["stored", "repeated", "refused"] {
             drop(metrics.batches.get_or_create(&[("result", result.to_owned())]));
         }
@@ -88,40 +88,44 @@ impl Metrics {
         let build: By<Gauge> = By::default();
         build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
         let all = &mut self.registry;
-        all.register("build_info", "The version that runs", build);
+        all.register("build_info", "The running version", build);
         all.register("sessions", "Sites that are attached", self.sessions.clone());
         all.register("sites", "Sites that may attach", self.sites.clone());
         all.register("session_replaced", "Sessions that another took over", self.sessions_replaced.clone());
         all.register("session_refused", "Workers that look like a copy of a site's", self.clones_refused.clone());
-        all.register("push_denied", "Pushes that nobody asked the site for", self.pushes_denied.clone());
-        all.register("batches", "Batches, by what became of them", self.batches.clone());
+        all.register("push_denied", "Pushes without an assignment", self.pushes_denied.clone());
+        all.register("batches", "Batches, by outcome", self.batches.clone());
         all.register("received_bytes", "Bytes of batches that came in", self.received_bytes.clone());
-        all.register("ack_latency_seconds", "From a batch to its answer", self.ack_latency_seconds.clone());
-        all.register("fsync_seconds", "To bring a commit to the disk", self.fsync_seconds.clone());
+        all.register("ack_latency_seconds", "Time from a batch to its answer", self.ack_latency_seconds.clone());
+        all.register("fsync_seconds", "Time to bring a commit to the disk", self.fsync_seconds.clone());
         all.register(
             "quarantined",
-            "Files that were damaged and set aside, and batches that contradict what is stored",
+            "Damaged files that were quarantined, and batches that contradict what is stored",
             self.quarantined.clone(),
         );
-        all.register("shed", "Pushes that were turned away for want of room", self.shed.clone());
+        all.register("shed", "Pushes that were refused for lack of disk space", self.shed.clone());
         all.register("disk_bytes", "The size of the state's file system", self.disk_bytes.clone());
-        all.register("disk_free_bytes", "What is free on it", self.disk_free_bytes.clone());
-        all.register("store_bytes", "What the state takes", self.store_bytes.clone());
-        all.register("sled_bytes", "What sled takes of it", self.sled_bytes.clone());
-        all.register("documents", "Documents in the indexes that stand", self.documents.clone());
+        all.register("disk_free_bytes", "Free bytes of it", self.disk_free_bytes.clone());
+        all.register("store_bytes", "Bytes of the state", self.store_bytes.clone());
+        all.register("sled_bytes", "Bytes of the state in sled", self.sled_bytes.clone());
+        all.register("documents", "Documents in the present indexes", self.documents.clone());
         all.register("scans_running", "Scans that have not ended", self.scans_running.clone());
-        all.register("watch_hits", "Documents that watches found anew", self.watch_hits.clone());
+        all.register("watch_hits", "New documents that watches found", self.watch_hits.clone());
         all.register("new_overlap", "Scans of schedules that found something new in common", self.new_overlap.clone());
-        all.register("scans", "Scans that ended, by how", self.scans.clone());
-        all.register("auth_failures", "Calls and connections that were refused, by why", self.auth_failures.clone());
-        all.register("site_last_heard_timestamp_seconds", "When a site was last heard of", self.last_heard.clone());
+        all.register("scans", "Scans that ended, by status", self.scans.clone());
+        all.register("auth_failures", "Calls and connections that were refused, by reason", self.auth_failures.clone());
+        all.register(
+            "site_last_heard_timestamp_seconds",
+            "Time of the last message of a site",
+            self.last_heard.clone(),
+        );
         all.register(
             "site_last_sealed_timestamp_seconds",
-            "When an index of a site was last sealed",
+            "Time of the last seal of an index of a site",
             self.last_sealed.clone(),
         );
-        all.register("clock_skew_seconds", "How far a site's clock is ahead", self.clock_skew.clone());
-        all.register("cert_expiry_timestamp_seconds", "When a certificate ends", self.cert_expiry.clone());
+        all.register("clock_skew_seconds", "Seconds by which a site's clock is ahead", self.clock_skew.clone());
+        all.register("cert_expiry_timestamp_seconds", "End of a certificate", self.cert_expiry.clone());
     }
 
     /// A batch came: `stored`, `repeated` or `refused`.
@@ -164,7 +168,7 @@ impl Metrics {
         self.cert_expiry.clear();
     }
 
-    /// Everything, as Prometheus reads it.
+    /// All metrics in the format of Prometheus.
     pub(crate) fn encode(&self) -> String {
         let mut out = String::new();
         text::encode(&mut out, &self.registry).expect("a string takes everything");

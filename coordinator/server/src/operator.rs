@@ -401,7 +401,7 @@ impl OperatorService {
     fn sees_member(&self, operator: &Operator, membership: Option<&Membership>) -> bool {
         match membership {
             Some(membership) if membership.kind() == MemberKind::Site => self.is_own(operator, &membership.name),
-            // People who are bound to a site see themselves and nobody else.
+            // People who are bound to a site see only themselves.
             Some(membership) => !operator.viewer().is_bound() || membership.name == operator.name.as_str(),
             None => false,
         }

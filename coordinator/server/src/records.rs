@@ -20,7 +20,7 @@ impl Records {
     /// Records an event that must not be forgotten, and its author.
     ///
     /// # Errors
-    /// When it cannot be brought to the disk.
+    /// Fails if it cannot be brought to the disk.
     pub fn record(&self, what: What, by: &str) -> Result<(), Error> {
         Ok(self.store.record(&Event { time: self.now(), by: by.to_owned(), what: Some(what) })?)
     }
@@ -28,7 +28,7 @@ impl Records {
     /// Records an act that changes nothing here, and its author.
     ///
     /// # Errors
-    /// When it cannot be brought to the disk.
+    /// Fails if it cannot be brought to the disk.
     pub fn note(&self, action: Action, scan: u64, by: &str) -> Result<(), Error> {
         self.record(What::Acted(Acted { action: action.into(), scan }), by)
     }

@@ -38,13 +38,13 @@ impl Removal {
     /// Erases a site: its session, its scans with their results, its indexes, and its place in the registry.
     ///
     /// # Errors
-    /// When there is no such site, a scan about it has not ended (it is cancelled, and the next attempt will do), or
-    /// something cannot be removed; asked again, it goes on where it was.
+    /// Fails if there is no such site, a scan about it has not ended (it is cancelled, and the next attempt will
+    /// succeed), or something cannot be removed; a repeated request continues.
     pub fn forget_site(&self, site: &SiteName, by: &str) -> Result<v1::ForgetSiteResponse, Error> {
         if self.records.store.member(MemberKind::Site, site.as_str())?.is_none() {
             return Err(Error::UnknownSite(site.clone()));
         }
-        // Shut out first: what is erased must not be sent again.
+        // The site is shut out first, so that it cannot send the erased data again.
         self.members.revoke(MemberKind::Site, site.as_str(), by)?;
         self.sessions.cut(site);
         let concerned: Vec<ScanId> = {
@@ -60,7 +60,7 @@ impl Removal {
         Ok(forgotten)
     }
 
-    /// Deletes a scan that has ended, and says how many bytes that gave back.
+    /// Deletes a scan that has ended, and returns the freed bytes.
     pub fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
         if let Some(refinement) = self.keeping().refined_by(id)? {
             return Err(Error::Refused(format!(
@@ -83,10 +83,10 @@ impl Removal {
                 tracing::info!(
                     scans = expired.scans.len(),
                     indexes = expired.indexes,
-                    "what was kept for long enough is gone"
+                    "state past its retention time was removed"
                 );
             }
-            Err(error) => tracing::error!(%error, "what was kept for long enough cannot be thrown away"),
+            Err(error) => tracing::error!(%error, "state past its retention time cannot be removed"),
         }
     }
 

@@ -23,7 +23,7 @@ const SCANS_MAX: usize = 16;
 /// The results of scans, open for reading.
 pub struct Results {
     pub(crate) analyser: Arc<Analyser>,
-    /// Open results that nobody uses at the moment.
+    /// Open results that are not in use.
     pub(crate) idle: Mutex<HashMap<ScanId, Vec<Browse>>>,
 }
 
@@ -40,7 +40,7 @@ impl Results {
     fn give_back(&self, scan: ScanId, browse: Browse) {
         let mut idle = self.lock();
         if idle.len() >= SCANS_MAX && !idle.contains_key(&scan) {
-            // Whichever it is: it is opened again when somebody asks.
+            // Any of them: it is opened again on demand.
             if let Some(other) = idle.keys().next().copied() {
                 idle.remove(&other);
             }
@@ -75,7 +75,7 @@ impl DerefMut for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // What is deleted meanwhile, or made anew, is not kept open.
+        // A result that was deleted or replaced meanwhile does not stay open.
         if let (Some(browse), Ok(Some(_))) = (self.browse.take(), self.results.analyser.store.scan(self.scan))
             && browse.is_current()
         {
@@ -88,7 +88,7 @@ impl Results {
     /// The result of a scan, open for browsing, with the verdicts as they are now.
     ///
     /// # Errors
-    /// When the scan is not there, has no result, or that cannot be read.
+    /// Fails if the scan is not there, has no result, or that cannot be read.
     pub(crate) fn browse(&self, scan: ScanId) -> Result<Lent<'_>, Error> {
         match self.analyser.store.scan(scan)? {
             None => return Err(Error::UnknownScan(scan)),
@@ -123,10 +123,10 @@ impl Results {
         Ok(report)
     }
 
-    /// The chunks of contents of a result, as their sites sent them; nothing for one that a later sync took away.
+    /// The chunks of contents of a result, as their sites sent them; `None` for a content that a later sync removed.
     ///
     /// # Errors
-    /// When the scan has no result, or the indexes cannot be read.
+    /// Fails if the scan has no result, or the indexes cannot be read.
     pub fn manifests(
         &self,
         scan: ScanId,

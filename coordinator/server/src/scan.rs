@@ -49,7 +49,7 @@ pub struct Scans {
     pub(crate) analyser: Arc<Analyser>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
-    /// One launch at a time, so that an id is looked for and taken in one step.
+    /// One launch at a time, so that checking an id and reserving it is one step.
     pub(crate) launching: Mutex<()>,
     /// The scans of this process.
     pub(crate) running: Mutex<HashMap<ScanId, Arc<Scan>>>,
@@ -64,7 +64,7 @@ impl Scans {
         let result = self.steps_with_room(&scan, row).await;
         let cancelled = matches!(&result, Err(error) if error.is_cancelled());
         if cancelled && scan.is_halted() {
-            tracing::info!(scan = %scan.id, "a scan is left where it is: it goes on at the next start");
+            tracing::info!(scan = %scan.id, "a scan stops, and continues at the next start");
             return;
         }
         let end = match result {
@@ -73,17 +73,18 @@ impl Scans {
             Err(error) => ScanEnd::Failed { kind: error.failure_kind(), reason: chain(&error) },
         };
         if !matches!(end, ScanEnd::Published(_)) {
-            // What an analysis that was cut short leaves is of use to nobody; what cannot be removed now is at the start.
+            // Files of an interrupted analysis are useless; those that cannot be removed now are removed at the next
+            // start.
             let _ = std::fs::remove_dir_all(self.analyser.scan_folder(scan.id));
         }
         if let Err(error) = self.record_end(scan.id, &end) {
             tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
         }
-        // What this scan kept from being removed may go now.
+        // The data that this scan protected from removal may be removed now.
         if let Err(error) = self.analyser.indexes.collect() {
             tracing::warn!(%error, "tidying was put off");
         }
-        self.tell_end(&scan, &end);
+        self.report_end(&scan, &end);
         scan.progress.send_modify(|progress| progress.ended = Some(end));
         if !scan.spec.in_process {
             self.lock().remove(&scan.id);
@@ -201,8 +202,8 @@ impl Scans {
         Ok(row)
     }
 
-    /// The id under which all repositories of a scan have an index made by a layer's method. The key is not known here, so
-    /// that it is found from what there is.
+    /// The id under which all repositories of a scan have an index made by a layer's method. The key is not known here,
+    /// so the id is taken from the present indexes.
     fn common_method_id(&self, spec: &ScanSpec, layer: &Layer, choices: &Choices) -> Result<MethodId, Error> {
         let wanted = cognate_proto::v1::MethodSpec::from(&layer.method);
         let all = self.analyser.indexes.all()?;
@@ -277,7 +278,7 @@ impl Scans {
                 let canary = self.analyser.indexes.canary(IndexId(frozen.index))?;
                 let name = format!("{}/{}", frozen.site, frozen.repository);
                 match &first {
-                    // An index that was sealed before there were canaries says nothing.
+                    // An index that was sealed before canaries existed has none.
                     _ if canary.is_empty() => {}
                     None => first = Some((name, canary)),
                     Some((_, other)) if *other == canary => {}
@@ -309,7 +310,7 @@ impl Scans {
     }
 
     /// Notifies the metrics, the sites that took part, and the schedules that a scan has ended.
-    fn tell_end(&self, scan: &Scan, end: &ScanEnd) {
+    fn report_end(&self, scan: &Scan, end: &ScanEnd) {
         let status = match end {
             ScanEnd::Published(_) => match self.records.store.scan(scan.id) {
                 Ok(Some(row)) if !row.missing.is_empty() => "partial",
@@ -325,7 +326,7 @@ impl Scans {
         }
         if matches!(end, ScanEnd::Published(_)) {
             for (site, _) in &scan.spec.options.repositories {
-                self.sessions.tell(site, Down::Result(ResultNotice { scan: scan.id.0 }));
+                self.sessions.send(site, Down::Result(ResultNotice { scan: scan.id.0 }));
             }
         }
         if let Some(ended) = &*self.ended.lock().expect("nothing panics while it is held") {

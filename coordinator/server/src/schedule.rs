@@ -22,7 +22,7 @@ use cognate_result::report::Report;
 use cognate_storage::journal::What;
 use cognate_storage::store::ScanStep;
 
-/// The clock is looked at this often at least: it may be set.
+/// The longest time between two looks at the clock, because the clock may be set.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 /// The time between two checks for state that is past its retention time.
 const EXPIRE_INTERVAL: Duration = Duration::from_secs(600);
@@ -36,7 +36,7 @@ pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits
         let wait = match schedules.launch_due(&limits) {
             Ok(wait) => wait,
             Err(error) => {
-                tracing::error!(%error, "schedules cannot be looked after");
+                tracing::error!(%error, "schedules cannot be checked");
                 LOOK_INTERVAL
             }
         };
@@ -72,7 +72,7 @@ impl Schedules {
                 continue;
             }
             let every = i64::try_from(schedule.every_seconds.max(1)).unwrap_or(i64::MAX);
-            // What was missed while nobody was there is made up for once.
+            // Runs that were missed while the coordinator was down are replaced by one.
             let next_start = now.saturating_add(every);
             let last = ScanId(schedule.last_scan);
             let still_runs =
@@ -89,7 +89,7 @@ impl Schedules {
                         changed.last_scan = id.0;
                         changed.last_started = now;
                     }
-                    // As things stand it cannot be done; the next time it may.
+                    // The present state does not allow it; the next time it may.
                     Err(error) => tracing::warn!(schedule = schedule.name, %error, "a scheduled scan was not launched"),
                 }
             }
@@ -110,11 +110,11 @@ impl Schedules {
                         schedules.metrics.new_overlap.inc();
                     }
                     if !address.is_empty() {
-                        webhook::tell(&address, &notice, &format!("schedule {}", notice.schedule));
+                        webhook::notify(&address, &notice, &format!("schedule {}", notice.schedule));
                     }
                 }
                 Ok(None) => {}
-                Err(error) => tracing::error!(%scan, %error, "what a scan found anew cannot be notice"),
+                Err(error) => tracing::error!(%scan, %error, "the new matches of a scan cannot be reported"),
             }
         });
     }

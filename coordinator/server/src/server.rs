@@ -66,7 +66,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Peer<S> {
         if let Some(end) = &mut self.end
             && end.as_mut().poll(context).is_ready()
         {
-            // Polled once more, it would panic; the connection is gone after the first error.
+            // A second poll would panic; the connection is gone after the first error.
             self.end = Some(Box::pin(std::future::ready(())));
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
@@ -92,7 +92,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Peer<S> {
 pub(crate) struct Calls {
     pub(crate) members: Arc<Members>,
     pub(crate) worker: WorkerService,
-    /// Within one process there is nobody to ask.
+    /// Within one process there is no registry to ask.
     pub(crate) operator: Option<OperatorService>,
 }
 
@@ -129,7 +129,7 @@ where
         .add_optional_service(operator);
     let serving = router.serve_with_incoming_shutdown(incoming, async {
         shutdown.await;
-        // Somebody who takes too long with the goodbye is not waited for.
+        // A connection that takes too long to close is dropped.
         let _ = stopping.send(());
     });
     let overdue = async {

@@ -139,11 +139,11 @@ pub(crate) struct SealedIndex {
 /// An event of an assignment.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// It goes on.
+    /// It continues.
     Progress { target: usize, progress: SyncProgress },
     /// It has ended.
     Ended { target: usize, outcome: Outcome },
-    /// The site fingerprints differently from another: nothing of its was taken in.
+    /// The site fingerprints differently from another: none of its data was stored.
     Differs(Difference),
 }
 
@@ -162,7 +162,7 @@ impl From<Difference> for Error {
     }
 }
 
-/// The end of an assignment.
+/// The outcome of an assignment.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The index is sealed.
@@ -171,7 +171,7 @@ pub(crate) enum Outcome {
     Estimated(Estimate),
     /// The site could not do it, for this reason.
     Failed(String),
-    /// The session ended before.
+    /// The session ended earlier.
     Away,
 }
 
@@ -206,8 +206,8 @@ impl Sessions {
     /// Takes a site in. A second session of the same worker, or of one that was started later, takes the place of the first.
     ///
     /// # Errors
-    /// When the two sides have no protocol in common, the greeting makes no sense, or the worker is a copy of an older
-    /// state of the site's.
+    /// Fails if coordinator and site have no protocol in common, the greeting is invalid, or the worker is a copy of an
+    /// older state of the site's.
     pub(crate) fn attach(
         &self,
         site: &SiteName,
@@ -265,7 +265,7 @@ impl Sessions {
         }
         let session = attached.remove(site).expect("looked at above");
         if let Err(error) = self.store.put_seen(site, &session.greeting.seen(session.last_heard)) {
-            tracing::error!(%site, %error, "it cannot be written down when the site was last heard of");
+            tracing::error!(%site, %error, "the time of the last contact of a site cannot be recorded");
         }
         drop(attached);
         tracing::info!(%site, "a site is detached");
@@ -280,16 +280,16 @@ impl Sessions {
     }
 
     /// Sends the same message to every attached site.
-    pub(crate) fn tell_all(&self, message: &Down) {
+    pub(crate) fn send_all(&self, message: &Down) {
         let downs: Vec<_> = lock(&self.attached).values().map(|session| session.down.clone()).collect();
         for down in downs {
-            // A site whose queue is full does not listen; it is cut off in the end.
+            // A site whose queue is full does not read; its session ends in time.
             let _ = down.try_send(Ok(AttachResponse { message: Some(message.clone()) }));
         }
     }
 
-    /// Sends a message to a site, which may or may not receive it.
-    pub(crate) fn tell(&self, site: &SiteName, message: Down) -> bool {
+    /// Sends a message to a site; its arrival is not guaranteed.
+    pub(crate) fn send(&self, site: &SiteName, message: Down) -> bool {
         let down = lock(&self.attached).get(site).map(|session| session.down.clone());
         down.is_some_and(|down| down.try_send(Ok(AttachResponse { message: Some(message) })).is_ok())
     }
@@ -303,7 +303,7 @@ impl Sessions {
         if now - session.last_written >= SEEN_SECONDS {
             session.last_written = now;
             if let Err(error) = self.store.put_seen(site, &session.greeting.seen(now)) {
-                tracing::error!(%site, %error, "it cannot be written down when the site was last heard of");
+                tracing::error!(%site, %error, "the time of the last contact of a site cannot be recorded");
             }
         }
     }
@@ -370,7 +370,7 @@ impl Sessions {
         lock(&self.assigned).insert(number, assigned);
         let message = AttachResponse { message: Some(Down::Assignment(assignment)) };
         if session.down.try_send(Ok(message)).is_err() {
-            // It does not take what it is told: the next message up, or the silence after it, ends the session.
+            // The site does not read its messages: its next message, or its silence, ends the session.
             lock(&self.assigned).remove(&number);
             return false;
         }
@@ -380,14 +380,14 @@ impl Sessions {
     /// Takes an assignment back. Its events are dropped from now on.
     pub(crate) fn cancel(&self, assignment: u64) {
         let Some(assigned) = lock(&self.assigned).remove(&assignment) else { return };
-        self.tell(&assigned.site, Down::Cancel(Cancel { assignment }));
+        self.send(&assigned.site, Down::Cancel(Cancel { assignment }));
     }
 
     /// Receives a site's progress. Messages on others' assignments are dropped.
     pub(crate) fn progress(&self, site: &SiteName, progress: SyncProgress) {
         let assigned = lock(&self.assigned);
         if let Some(assigned) = assigned.get(&progress.assignment).filter(|assigned| assigned.site == *site) {
-            // A scan that has ended does not listen any more.
+            // A scan that has ended has closed its receiver.
             let _ = assigned.events.send(Event::Progress { target: assigned.target, progress });
         }
     }
@@ -410,8 +410,8 @@ impl Sessions {
                 Outcome::Estimated(estimate)
             }
             (Some(summary), Some(sealed)) => Outcome::Synced(sealed, summary),
-            (_, None) => Outcome::Failed("the site said that it was done without sealing its index".to_owned()),
-            (None, _) => Outcome::Failed("the site did not say what it did".to_owned()),
+            (_, None) => Outcome::Failed("the site reported the end of a sync without sealing its index".to_owned()),
+            (None, _) => Outcome::Failed("the site did not report an outcome".to_owned()),
         };
         let _ = assigned.events.send(Event::Ended { target: assigned.target, outcome });
         None
@@ -420,7 +420,7 @@ impl Sessions {
     /// The purpose of a push: only an assignment of the site's present session counts, and only for itself.
     ///
     /// # Errors
-    /// When nobody asked this site for it, or what it opens is not what the others have.
+    /// Fails if the site has no such assignment, or its index differs from those of the other sites.
     pub(crate) fn purpose(&self, site: &SiteName, open: &OpenIndex, method_id: MethodId) -> Result<Purpose, Error> {
         if open.assignment == 0 {
             return self.own_purpose(site, open);
@@ -433,12 +433,11 @@ impl Sessions {
         let other = assigned.site != *site || assigned.repository.as_str() != open.repository;
         if other || assigned.estimate_only {
             self.metrics.pushes_denied.inc();
-            return Err(Error::Denied("nobody asked this site for such a push".to_owned()));
+            return Err(Error::Denied("this site has no assignment for such a push".to_owned()));
         }
         if ScopeId::from_field(&open.scope) != Ok(scope) {
-            // Whoever does not know what a refinement is takes the assignment for one over all documents.
-            let why =
-                "the index is not of the documents that were asked for: upgrade the worker if it is the older side";
+            // A worker that does not know refinements would take the assignment for one over all documents.
+            let why = "the index is not of the documents that were asked for: upgrade the worker if it is older than the coordinator";
             return Err(Error::Refused(why.to_owned()));
         }
         if let Err(difference) = agree(assigned, method_id) {
@@ -457,7 +456,7 @@ impl Sessions {
     /// The contents that an assignment of a site's present session is about.
     ///
     /// # Errors
-    /// When the site has no such assignment, or it is about all there are.
+    /// Fails if the site has no such assignment, or it is about all contents.
     pub(crate) fn scope(&self, site: &SiteName, assignment: u64) -> Result<Arc<Scope>, Error> {
         let all = lock(&self.assigned);
         let assigned = all.get(&assignment).filter(|assigned| assigned.site == *site).ok_or_else(|| {
@@ -468,7 +467,7 @@ impl Sessions {
 
     fn own_purpose(&self, site: &SiteName, open: &OpenIndex) -> Result<Purpose, Error> {
         if !open.scope.is_empty() {
-            return Err(Error::Denied("a site refines nothing on its own".to_owned()));
+            return Err(Error::Denied("a site cannot refine without an assignment".to_owned()));
         }
         let attached = lock(&self.attached);
         let session =

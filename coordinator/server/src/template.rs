@@ -37,7 +37,7 @@ impl SuggestRequest {
     pub(crate) fn from_wire(request: v1::SuggestTemplatesRequest) -> Result<SuggestRequest, Error> {
         let kinds_min = if request.min_documents == 0 { KINDS_MIN } else { request.min_documents };
         if kinds_min < 2 {
-            return Err(Error::Invalid("`min_documents`: at least two have something in common".to_owned()));
+            return Err(Error::Invalid("`min_documents`: it must be at least 2".to_owned()));
         }
         let kinds_min = usize::try_from(kinds_min).unwrap_or(usize::MAX);
         let options = SuggestOptions { until_quiet: request.until_quiet, kinds_min };
@@ -49,7 +49,7 @@ impl Templates {
     /// Analyses the documents of a scan again as they are now, and suggests the tags that are worth marking.
     ///
     /// # Errors
-    /// When the scan has no result, its sites have no indexes any more, or the analysis fails.
+    /// Fails if the scan has no result, its sites have no indexes any more, or the analysis fails.
     pub(crate) fn suggest(
         &self,
         request: &SuggestRequest,

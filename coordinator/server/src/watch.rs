@@ -28,7 +28,7 @@ use cognate_storage::store::{IndexId, SlotKey, WatchedRow};
 /// The number of new documents that a notice names.
 const NAMED_MAX: usize = 100;
 
-/// A document that matches, as it is known again.
+/// A matching document, as it is recognised in later searches.
 type Known = u64;
 
 /// A new match as a notice reports it.
@@ -52,12 +52,12 @@ struct NewDocument {
     sought: String,
 }
 
-/// Looks after the watches for as long as it is polled.
+/// Searches for the watches for as long as it is polled.
 pub(crate) async fn run(watches: Arc<Watches>) {
     loop {
         let looking = Arc::clone(&watches);
         if tokio::task::spawn_blocking(move || looking.look_after_watches()).await.is_err() {
-            tracing::error!("looking after the watches crashed");
+            tracing::error!("the check of the watches crashed");
         }
         watches.sessions.seals.notified().await;
     }
@@ -76,7 +76,7 @@ impl Watches {
     /// Stores a watch, in place of one of the same name. Its present matches count as known, and are not reported.
     ///
     /// # Errors
-    /// When it makes no sense, or the state cannot be read.
+    /// Fails if it is invalid, or the state cannot be read.
     pub(crate) fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
         check_name(&watch.name, &watch.note)?;
         webhook::check(&watch.webhook)?;
@@ -98,11 +98,11 @@ impl Watches {
     /// Forgets a watch.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         if self.records.store.watch(name)?.is_none() {
-            return Err(Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` shows what there is")));
+            return Err(Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them")));
         }
         self.records.record(What::WatchRemoved(name.to_owned()), by)?;
         Ok(self.records.store.forget_watched(name)?)
@@ -127,12 +127,12 @@ impl Watches {
     fn look_after_watches(&self) {
         let watches = match self.records.store.watches() {
             Ok(watches) => watches,
-            Err(error) => return tracing::error!(%error, "watches cannot be looked after"),
+            Err(error) => return tracing::error!(%error, "watches cannot be checked"),
         };
         for watch in watches {
             match self.look(&watch) {
-                Ok(notices) => notices.iter().for_each(|notice| self.tell(&watch, notice)),
-                Err(error) => tracing::error!(watch = watch.name, %error, "a watch cannot be looked after"),
+                Ok(notices) => notices.iter().for_each(|notice| self.notify(&watch, notice)),
+                Err(error) => tracing::error!(watch = watch.name, %error, "a watch cannot be checked"),
             }
         }
     }
@@ -193,7 +193,7 @@ impl Watches {
         Ok(all)
     }
 
-    /// The matches in one repository: as they are known again, ascending, and as they are reported.
+    /// The matches in one repository: as stored, ascending, and as reported.
     fn hits(&self, watch: &v1::Watch, key: &SlotKey) -> Result<(Vec<Known>, Answer), Error> {
         let mut query = FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         query.repositories = vec![(key.site.clone(), Some(key.repository.clone()))];
@@ -204,19 +204,19 @@ impl Watches {
         Ok((known, answer))
     }
 
-    fn tell(&self, watch: &v1::Watch, notice: &Notice) {
+    fn notify(&self, watch: &v1::Watch, notice: &Notice) {
         let Notice { site, repository, new, .. } = notice;
         tracing::info!(watch = watch.name, site, repository, new, "a watch found something new");
         self.metrics.watch_hits.inc_by(*new);
         if !watch.webhook.is_empty() {
             let (address, notice, name) = (watch.webhook.clone(), notice.clone(), watch.name.clone());
-            // Whoever does not answer keeps nobody waiting.
-            std::thread::spawn(move || webhook::tell(&address, &notice, &format!("watch {name}")));
+            // A thread of its own: a slow receiver delays nothing else.
+            std::thread::spawn(move || webhook::notify(&address, &notice, &format!("watch {name}")));
         }
     }
 }
 
-/// Each document that matches: as it is known again, the number of the query's document, the match, and the holder.
+/// Each matching document: its stored form, the number of the query's document, the match, and the holder.
 fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &'static str, &crate::find::Holder)> {
     answer.documents.iter().enumerate().flat_map(|(number, found)| {
         found.matches.iter().flat_map(move |one| {

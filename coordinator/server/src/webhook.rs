@@ -33,7 +33,7 @@ pub(crate) struct Notice {
 /// Checks that a text is an address for notices.
 ///
 /// # Errors
-/// When it is something else. Nothing at all is fine: nobody is told.
+/// Fails if it is something else. An empty address is valid: no notice is sent.
 pub(crate) fn check(address: &str) -> Result<(), Error> {
     let refused = |why: &str| Err(Error::Invalid(format!("`webhook`: {why}")));
     if address.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn check(address: &str) -> Result<(), Error> {
 }
 
 /// Sends a notice, and tries again a few times. Blocks.
-pub(crate) fn tell(address: &str, notice: &impl Serialize, of: &str) {
+pub(crate) fn notify(address: &str, notice: &impl Serialize, of: &str) {
     let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build();
     let agent = ureq::Agent::new_with_config(config);
     let body = serde_json::to_string(notice).expect("words and numbers can be written");
@@ -58,12 +58,12 @@ pub(crate) fn tell(address: &str, notice: &impl Serialize, of: &str) {
         std::thread::sleep(wait);
         match agent.post(address).content_type("application/json").send(body.as_str()) {
             Ok(_) => return,
-            // Whoever refuses it will refuse it again.
+            // A receiver that refuses the notice would refuse it again.
             Err(ureq::Error::StatusCode(code)) if (400..500).contains(&code) && code != 408 && code != 429 => {
                 tracing::warn!(of, code, "a webhook refused a notice");
                 return;
             }
-            Err(error) => tracing::warn!(of, %error, "a webhook could not be told"),
+            Err(error) => tracing::warn!(of, %error, "a notice could not be sent"),
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_are_told() {
+    fn only_addresses_are_valid() {
         for address in ["", "http://127.0.0.1:9/x", "https://example.com/hook"] {
             assert!(check(address).is_ok(), "{address}");
         }

@@ -110,7 +110,7 @@ impl Worker for WorkerService {
         let (rows, stream) = mpsc::channel(DOWN_MESSAGES);
         let (scans, scan) = (Arc::clone(&self.scans), request.into_inner().scan);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = results::tell(&scans, &site, scan, &rows) {
+            if let Err(error) = results::send(&scans, &site, scan, &rows) {
                 let _ = rows.blocking_send(Err(error.into()));
             }
         });
@@ -155,11 +155,11 @@ impl Worker for WorkerService {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let Some(FileHashHitsRequest { message: Some(HitsUp::Answer(answer)) }) = first(&mut requests).await? else {
-            return Err(Status::invalid_argument("an answer begins with what it is an answer to"));
+            return Err(Status::invalid_argument("an answer must begin with its question"));
         };
         let mut answering = self.sessions.answering(&site, answer.query)?;
         loop {
-            // A stream that breaks off is an answer that is cut off.
+            // A stream that breaks off is an incomplete answer.
             let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
             let taken = match message {
                 Some(message) => answering.take(message),
@@ -180,7 +180,7 @@ impl Worker for WorkerService {
 /// The first message of a stream, which must come soon.
 async fn first<T>(requests: &mut Streaming<T>) -> Result<Option<T>, Status> {
     let waited = tokio::time::timeout(SILENCE_MAX, requests.message()).await;
-    waited.map_err(|_| Status::deadline_exceeded("nothing was said on the stream"))?
+    waited.map_err(|_| Status::deadline_exceeded("no message came on the stream"))?
 }
 
 /// The parameters of an index that a site brings up to date on its own.
@@ -215,7 +215,7 @@ impl SessionTask {
                             break;
                         }
                     }
-                    // A message kind of tomorrow: it says at least that there is somebody.
+                    // A message kind of a later version: it only shows that the peer is alive.
                     Ok(Some(AttachRequest { message: None })) => {
                         silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
                     }
@@ -223,7 +223,7 @@ impl SessionTask {
                 },
                 _ = keep_alive.tick() => {
                     if live.holds() {
-                        self.sessions.tell(&self.site, Down::KeepAlive(KeepAlive {}));
+                        self.sessions.send(&self.site, Down::KeepAlive(KeepAlive {}));
                     }
                 }
                 () = &mut silence => {
@@ -236,7 +236,7 @@ impl SessionTask {
         self.sessions.detach(&self.site, number);
     }
 
-    /// Takes a message in; answers true if the session goes on.
+    /// Processes a message; returns true if the session continues.
     fn hear(&self, number: u64, message: Up) -> bool {
         match message {
             Up::Progress(progress) => self.sessions.progress(&self.site, progress),
@@ -244,7 +244,7 @@ impl SessionTask {
                 if let Some((index, summary)) = self.sessions.end(&self.site, ended)
                     && let Err(error) = self.scans.analyser.indexes.put_summary(index, &summary)
                 {
-                    tracing::error!(site = %self.site, %error, "what a sync told cannot be kept");
+                    tracing::error!(site = %self.site, %error, "the summary of a sync cannot be stored");
                 }
             }
             Up::State(state) => self.sessions.set_paused(&self.site, number, state.paused),

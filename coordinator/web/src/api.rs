@@ -50,17 +50,17 @@ async fn guard(State(pages): State<Pages>, mut request: Request, next: Next) -> 
     let Some(operator) = bearer(request.headers()).and_then(|token| pages.logins().program(pages.members(), token))
     else {
         pages.members().refusals().count(Refusal::Session);
-        let mut response = told(&PageError::nobody(Refusal::Session.to_string()));
+        let mut response = failure(&PageError::not_signed_in(Refusal::Session.to_string()));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
         return response;
     };
     request.extensions_mut().insert(Person { operator, pages, session: None });
     let mut response = next.run(request).await;
     if let Some(error) = response.extensions_mut().remove::<PageError>() {
-        return told(&error);
+        return failure(&error);
     }
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        return told(&PageError::not_found());
+        return failure(&PageError::not_found());
     }
     response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
     response
@@ -117,7 +117,7 @@ async fn scan(person: Person, Path(id): Path<String>) -> Shown {
     Ok(answer(&object(&crate::scan::shown(&person, scan_id(&id)?).await?)))
 }
 
-/// A scan as programs read it, as far as it is told on the command line as well.
+/// A scan as programs read it, with the fields that the command line shows as well.
 fn object(state: &v1::ScanState) -> Value {
     let options = ScanOptions::of_record(state.options.as_ref());
     let layers = options.layers().unwrap_or_default();
@@ -189,7 +189,7 @@ async fn cases(person: Person) -> Shown {
     Ok(answer(&cases.into_iter().map(CaseRow::from).collect::<Vec<_>>()))
 }
 
-/// The whole record, with all answers.
+/// The complete record, with all answers.
 async fn case(person: Person, Path(name): Path<String>) -> Shown {
     let record = crate::stored_queries::exported(&person, &name).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], record).into_response())
@@ -215,7 +215,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// An error as JSON.
-fn told(error: &PageError) -> Response {
+fn failure(error: &PageError) -> Response {
     let body = format!("{}\n", json!({"error": error.message}));
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     (error.status, headers, body).into_response()

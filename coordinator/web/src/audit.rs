@@ -1,4 +1,4 @@
-//! The audit log: who did what, newest first, read from the journal. For administrators.
+//! The audit log: the acts of people, newest first, read from the journal. For administrators.
 
 use askama::Template;
 use axum::Router;
@@ -12,7 +12,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/audit", get(list))
 }
 
-/// How much is on a page.
+/// Events on a page.
 const ROWS: u32 = 100;
 
 #[derive(Template)]
@@ -20,10 +20,10 @@ const ROWS: u32 = 100;
 struct Audit {
     page: Page,
     events: Vec<Row>,
-    /// Whose doings are shown; nothing: all.
+    /// The person whose acts are shown; empty: all.
     by: String,
     is_newest: bool,
-    /// The address of what is older, or nothing.
+    /// The address of the older events, or empty.
     older: String,
 }
 
@@ -32,7 +32,7 @@ struct Row {
     by: String,
     action: String,
     subject: String,
-    /// The id of the scan that it was done to, or nothing.
+    /// The id of the scan that the event is about, or empty.
     scan: String,
     detail: String,
 }

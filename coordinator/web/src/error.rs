@@ -1,4 +1,4 @@
-//! What goes wrong on a page, as the person who looks at it is told.
+//! Errors of a page, in the words that a person reads.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 use cognate_server::Error;
 use cognate_storage::ErrorKind;
 
-/// A page that cannot be shown, or something that was not done. `guard.rs` makes a page of it, and `api.rs` JSON.
+/// A page that cannot be shown, or an action that failed. `guard.rs` makes a page of it, and `api.rs` JSON.
 #[derive(Clone, Debug)]
 pub(crate) struct PageError {
     pub(crate) status: StatusCode,
@@ -19,27 +19,27 @@ impl PageError {
         PageError { status, message: message.into() }
     }
 
-    /// There is nothing at this address, or nothing that this person may see.
+    /// Nothing exists at this address, or nothing that this person may see.
     pub(crate) fn not_found() -> PageError {
-        PageError::new(StatusCode::NOT_FOUND, "there is nothing at this address, or nothing that you may see")
+        PageError::new(StatusCode::NOT_FOUND, "this page does not exist, or you may not see it")
     }
 
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// This person may not.
+    /// The person lacks the permission.
     pub(crate) fn denied(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::FORBIDDEN, message)
     }
 
     /// Nobody is signed in.
-    pub(crate) fn nobody(message: impl Into<String>) -> PageError {
+    pub(crate) fn not_signed_in(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::UNAUTHORIZED, message)
     }
 
-    /// The coordinator is in trouble.
+    /// The coordinator failed.
     pub(crate) fn internal(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }

@@ -1,4 +1,4 @@
-//! A result as a file, from a page: written while it is sent, however large it is.
+//! A result as a file, from a page: written while it is sent, so that its size does not matter.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use cognate_export::Format;
 use cognate_server::operator::blocking;
 use cognate_storage::journal::Action;
 
-/// How much is sent at a time, and how many such pieces may wait.
+/// Bytes that are sent at a time, and pieces that may wait.
 const PIECE_BYTES: usize = 64 << 10;
 const PIECES_WAITING: usize = 8;
 
@@ -36,7 +36,7 @@ async fn export(person: Person, Path((id, extension)): Path<(String, String)>) -
     Ok(file(&format!("cognate-{id}.{}", format.extension()), format.content_type(), body))
 }
 
-/// A result in one of its forms, written while it is sent. Who took it is written down.
+/// A result in one of its formats, written while it is sent. The journal records who downloaded it.
 pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Result<Body, PageError> {
     person.may("FetchResult")?;
     let (service, operator) = (person.pages.service.clone(), person.operator.clone());
@@ -52,7 +52,7 @@ pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Resu
         let written = format.write(&report, 0, &mut out).and_then(|()| Ok(io::Write::flush(&mut out)?));
         if let Err(error) = written {
             tracing::warn!(scan = %id, extension = format.extension(), %error, "an export ended early");
-            // What was sent so far must not pass for the whole: the connection is cut.
+            // A truncated file must not look complete: the connection is cut.
             let _ = out.get_ref().0.blocking_send(Err(io::Error::other("the export failed: see the log")));
         }
     });
@@ -72,20 +72,20 @@ async fn audit(State(pages): State<Pages>, person: Person, Path((id, extension))
     Ok(file(&format!("cognate-audit-{id}.{extension}"), content_type, Body::from(document)))
 }
 
-/// A file to be kept, never one to be shown in the place of a page.
+/// A file to save, which a browser never shows in place of a page.
 pub(crate) fn file(name: &str, content_type: &str, body: Body) -> Response {
     let disposition = format!("attachment; filename=\"{name}\"");
     ([(header::CONTENT_TYPE, content_type.to_owned()), (header::CONTENT_DISPOSITION, disposition)], body)
         .into_response()
 }
 
-/// What is written, piece by piece, to who reads it.
+/// Passes the written bytes on to the client, piece by piece.
 struct Pieces(mpsc::Sender<io::Result<Vec<u8>>>);
 
 impl io::Write for Pieces {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(piece.to_vec()));
-        sent.map(|()| piece.len()).map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "who reads is gone"))
+        sent.map(|()| piece.len()).map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the reader is gone"))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! What a form or an address says: names and values, as they came.
+//! The content of a form or an address: names and values, as they came.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -11,18 +11,18 @@ use crate::error::PageError;
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads what stands behind the `?` of an address, or in the body of a form.
+    /// Reads the query of an address, or the body of a form.
     pub(crate) fn read(encoded: &[u8]) -> Fields {
         Fields(form_urlencoded::parse(encoded).into_owned().collect())
     }
 
-    /// A value without spaces around it; nothing: it is not there, or empty.
+    /// A value without spaces around it; `None` if it is missing or empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
         value.filter(|value| !value.is_empty())
     }
 
-    /// All of them.
+    /// All names and values.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.trim()))
     }
@@ -32,30 +32,30 @@ impl Fields {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a box is ticked.
+    /// True if a box is ticked.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.text(name).is_some()
     }
 
-    /// A value that must be there.
+    /// A required value.
     ///
     /// # Errors
-    /// When it is not.
+    /// Fails if it is missing.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, PageError> {
         self.text(name).ok_or_else(|| PageError::invalid(format!("`{name}`: it is missing")))
     }
 
-    /// A whole number, where there is one.
+    /// An integer, if the field has one.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is not an integer.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, PageError> {
         let parse = |text: &str| text.parse().map_err(|_| PageError::invalid(format!("`{name}`: it is not a number")));
         self.text(name).map(parse).transpose()
     }
 }
 
-/// Of a form, what it says; of anything else, what stands behind the `?`.
+/// Reads the body of a form, or the query of the address for all other requests.
 impl FromRequestParts<Pages> for Fields {
     type Rejection = PageError;
 

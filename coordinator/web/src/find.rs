@@ -1,5 +1,5 @@
-//! The page of finds. It takes the output of `cognate fingerprint`: documents and the key stay with who asks. What is sought
-//! can be kept, as a watch or as a case.
+//! The page of finds. It takes the output of `cognate fingerprint`, so that documents and the key stay with the person
+//! who asks. The query can be saved as a watch or as a case.
 
 use askama::Template;
 use axum::Router;
@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Router<Pages> {
 #[template(path = "find.html")]
 struct FindPage {
     page: Page,
-    /// What was asked, to be asked again.
+    /// The submitted form, to be sent again.
     fingerprints: String,
     sites: String,
     min_containment: String,
@@ -39,7 +39,7 @@ async fn form(person: Person) -> Shown {
     })
 }
 
-/// What the form says is sought, and how.
+/// The query of the form.
 fn asked(fields: &Fields) -> Result<(FindOpen, Fingerprints), PageError> {
     let read = Fingerprints::read(fields.needed("fingerprints")?.as_bytes()).map_err(PageError::invalid)?;
     let open = FindOpen {
@@ -60,7 +60,7 @@ pub(crate) fn places(sites: &str) -> impl Iterator<Item = RepositoryPlace> + '_ 
     })
 }
 
-/// The query that a watch or a case keeps of what the form says.
+/// The query of the form, as a watch or a case stores it.
 pub(crate) fn to_keep(fields: &Fields) -> Result<StoredQuery, PageError> {
     let (open, read) = asked(fields)?;
     Ok(read.into_stored(open))
@@ -82,7 +82,7 @@ async fn find(person: Person, fields: Fields) -> Shown {
     })
 }
 
-/// Asks a query now, within bounds, and makes of the answer what is shown.
+/// Asks a query now, within bounds, and renders the answer.
 pub(crate) async fn searched(
     person: &Person,
     query: FindQuery,

@@ -18,7 +18,7 @@ pub(crate) fn routes() -> Router<Pages> {
 #[template(path = "find-hashes.html")]
 struct FindHashesPage {
     page: Page,
-    /// What was asked, to be asked again.
+    /// The submitted form, to be sent again.
     list: String,
     sites: String,
     answer: Option<AnswerShown>,

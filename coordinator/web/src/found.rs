@@ -1,4 +1,4 @@
-//! What was found, as pages show it: of a find, of a watch, of a case. All are read from the object that programs read.
+//! Matches as pages show them: of a find, a watch or a case. All are read from the object that programs read.
 
 use askama::Template;
 use cognate_result::report::Ratio;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{PageError, filters};
 
-/// The documents that a page shows of a match: the command line shows more.
+/// Documents of a match that a page shows; the command line shows more.
 const HOLDERS_SHOWN: usize = 50;
 
 /// An answer as pages show it.
@@ -15,12 +15,12 @@ const HOLDERS_SHOWN: usize = 50;
 #[template(path = "found.html")]
 pub(crate) struct Answer {
     record: FindRecord,
-    /// The command that makes what was not searched searchable, or nothing.
+    /// The command that indexes the repositories that were not searched, or empty.
     launch: String,
 }
 
 impl Answer {
-    /// An answer, with the command that makes what was not searched searchable.
+    /// An answer, with the command that indexes the repositories that were not searched.
     pub(crate) fn new(record: FindRecord, launch: String) -> Answer {
         Answer { record, launch }
     }
@@ -28,7 +28,7 @@ impl Answer {
     /// Reads an answer that a case has stored.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is not an answer.
     pub(crate) fn read(record: Value) -> Result<Answer, PageError> {
         let wrong = |error| PageError::internal(format!("the answer cannot be shown: {error}"));
         Ok(Answer::new(serde_json::from_value(record).map_err(wrong)?, String::new()))

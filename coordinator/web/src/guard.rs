@@ -1,5 +1,4 @@
-//! What every page passes on its way in and out: who asks, whether a form is one of ours, and what browsers are told not to
-//! do with what they get.
+//! The checks that every request passes: the person behind it, the origin of a form, and the headers of the answer.
 
 use std::sync::Arc;
 
@@ -15,10 +14,10 @@ use crate::fields::Fields;
 use crate::person::csrf;
 use crate::{ErrorPage, Page, Pages, html};
 
-/// No form is larger.
+/// The maximum size of a form.
 const FORM_BYTES_MAX: usize = 8 << 20;
 
-/// Lets only persons through, and forms only with the number of their session.
+/// Lets only people through who are signed in, and only forms with the number of their session.
 pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     let path: Arc<str> = request.uri().path_and_query().map_or("/", |path| path.as_str()).into();
     let Some((person, session)) = pages.browser(request.headers()) else {
@@ -34,25 +33,25 @@ pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
     finished(response, &path, || person.page(""))
 }
 
-/// What is open to everybody: only told how to treat what they get.
+/// Pages that are open to everybody: they only get the headers.
 pub(crate) async fn open(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let response = match checked(request, None).await {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     };
-    finished(response, &path, || Page::of_nobody(pages.now()))
+    finished(response, &path, || Page::without_person(pages.now()))
 }
 
-/// Reads a form and makes sure that a page of ours sent it.
+/// Reads a form and checks that one of our pages sent it.
 async fn checked(request: Request, token: Option<&str>) -> Result<Request, PageError> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(request);
     }
-    // Browsers say whose page a request comes from, and pages cannot lie about it.
+    // Browsers name the page that a request comes from, and pages cannot change that.
     let from = request.headers().get("sec-fetch-site").map(HeaderValue::as_bytes);
     if !matches!(from, None | Some(b"same-origin" | b"none")) {
-        return Err(PageError::denied("this form came from another place: open the page anew and try again"));
+        return Err(PageError::denied("this form was sent by another site: reload the page and try again"));
     }
     let (mut parts, body) = request.into_parts();
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -63,14 +62,14 @@ async fn checked(request: Request, token: Option<&str>) -> Result<Request, PageE
     let bytes = bytes.map_err(|_| PageError::invalid("the form was cut off, or is larger than 8 MiB"))?;
     let fields = Fields::read(&bytes);
     if token.is_some_and(|token| fields.text("csrf") != Some(token)) {
-        return Err(PageError::denied("this form was made for another session: open the page anew and try again"));
+        return Err(PageError::denied("this form was made for another session: reload the page and try again"));
     }
     parts.extensions.insert(fields);
     Ok(Request::from_parts(parts, Body::empty()))
 }
 
 fn to_sign_in(pages: &Pages, method: &Method, path: &str) -> Response {
-    // What was sent with a form is gone; the page that it stood on is where to go on.
+    // The data of the form is lost; the page that contains the form is the place to continue.
     let to = if *method == Method::GET { path } else { "/" };
     let mut response = match to {
         "/" => Redirect::to("/sign-in").into_response(),
@@ -84,7 +83,7 @@ fn to_sign_in(pages: &Pages, method: &Method, path: &str) -> Response {
     response
 }
 
-/// Errors become pages, and every answer says how it is to be treated.
+/// Turns errors into pages, and adds the security headers to every answer.
 fn finished(mut response: Response, path: &str, page: impl FnOnce() -> Page) -> Response {
     if let Some(error) = response.extensions_mut().remove::<PageError>() {
         let status = error.status;
@@ -99,9 +98,9 @@ fn finished(mut response: Response, path: &str, page: impl FnOnce() -> Page) -> 
     response
 }
 
-/// Nothing but what we serve runs or is loaded, nobody frames a page, nothing is kept.
+/// Only our own resources run or are loaded, no other site frames a page, and nothing is cached.
 fn secured(response: &mut Response) {
-    let told: [(HeaderName, &'static str); 7] = [
+    let headers_to_set: [(HeaderName, &'static str); 7] = [
         (
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action \
@@ -115,7 +114,7 @@ fn secured(response: &mut Response) {
         (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
     ];
     let headers = response.headers_mut();
-    for (name, value) in told {
+    for (name, value) in headers_to_set {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -1,7 +1,7 @@
-//! The HTTP door: probes, metrics, pages and the API. Plain on loopback; TLS everywhere else.
+//! The HTTP listener: probes, metrics, pages and the API. Plain on loopback; TLS everywhere else.
 //!
-//! Whoever connects has so long for a handshake and so long for a request, and there are only so many connections: what is
-//! slow costs a place, not the server.
+//! Handshakes and requests have time limits, and the number of connections is limited: a slow client costs one
+//! connection, not the server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,24 +22,24 @@ use tokio_rustls::TlsAcceptor;
 use cognate_server::Authority;
 use cognate_server::{Error, OperatorService};
 
-/// How many connections there may be.
+/// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 256;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the head of a request may take.
+/// Time limit for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// How long accepting waits when the process is out of descriptors.
+/// Time between attempts to accept when the process is out of descriptors.
 const EXHAUSTED_WAIT: Duration = Duration::from_millis(200);
-/// How long what is under way may take to end.
+/// Time limit for open requests at the shutdown.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// What the HTTP door shows where it speaks TLS.
+/// The certificate of the HTTP listener, if it uses TLS.
 pub struct HttpTls {
     from: Certificates,
     current: RwLock<(Arc<rustls::ServerConfig>, SystemTime)>,
 }
 
-/// Where its certificate comes from.
+/// The source of its certificate.
 enum Certificates {
     /// The federation's own authority.
     Authority(Arc<Authority>),
@@ -51,7 +51,7 @@ impl HttpTls {
     /// A certificate of the federation's own authority for these names.
     ///
     /// # Errors
-    /// When a name is none.
+    /// Fails if a name is invalid.
     pub fn own(authority: Arc<Authority>, names: &[String]) -> Result<HttpTls, Error> {
         let current = RwLock::new(authority.https_config(names)?);
         Ok(HttpTls { from: Certificates::Authority(authority), current })
@@ -60,24 +60,24 @@ impl HttpTls {
     /// The certificate in these files.
     ///
     /// # Errors
-    /// When they cannot be read, or do not belong together.
+    /// Fails if they cannot be read, or do not belong together.
     pub fn files(chain: &Path, key: &Path) -> Result<HttpTls, Error> {
         let from = Certificates::Files { chain: chain.to_owned(), key: key.to_owned() };
         let current = RwLock::new(from.load(&[])?);
         Ok(HttpTls { from, current })
     }
 
-    /// Looks after the certificate: a new one of the authority for these names, or the files read again.
+    /// Renews the certificate: a new one of the authority for these names, or the files read again.
     ///
     /// # Errors
-    /// When that fails: then everything stays as it was.
+    /// Fails if that is impossible: then everything stays as it was.
     pub fn renew(&self, names: &[String]) -> Result<(), Error> {
         let renewed = self.from.load(names)?;
         *self.current.write().expect("nothing panics while it is held") = renewed;
         Ok(())
     }
 
-    /// Whether the certificate is to be renewed.
+    /// True if the certificate has to be renewed.
     pub fn is_due(&self, now: SystemTime) -> bool {
         self.current.read().expect("nothing panics while it is held").1 <= now
     }
@@ -91,7 +91,7 @@ impl Certificates {
     fn load(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
         match self {
             Certificates::Authority(authority) => authority.https_config(names),
-            // Who keeps the files replaces them: they are looked at again and again.
+            // Administrators replace the files at any time, so they are read regularly.
             Certificates::Files { chain, key } => {
                 Ok((cognate_server::identity::https_files(chain, key)?, SystemTime::UNIX_EPOCH))
             }
@@ -99,7 +99,7 @@ impl Certificates {
     }
 }
 
-/// The HTTP door, bound and not yet open.
+/// The HTTP listener, bound but not yet serving.
 pub struct HttpListener {
     tcp: TcpListener,
     tls: Option<Arc<HttpTls>>,
@@ -109,34 +109,34 @@ impl HttpListener {
     /// Binds the address. Without a certificate it must be one of this machine's own.
     ///
     /// # Errors
-    /// When it is not on loopback and there is no certificate (what is plain must not leave the machine), or it cannot be
-    /// bound.
+    /// Fails if it is not on loopback and there is no certificate (plain text must not leave the machine), or if it
+    /// cannot be bound.
     pub async fn bind(address: &str, tls: Option<Arc<HttpTls>>) -> Result<HttpListener, Error> {
         let listen = |source| Error::Listen { address: address.to_owned(), source };
         let resolved: Vec<SocketAddr> = tokio::net::lookup_host(address).await.map_err(listen)?.collect();
         if tls.is_none() && resolved.iter().any(|address| !address.ip().is_loopback()) {
             return Err(Error::Invalid(format!(
-                "`http_listen`: `{address}` is not on loopback, and plain HTTP stays on this machine"
+                "`http_listen`: `{address}` is not on loopback, and plain HTTP is allowed only on this machine"
             )));
         }
         let tcp = TcpListener::bind(resolved.as_slice()).await.map_err(listen)?;
         Ok(HttpListener { tcp, tls })
     }
 
-    /// Whether all that an address stands for is on this machine.
+    /// True if the address resolves to loopback addresses only.
     ///
     /// # Errors
-    /// When the address is none.
+    /// Fails if the address is invalid.
     pub async fn is_loopback(address: &str) -> Result<bool, Error> {
         let listen = |source| Error::Listen { address: address.to_owned(), source };
         let mut resolved = tokio::net::lookup_host(address).await.map_err(listen)?;
         Ok(resolved.all(|address| address.ip().is_loopback()))
     }
 
-    /// What was bound.
+    /// The bound address.
     ///
     /// # Errors
-    /// When the operating system does not say.
+    /// Fails if the operating system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
@@ -151,7 +151,7 @@ impl HttpListener {
         self.serve_router(crate::router(service, address), shutdown).await;
     }
 
-    /// Serves nothing but what machines on this one ask, until `shutdown` resolves.
+    /// Serves only the probes and metrics until `shutdown` resolves.
     pub async fn serve_probes(
         self,
         service: OperatorService,
@@ -168,7 +168,7 @@ impl HttpListener {
             () = door.accept(&self.tcp, &graceful) => {}
             () = shutdown => {}
         }
-        // Streams of what goes on would never end by themselves.
+        // Live streams would never end by themselves.
         let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
     }
 }
@@ -182,7 +182,7 @@ struct Door {
 impl Door {
     async fn accept(&self, tcp: &TcpListener, graceful: &GracefulShutdown) {
         loop {
-            // Who comes while all places are taken waits at the operating system.
+            // Further clients wait at the operating system until a connection is free.
             let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
             match tcp.accept().await {
                 Ok((stream, _)) => {

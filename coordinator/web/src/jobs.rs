@@ -1,4 +1,4 @@
-//! Work that takes longer than a page: looking for templates worth marking. Somebody begins it, and looks in again.
+//! Work that takes longer than a page: searching for templates. A person starts it and looks at its progress later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,20 +10,20 @@ use tonic::Status;
 
 use crate::PageError;
 
-/// How many are kept for a person, and of everybody's; one more takes the place of the oldest that is done.
+/// Jobs of one person, and of all people, that are stored; one more replaces the oldest that is done.
 const EACH_MAX: usize = 4;
 const ALL_MAX: usize = 64;
 
-/// Whose, and about which scan.
+/// The person, and the scan.
 pub(crate) type JobKey = (String, u64);
 
-/// The work of everybody.
+/// The jobs of all people.
 #[derive(Clone, Default)]
 pub(crate) struct Jobs {
     held: Arc<Mutex<HashMap<JobKey, Job>>>,
 }
 
-/// Work that goes on or is done.
+/// A job that runs or is done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Job {
     /// Seconds since 1970.
@@ -31,18 +31,18 @@ pub(crate) struct Job {
     pub(crate) done: bool,
     pub(crate) progress: Option<v1::AnalysisState>,
     pub(crate) found: Vec<v1::TemplateSuggestion>,
-    /// Why it failed, or nothing.
+    /// The reason of its failure, or empty.
     pub(crate) failure: String,
 }
 
 type Suggestions = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
 
 impl Jobs {
-    /// Follows what is found until it has ended; what was begun before by the same person for the same scan is forgotten.
+    /// Collects the suggestions until the end; an earlier job of the same person for the same scan is dropped.
     ///
     /// # Errors
-    /// When too much is going on.
-    pub(crate) fn begin(&self, key: JobKey, now: i64, mut told: Suggestions) -> Result<(), PageError> {
+    /// Fails if too many jobs run.
+    pub(crate) fn begin(&self, key: JobKey, now: i64, mut suggestions: Suggestions) -> Result<(), PageError> {
         {
             let mut held = self.lock();
             held.remove(&key);
@@ -53,16 +53,17 @@ impl Jobs {
                 }
                 let may_go = |(other, job): &(&JobKey, &Job)| job.done && (own < EACH_MAX || other.0 == key.0);
                 let oldest = held.iter().filter(may_go).min_by_key(|(_, job)| job.begun).map(|(key, _)| key.clone());
-                let busy = || PageError::invalid("too much is being looked for already: wait until something is done");
+                let busy =
+                    || PageError::invalid("too many searches for templates are running: wait until one has ended");
                 held.remove(&oldest.ok_or_else(busy)?);
             }
             held.insert(key.clone(), Job { begun: now, ..Job::default() });
         }
         let jobs = self.clone();
         tokio::spawn(async move {
-            while let Some(answer) = told.next().await {
+            while let Some(answer) = suggestions.next().await {
                 let mut held = jobs.lock();
-                // Who began anew wants to hear no more of this.
+                // A new job has replaced this one.
                 let Some(job) = held.get_mut(&key).filter(|job| job.begun == now) else { return };
                 match answer {
                     Ok(answer) => {
@@ -79,7 +80,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// How it stands.
+    /// The present state of the job.
     pub(crate) fn look(&self, key: &JobKey) -> Option<Job> {
         self.lock().get(key).cloned()
     }

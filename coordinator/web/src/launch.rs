@@ -1,5 +1,4 @@
-//! Launching a scan: choosing, then what each site would read and send, then the launch; or saving it for later, or having it
-//! done again and again.
+//! Launching a scan: the form, then the cost at each site, then the launch; or saving it as a profile or a schedule.
 
 use askama::Template;
 use axum::Router;
@@ -27,7 +26,7 @@ struct Launch {
     repositories: Vec<Choice>,
     profiles: Vec<String>,
     methods: Vec<(&'static str, &'static str)>,
-    /// What was wrong with what was sent.
+    /// The error in the submitted form.
     problem: String,
 }
 
@@ -44,7 +43,7 @@ struct Choice {
 #[template(path = "estimate.html")]
 struct EstimatePage {
     page: Page,
-    /// The id that the scan will have: sent twice, it is launched once.
+    /// The id that the scan will have: a form that is sent twice launches one scan.
     id: String,
     fields: Vec<(&'static str, String)>,
     no_sync: bool,
@@ -64,7 +63,7 @@ struct EstimateRow {
     note: String,
 }
 
-/// The form, empty or with what a profile or an earlier scan says.
+/// The form, empty or filled from a profile or an earlier scan.
 async fn choose(person: Person, fields: Fields) -> Shown {
     person.may("LaunchScan")?;
     let form = match (fields.text("profile"), fields.text("again")) {
@@ -113,7 +112,7 @@ async fn profiles(person: &Person) -> Result<Vec<v1::Profile>, PageError> {
     Ok(person.pages.service.list_profiles(request).await?.into_inner().profiles)
 }
 
-/// What it would cost, and the question; or the form again with what is wrong in it.
+/// The cost and the question; or the form again with its error.
 async fn estimate(person: Person, fields: Fields) -> Shown {
     person.may("LaunchScan")?;
     let form = ScanForm::of_fields(&fields);
@@ -128,7 +127,7 @@ async fn estimate(person: Person, fields: Fields) -> Shown {
     };
     let rows: Vec<EstimateRow> = match asked.await {
         Ok(rows) => rows.iter().map(EstimateRow::of).collect(),
-        // What was typed is not lost.
+        // The form stays filled in.
         Err(error) if error.status.is_client_error() => return show_form(&person, form, error.message).await,
         Err(error) => return Err(error),
     };
@@ -163,9 +162,9 @@ impl EstimateRow {
                 None => "?".to_owned(),
             },
             note: match (row.unknown.is_empty(), row.estimate.is_some(), estimate.cut_short) {
-                (false, true, _) => format!("{}: as it was at the last sync", row.unknown),
+                (false, true, _) => format!("{}: the figures are those of the last sync", row.unknown),
                 (false, false, _) => row.unknown.clone(),
-                (true, _, true) => "at least: the walk was cut short".to_owned(),
+                (true, _, true) => "at least this much: the walk was cut short".to_owned(),
                 (true, _, false) => String::new(),
             },
         }

@@ -1,10 +1,10 @@
 //! Pages and API of a coordinator over HTTP: the top floor.
 //!
-//! The pages are rendered here from templates, with one style sheet and one little script, all of it in this binary. Whatever a
-//! page shows or does goes through the same calls as the command line's, on behalf of who is signed in.
+//! The pages are rendered here from templates, with one style sheet and one small script, all of it in this binary.
+//! Pages make the same calls as the command line, on behalf of the person who is signed in.
 //!
-//! A page is a file of this folder: a function `routes`, handlers that take a `Person`, and a template each. `overview.rs`
-//! is the one to look at first. Names that come from outside are shown with the filter `name` and in no other way.
+//! A page is a file of this folder: a function `routes`, handlers that take a `Person`, and a template each.
+//! `overview.rs` is the simplest one. Names that come from outside are shown with the filter `name` only.
 
 mod api;
 mod assets;
@@ -56,7 +56,7 @@ use cognate_server::identity::Members;
 use cognate_server::logins::{Logins, Notice};
 use cognate_server::operator::OperatorService;
 
-/// The menu: the key of each place, its address, its name, and from which role on it is offered.
+/// The menu: the key, address and name of each place, and the least role to which it is offered.
 const MENU: [(&str, &str, &str, Role); 8] = [
     ("overview", "/", "Overview", Role::Viewer),
     ("scans", "/scans", "Scans", Role::Viewer),
@@ -75,20 +75,20 @@ struct Place {
     is_here: bool,
 }
 
-/// What a handler answers.
+/// The answer of a handler.
 pub(crate) type Shown = Result<Response, PageError>;
 
-/// What the pages stand on.
+/// The services and settings of the pages.
 #[derive(Clone)]
 pub(crate) struct Pages {
-    /// What a page may ask, through [`Person::ask`].
+    /// The calls that a page may make, through [`Person::ask`].
     pub(crate) service: OperatorService,
-    /// Where browsers find the pages.
+    /// The address of the pages for browsers.
     address: Arc<str>,
     jobs: Jobs,
 }
 
-/// What only machines ask.
+/// The probes and metrics.
 pub(crate) fn probes_router(service: OperatorService, address: &str) -> Router {
     probes::routes().with_state(Pages::new(service, address))
 }
@@ -143,7 +143,7 @@ impl Pages {
         self.services().records.now()
     }
 
-    /// Who is signed in at a browser, with the random number of the session.
+    /// The person who is signed in at a browser, with the random number of the session.
     fn browser(&self, headers: &HeaderMap) -> Option<(Person, Arc<str>)> {
         let secret = guard::cookie(headers, &self.cookie_name("session"))?;
         let operator = self.logins().session(self.members(), secret)?;
@@ -152,7 +152,7 @@ impl Pages {
         Some((person, session))
     }
 
-    /// Cookies are known by the federation: several coordinators may stand at one address.
+    /// The name of a cookie contains the federation: several coordinators may share one address.
     fn cookie_name(&self, what: &str) -> String {
         let prefix = if self.is_https() { "__Host-" } else { "" };
         format!("{prefix}cognate-{what}-{}", self.members().deployment())
@@ -186,10 +186,10 @@ impl Pages {
 pub(crate) struct Page {
     /// The place in the menu.
     pub(crate) here: &'static str,
-    /// Who is signed in; nobody: empty.
+    /// The person who is signed in, or empty.
     pub(crate) name: String,
     pub(crate) role: &'static str,
-    /// What the person is bound to, or nothing.
+    /// The bounds of the person, or empty.
     pub(crate) bound: String,
     pub(crate) is_analyst: bool,
     pub(crate) is_administrator: bool,
@@ -197,7 +197,7 @@ pub(crate) struct Page {
     pub(crate) csrf: String,
     /// Seconds since 1970.
     pub(crate) now: i64,
-    /// What is said once.
+    /// A notice that is shown once.
     pub(crate) notice: Option<Notice>,
 }
 
@@ -211,8 +211,8 @@ impl Page {
         offered.map(|(key, path, label, _)| Place { path, label, is_here: *key == self.here }).collect()
     }
 
-    /// A page for who is not signed in.
-    fn of_nobody(now: i64) -> Page {
+    /// A page for people who are not signed in.
+    fn without_person(now: i64) -> Page {
         Page {
             here: "",
             name: String::new(),
@@ -232,7 +232,7 @@ impl Page {
 struct ErrorPage {
     page: Page,
     error: PageError,
-    /// The scan whose page was asked for, where there is more to say of it than this; or nothing.
+    /// The scan whose page was requested, if its own page says more; or empty.
     scan: String,
 }
 
@@ -248,9 +248,9 @@ impl ErrorPage {
             400 => "That cannot be done",
             401 | 403 => "Not allowed",
             404 => "Not found",
-            409 => "Not as things stand",
+            409 => "Not possible in the present state",
             503 => "Not now",
-            507 => "No room",
+            507 => "No disk space",
             _ => "Something is wrong",
         }
     }
@@ -261,15 +261,15 @@ pub(crate) fn html(template: &impl Template) -> Shown {
     Ok(Html(template.render()?).into_response())
 }
 
-/// On to another page, after a form.
+/// Redirects to another page, after a form.
 pub(crate) fn see(path: &str) -> Shown {
     Ok(axum::response::Redirect::to(path).into_response())
 }
 
-/// The id of a scan, as addresses have it. What is none is nowhere.
+/// The id of a scan in an address.
 ///
 /// # Errors
-/// When it is none.
+/// Fails as a page that does not exist if it is invalid.
 pub(crate) fn scan_id(text: &str) -> Result<ScanId, PageError> {
     let well_formed = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     let number = well_formed.then(|| u64::from_str_radix(text, 16).ok()).flatten();

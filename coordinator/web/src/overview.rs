@@ -1,4 +1,4 @@
-//! The first page: who is there, how they are, what was compared last. The example of how a page is made.
+//! The first page: the sites and their state, and the last scans. The example of how a page is made.
 
 use askama::Template;
 use axum::Router;
@@ -12,7 +12,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/", get(overview))
 }
 
-/// How many scans are shown.
+/// Scans that are shown.
 const SCANS: usize = 8;
 
 #[derive(Template)]
@@ -38,9 +38,9 @@ struct SiteRow {
     repositories: u64,
     documents: u64,
     size_bytes: u64,
-    /// When anything of it was last sealed.
+    /// The time of its last sealed index.
     sealed: i64,
-    /// What is to be looked after.
+    /// Problems that need attention.
     warnings: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ async fn overview(person: Person) -> Shown {
 fn site(member: &v1::Member, repositories: &[v1::Repository]) -> SiteRow {
     let membership = member.membership.clone().unwrap_or_default();
     let own = || repositories.iter().filter(|repository| repository.site == membership.name);
-    // Of several indexes of a repository, the largest is how much there is.
+    // If a repository has several indexes, the largest one gives its size.
     let largest = |value: fn(&v1::RepositoryIndex) -> u64| {
         own().map(|repository| repository.indexes.iter().map(value).max().unwrap_or_default()).sum()
     };

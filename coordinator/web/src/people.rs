@@ -1,4 +1,4 @@
-//! The people of the federation: who may what, who else is invited, who is shut out. For administrators.
+//! The people of the federation: their roles, invitations, and people who are shut out. For administrators.
 
 use askama::Template;
 use axum::Router;

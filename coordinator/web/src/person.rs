@@ -1,4 +1,4 @@
-//! Who looks at a page, and what it may ask for: the same table as for calls says so.
+//! The person behind a request, and the calls that it may make, by the same table as for all calls.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use cognate_server::authorize;
 use cognate_server::identity::{Identity, Operator};
 use cognate_server::logins::Notice;
 
-/// The person whose request it is. A handler that takes one is never called for nobody.
+/// The person behind a request. A handler that takes one is called only for people who are signed in.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) operator: Operator,
@@ -26,7 +26,7 @@ impl Person {
     /// A call of the operators' service on this person's behalf, as if it came over the wire: `ask("ListScans", …)`.
     ///
     /// # Errors
-    /// When the role does not allow it.
+    /// Fails if the role does not allow it.
     pub(crate) fn ask<T>(&self, method: &str, message: T) -> Result<Request<T>, PageError> {
         self.may(method)?;
         let mut request = Request::new(message);
@@ -34,11 +34,11 @@ impl Person {
         Ok(request)
     }
 
-    /// Whether the role allows a call of the operators' service. For what is not such a call itself: the one that it stands
-    /// nearest to.
+    /// Checks that the role allows a call of the operators' service. Actions that are no such call use the permission
+    /// of the most similar one.
     ///
     /// # Errors
-    /// When it does not.
+    /// Fails if it does not.
     pub(crate) fn may(&self, method: &str) -> Result<(), PageError> {
         authorize::check(&format!("/cognate.v1.Operator/{method}"), &self.identity()).map_err(|error| {
             tracing::info!(by = %self.operator.name, method, "a page was refused");
@@ -50,7 +50,7 @@ impl Person {
         Identity::Operator(self.operator.clone())
     }
 
-    /// Whether the role is this one or a greater one: for what is offered, not for what is allowed.
+    /// True if the role is this one or a greater one: for offering an action, not for permitting it.
     pub(crate) fn is(&self, role: Role) -> bool {
         i32::from(self.operator.role) >= i32::from(role)
     }
@@ -74,7 +74,7 @@ impl Person {
         }
     }
 
-    /// Says something on the page that is shown next.
+    /// Shows a notice on the next page.
     pub(crate) fn say(&self, text: impl Into<String>) {
         self.say_with(text, None);
     }
@@ -86,12 +86,12 @@ impl Person {
         }
     }
 
-    /// Whether it may still look: for pages that go on.
+    /// True if the session is still valid: for pages that stay open.
     pub(crate) fn holds(&self) -> bool {
         self.session.as_ref().is_some_and(|session| self.pages.logins().holds(self.pages.members(), session))
     }
 
-    /// What every form of this session carries: a page of somebody else's cannot know it.
+    /// The secret in every form of this session: a page of another site cannot know it.
     pub(crate) fn csrf(&self) -> String {
         self.session.as_ref().map(|session| csrf(session)).unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl FromRequestParts<Pages> for Person {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _: &Pages) -> Result<Person, PageError> {
-        // `guard.rs` and `api.rs` put it there, or answer themselves.
-        parts.extensions.get::<Person>().cloned().ok_or_else(|| PageError::nobody("nobody is signed in"))
+        // `guard.rs` and `api.rs` insert it, or answer themselves.
+        parts.extensions.get::<Person>().cloned().ok_or_else(|| PageError::not_signed_in("you are not signed in"))
     }
 }

@@ -1,4 +1,4 @@
-//! A plan: which copies stay by which rules, looked at before anybody takes it away. Nothing is moved or deleted by it.
+//! A plan: the copies that stay by given rules, as a preview of the files. It moves and deletes nothing.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use cognate_result::plan::{Decision, Keep, Left, Rule, Totals};
 use cognate_result::report::Report;
 use cognate_server::Error;
 
-/// So many sets are shown of each kind; the files have all.
+/// Sets of each kind that are shown; the files have all.
 const SHOWN_MAX: usize = 100;
-/// Rules beyond these decide nothing any more.
+/// Further rules would decide nothing.
 const RULES_MAX: usize = 32;
 
 pub(crate) fn routes() -> Router<Pages> {
@@ -29,27 +29,27 @@ pub(crate) fn routes() -> Router<Pages> {
 struct PlanPage {
     page: Page,
     id: ScanId,
-    /// As they were typed, one on a line.
+    /// The rules as typed, one on a line.
     rules: String,
     copies: usize,
-    /// What is wrong with them, or nothing.
+    /// The error in the rules, or empty.
     problem: String,
-    /// Places at which everything could be kept.
+    /// Places that can be a reference.
     places: Vec<String>,
     formats: [PlanFormat; 3],
     planned: Option<Planned>,
-    /// The rules as they stand in addresses.
+    /// The rules as a query of an address.
     asked: String,
 }
 
-/// What the rules decide.
+/// The outcome of the rules.
 #[derive(Default)]
 struct Planned {
     totals: Totals,
     shown: Vec<Decision>,
     ties: Vec<Decision>,
     left_out: Vec<Decision>,
-    /// How many documents go at each site, and their bytes.
+    /// Documents that go at each site, and their bytes.
     sites: BTreeMap<String, (u64, u64)>,
 }
 
@@ -76,11 +76,11 @@ impl Planned {
         Ok(planned)
     }
 
-    /// What is shown, what somebody must decide first.
+    /// The lists of the page, ties first.
     fn lists(&self) -> [(&'static str, &[Decision]); 3] {
         [
-            ("Sets that are not decided", &self.ties),
-            ("Sets of which something goes", &self.shown),
+            ("Ties", &self.ties),
+            ("Sets with documents that could go", &self.shown),
             ("Sets that verdicts leave out", &self.left_out),
         ]
     }
@@ -92,10 +92,10 @@ fn keep_of(fields: &Fields) -> Result<Keep, String> {
     let rules = lines.map(str::parse).collect::<Result<Vec<Rule>, _>>().map_err(|error| error.to_string())?;
     let copies = fields.number("copies").map_err(|error| error.message)?.unwrap_or(1);
     match usize::try_from(copies) {
-        Ok(0) => Err("one copy of each document stays at least".to_owned()),
+        Ok(0) => Err("at least one copy of each document stays".to_owned()),
         _ if rules.len() > RULES_MAX => Err(format!("more than {RULES_MAX} rules")),
         Ok(min_copies) => Ok(Keep { rules, min_copies }),
-        Err(_) => Err("that many copies there are not".to_owned()),
+        Err(_) => Err("the number of copies is too large".to_owned()),
     }
 }
 
@@ -153,7 +153,7 @@ async fn download(
     Ok(file(&format!("cognate-plan-{id}-{site}.{extension}"), format.content_type(), bytes.into()))
 }
 
-/// Reads a result, for somebody who may see all of it.
+/// Reads a result, for a person who may see all of it.
 async fn reading<T: Send + 'static>(
     pages: &Pages,
     person: &Person,

@@ -1,4 +1,4 @@
-//! What machines ask: whether it lives, whether it is ready, and what there is to measure. Open to who can connect.
+//! Probes: `/livez`, `/readyz` and `/metrics`, open to every client that can connect.
 
 use axum::Router;
 use axum::extract::State;
@@ -21,7 +21,7 @@ struct Readiness {
 
 async fn ready(State(pages): State<Pages>) -> Response {
     let asked = tokio::task::spawn_blocking(move || pages.services().health.reasons_not_ready()).await;
-    let reasons = asked.unwrap_or_else(|_| vec!["looking after the state crashed: see the log".to_owned()]);
+    let reasons = asked.unwrap_or_else(|_| vec!["the check of the state crashed: see the log".to_owned()]);
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = serde_json::to_string(&Readiness { ready: reasons.is_empty(), reasons }).unwrap_or_default();
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()

@@ -1,7 +1,7 @@
-//! The pages of a result: what was found, clusters, identical sets, folders, documents, and what people decide about them.
+//! The pages of a result: summary, clusters, identical sets, folders, documents, and verdicts.
 //!
-//! Each asks `browse` for what it shows, on behalf of somebody who may see the whole result, and away from the threads that
-//! answer others.
+//! Each calls `browse`, on behalf of a person who may see the complete result, on a blocking thread so that other
+//! requests are not delayed.
 
 mod cluster;
 mod clusters;
@@ -34,10 +34,10 @@ pub(crate) fn routes() -> Router<Pages> {
         .merge(verdicts::routes())
 }
 
-/// Looks something up in a result, for somebody who may see all of it.
+/// Runs a query on a result, for a person who may see all of it.
 ///
 /// # Errors
-/// When there is no result, this person may not see it, or it cannot be read.
+/// Fails if there is no result, this person may not see it, or it cannot be read.
 async fn browsing<T: Send + 'static>(
     person: &Person,
     id: ScanId,
@@ -64,7 +64,7 @@ struct Paging {
     number: u64,
     pages: u64,
     total: u64,
-    /// Before the number of a page.
+    /// The address without the number of the page.
     address: String,
 }
 
@@ -75,7 +75,7 @@ impl Paging {
     }
 }
 
-/// Which page of a list somebody asks for, counted from 1.
+/// The requested page of a list, from 1.
 fn page_number(fields: &Fields) -> Result<u64, PageError> {
     Ok(fields.number("page")?.unwrap_or(1).max(1))
 }
@@ -84,7 +84,7 @@ fn page_number(fields: &Fields) -> Result<u64, PageError> {
 #[template(path = "result/landing.html")]
 struct Landing {
     exports: [Format; 7],
-    /// Whether the auditor's report is offered.
+    /// True if the auditor's report is offered.
     is_audited: bool,
     page: Page,
     id: ScanId,
@@ -118,11 +118,11 @@ struct StatusPart {
     width: u64,
 }
 
-/// What sites, or parties, have in common, under one view.
+/// The overlap of sites, or parties, under one view.
 struct Matrix {
     title: String,
     names: Vec<String>,
-    /// For each, what share of its bytes the others have, in ten-thousandths, and documents.
+    /// For each, the share of its bytes that the others have, in ten-thousandths, and its documents.
     rows: Vec<Vec<Option<Cell>>>,
 }
 
@@ -130,7 +130,7 @@ struct Cell {
     share: i64,
     documents: u64,
     bytes: u64,
-    /// How strong the colour is, 0 to 9.
+    /// Strength of the colour, 0 to 9.
     strength: i64,
 }
 
@@ -154,7 +154,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     })
 }
 
-/// In the order in which the first that applies counts.
+/// The first status that applies counts.
 const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
 
 fn statuses(summary: &Summary) -> Vec<StatusPart> {
@@ -167,7 +167,7 @@ fn statuses(summary: &Summary) -> Vec<StatusPart> {
         if documents > 0 {
             let (from, to) = (place(before), place(before + documents));
             before += documents;
-            // What is there is seen.
+            // A part that is not empty has to be visible.
             parts.push(StatusPart { name: name.to_owned(), documents, from, width: (to - from).max(2) });
         }
     }

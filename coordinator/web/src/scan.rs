@@ -1,6 +1,6 @@
-//! One scan: how it stands, site by site, kept up to date while it runs; why it failed and what to do; and its end.
+//! One scan: its progress at each site, updated while it runs; the reason of a failure and advice; and its end.
 //!
-//! What a scan has found is shown by pages of their own; `scan-tabs.html` leads there.
+//! Its result is shown by other pages; `scan-tabs.html` links to them.
 
 use std::convert::Infallible;
 
@@ -48,7 +48,7 @@ struct ScanPart {
     view: ScanView,
 }
 
-/// How a scan stands.
+/// The present state of a scan.
 struct ScanView {
     status: &'static str,
     failure: String,
@@ -78,7 +78,7 @@ struct RepositoryView {
 impl ScanView {
     fn of(state: &v1::ScanState) -> ScanView {
         let phase = |phase| match phase {
-            AnalysisPhase::Freezing => "fixing what is compared",
+            AnalysisPhase::Freezing => "fixing the input",
             AnalysisPhase::Comparing => "comparing",
             AnalysisPhase::Publishing => "writing the result",
             AnalysisPhase::Unspecified => "waiting for its turn",
@@ -116,7 +116,7 @@ impl RepositoryView {
     }
 }
 
-/// What can be done about a scan that failed or is partial.
+/// Advice for a scan that failed or is partial.
 fn advice(state: &v1::ScanState) -> &'static str {
     let has_missing = state.repositories.iter().any(|repository| !repository.failure.is_empty());
     match state.status() {
@@ -125,18 +125,20 @@ fn advice(state: &v1::ScanState) -> &'static str {
              Then launch the scan again."
         }
         ScanStatus::Failed if has_missing => {
-            "The sites below say why they could not take part. Put that right (or leave them out), then launch the scan \
-             again: what was read before is not read again."
+            "The table shows why sites could not take part. Fix the cause (or leave these sites out), then launch the scan \
+             again: sites read only what they have not read yet."
         }
         ScanStatus::Failed => {
-            "Put right what is named, then launch the scan again: what was read before is not read again. The \
-             coordinator's log says more."
+            "Fix the cause, then launch the scan again: sites read only what they have not read yet. The coordinator's \
+             log has more details."
         }
         ScanStatus::Partial => {
             "Sites are missing from this result, as the table says. Launch the scan again once they are attached: the others \
              read only what has changed."
         }
-        ScanStatus::Cancelled => "Somebody stopped it. What was read is kept: a new scan goes on from there.",
+        ScanStatus::Cancelled => {
+            "Somebody stopped it. The data that was read stays, so a new scan continues from there."
+        }
         _ => "",
     }
 }
@@ -155,7 +157,7 @@ async fn scan(person: Person, Path(id): Path<String>) -> Shown {
     })
 }
 
-/// How a scan stands, if this person may see it.
+/// The state of a scan, if this person may see it.
 pub(crate) async fn shown(person: &Person, id: ScanId) -> Result<v1::ScanState, PageError> {
     let request = person.ask("ShowScan", v1::ShowScanRequest { scan: id.0 })?;
     Ok(person.pages.service.show_scan(request).await?.into_inner())
@@ -177,13 +179,13 @@ fn settings(options: &ScanOptions) -> Vec<(&'static str, String)> {
         settings.push(("Refines", format!("scan {}", refine.scan)));
     }
     if options.no_sync {
-        settings.push(("Sites", "were not asked: what was here was compared".to_owned()));
+        settings.push(("Sites", "were not synced: the scan compared the present indexes".to_owned()));
     }
     if let Some(deadline) = options.sync_deadline {
         settings.push(("Waits for a site at most", human::duration(deadline.as_secs())));
     }
     if options.require_complete {
-        settings.push(("A missing site", "makes it fail".to_owned()));
+        settings.push(("If a site is missing", "the scan fails".to_owned()));
     }
     settings
 }
@@ -196,7 +198,7 @@ fn comparison(options: &ScanOptions) -> Vec<(&'static str, String)> {
     let least = human::bytes(first.min_shared_bytes);
     let mut settings = vec![
         ("Method", method(first)),
-        ("At least shared", format!("{least} or {} of the smaller one", options.min_containment)),
+        ("Least shared bytes", format!("{least} or {} of the smaller one", options.min_containment)),
         ("Only across sites", if options.across_only { "yes" } else { "no" }.to_owned()),
     ];
     settings.extend(further.iter().map(|layer| {
@@ -206,7 +208,7 @@ fn comparison(options: &ScanOptions) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// The changing part again and again, until the scan has ended or the person may not look any more.
+/// Sends the changing part repeatedly, until the scan has ended or the session is no longer valid.
 async fn live(person: Person, Path(id): Path<String>) -> Shown {
     let request = person.ask("WatchScan", v1::ShowScanRequest { scan: scan_id(&id)?.0 })?;
     let mut states = person.pages.service.watch_scan(request).await?.into_inner();
@@ -226,7 +228,7 @@ async fn live(person: Person, Path(id): Path<String>) -> Shown {
                 Some(Ok(state)) => !matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
                 _ => true,
             };
-            // What has ended is shown by a page of its own.
+            // After the end, another page shows the scan.
             let event = match (is_over, state) {
                 (false, Some(Ok(state))) if person.holds() => {
                     let part = ScanPart { view: ScanView::of(&state) };
@@ -250,7 +252,7 @@ async fn cancel(person: Person, Path(id): Path<String>) -> Shown {
     let id = scan_id(&id)?;
     let request = person.ask("CancelScan", v1::CancelScanRequest { scan: id.0 })?;
     person.pages.service.cancel_scan(request).await?;
-    person.say("The scan was told to stop.");
+    person.say("The scan is stopping.");
     see(&format!("/scans/{id}"))
 }
 

@@ -110,10 +110,10 @@ impl ScanForm {
         self.0.iter().any(|(name, chosen)| *name == "repository" && chosen == repository)
     }
 
-    /// The options that it gives.
+    /// The options of the form.
     ///
     /// # Errors
-    /// When a field makes no sense by itself; it is named.
+    /// Fails if a field is invalid by itself; the error names it.
     pub(crate) fn options(&self) -> Result<ScanOptions, PageError> {
         let mut values = Map::new();
         for field in FIELDS.iter().filter(|field| self.has(field.name)) {
@@ -140,7 +140,7 @@ impl Field {
         }
     }
 
-    /// The texts of the field, from the value of the option: the other way around.
+    /// The texts of the field, from the value of the option: the reverse.
     fn texts(&self, value: &Value) -> Vec<String> {
         let lines = || value.as_array().into_iter().flatten().filter_map(Value::as_str);
         let text = match self.kind {
@@ -157,12 +157,12 @@ impl Field {
 /// The options that a program gives: the same as a form, under the names of the options.
 ///
 /// # Errors
-/// When an option is none of them, or makes no sense by itself; it is named.
+/// Fails if an option is unknown or invalid by itself; the error names it.
 pub(crate) fn of_program(mut values: Map<String, Value>) -> Result<ScanOptions, PageError> {
     if let Some(other) = values.keys().find(|name| FIELDS.iter().all(|field| field.option != **name)) {
         return Err(PageError::invalid(format!("unknown field `{}`", one_line(other))));
     }
-    // As if it were not there.
+    // A field that is null counts as missing.
     values.retain(|_, value| !value.is_null());
     read(values)
 }
@@ -268,9 +268,9 @@ mod tests {
             assert!(page.contains(&format!(" name=\"{name}\"")), "`{name}` is not in launch.html");
             assert!(keys.contains_key(*option), "`{option}` is not in openapi.json");
         }
-        // And the id of the scan.
+        // Also the id of the scan.
         assert_eq!(keys.len(), FIELDS.len() + 1);
-        // And the number that guards every form.
+        // Also the number that guards every form.
         assert_eq!(page.matches(" name=\"").count(), FIELDS.len() + 1);
     }
 }

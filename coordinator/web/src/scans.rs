@@ -1,4 +1,4 @@
-//! The list of scans, and what is said of a scan in a line.
+//! The list of scans, and the description of a scan in a line.
 
 use askama::Template;
 use axum::Router;
@@ -13,9 +13,9 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/scans", get(list))
 }
 
-/// How many scans are on a page.
+/// Scans on a page.
 const ROWS: usize = 50;
-/// How many repositories are named in a line.
+/// Repositories that a line names.
 const NAMED: usize = 3;
 
 #[derive(Template)]
@@ -85,7 +85,7 @@ pub(crate) fn status(status: ScanStatus) -> &'static str {
     }
 }
 
-/// How a scan compares, in a few words.
+/// The method of a scan, in a few words.
 pub(crate) fn method(options: &v1::ScanOptions) -> String {
     format!("{} over {}", options.method, view(&options.view))
 }

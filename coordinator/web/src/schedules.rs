@@ -78,12 +78,12 @@ async fn list(person: Person) -> Shown {
     })
 }
 
-/// A schedule for what a form says of a scan, or for a profile.
+/// A schedule for the options in a form, or for a profile.
 async fn save(person: Person, fields: Fields) -> Shown {
     let service = &person.pages.service;
     let name = fields.needed("name")?.to_owned();
     let every = humantime::parse_duration(fields.needed("every")?)
-        .map_err(|_| PageError::invalid("`every`: it is like 1h, 1day or 7days"))?;
+        .map_err(|_| PageError::invalid("`every`: a time such as 1h, 1day or 7days"))?;
     let options = match fields.text("profile") {
         Some(profile) => {
             let listed =

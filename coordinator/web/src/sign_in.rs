@@ -1,5 +1,5 @@
-//! Signing in and out. An address from `cognate operator login` shows a button; the button signs in, so that whoever looks
-//! at addresses before people do (mail programs, chats) does not use them up.
+//! Signing in and out. An address from `cognate operator login` shows a button; only the button signs in, because mail
+//! programs and chats open addresses before people do.
 
 use askama::Template;
 use axum::Router;
@@ -25,28 +25,28 @@ pub(crate) fn routes() -> Router<Pages> {
 struct SignIn {
     page: Page,
     code: String,
-    /// Who the code is for, in words; nothing: none that holds.
+    /// The person whose code it is and the role; `None`: the code is not valid.
     who: Option<(String, &'static str)>,
     to: String,
-    /// Whether a code was given that signs nobody in.
+    /// True if the given code is not valid.
     refused: bool,
 }
 
 async fn ask(State(pages): State<Pages>, headers: HeaderMap, fields: Fields) -> Shown {
     let code = fields.text("code").unwrap_or_default().to_owned();
     let wanted = fields.text("to").map(str::to_owned).or_else(|| {
-        let kept = cookie(&headers, &pages.cookie_name("to"))?;
-        form_urlencoded::parse(format!("to={kept}").as_bytes()).next().map(|(_, to)| to.into_owned())
+        let stored = cookie(&headers, &pages.cookie_name("to"))?;
+        form_urlencoded::parse(format!("to={stored}").as_bytes()).next().map(|(_, to)| to.into_owned())
     });
     let (expected, asked) = (pages.clone(), code.clone());
     let operator = blocking(move || Ok(expected.logins().expected(expected.members(), &asked))).await?;
     let who = operator.map(|operator| (operator.name.to_string(), role(operator.role)));
     let refused = !code.is_empty() && who.is_none();
-    html(&SignIn { page: Page::of_nobody(pages.now()), code, who, to: local(wanted.as_deref()), refused })
+    html(&SignIn { page: Page::without_person(pages.now()), code, who, to: local(wanted.as_deref()), refused })
 }
 
 async fn sign_in(State(pages): State<Pages>, fields: Fields) -> Shown {
-    // People paste the whole address as well as the code in it.
+    // People may paste the complete address or only its code.
     let given = fields.text("code").unwrap_or_default();
     let code = given.rsplit_once("code=").map_or(given, |(_, code)| code).to_owned();
     let to = local(fields.text("to"));
@@ -57,7 +57,7 @@ async fn sign_in(State(pages): State<Pages>, fields: Fields) -> Shown {
         match &redeemed {
             Redeemed::Session { operator, .. } => records.note(Action::SignedIn, 0, operator.name.as_str())?,
             Redeemed::Late(name) => records.note(Action::SignInRefused, 0, name.as_str())?,
-            // Whoever guesses fills no journal.
+            // Failed guesses must not fill the journal.
             Redeemed::Unknown => {}
         }
         Ok(redeemed)
@@ -73,8 +73,8 @@ async fn sign_in(State(pages): State<Pages>, fields: Fields) -> Shown {
         }
         Redeemed::Late(_) | Redeemed::Unknown => {
             pages.members().refusals().count(Refusal::SignIn);
-            tracing::info!(reason = Refusal::SignIn.label(), "nobody was signed in");
-            let page = Page::of_nobody(pages.now());
+            tracing::info!(reason = Refusal::SignIn.label(), "a sign-in was refused");
+            let page = Page::without_person(pages.now());
             html(&SignIn { page, code, who: None, to, refused: true })
         }
     }
@@ -94,7 +94,7 @@ async fn sign_out(State(pages): State<Pages>, headers: HeaderMap, fields: Fields
     Ok(response)
 }
 
-/// An address of these pages, or the first of them.
+/// The given address if it is one of these pages, else the first page.
 fn local(to: Option<&str>) -> String {
     let is_local = |to: &&str| {
         to.starts_with('/')
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_elsewhere_after_signing_in() {
+    fn signing_in_redirects_only_to_our_own_pages() {
         assert_eq!(local(Some("/scans/1?x=y")), "/scans/1?x=y");
         for to in ["", "https://elsewhere", "//elsewhere", "/\\elsewhere", "/a\r\nb", "/sign-in?to=/", "javascript:1"] {
             assert_eq!(local(Some(to)), "/", "{to}");

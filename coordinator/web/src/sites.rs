@@ -1,5 +1,4 @@
-//! Sites and their repositories: who is there, what it offers, what of it is here; and for administrators, who else is
-//! invited and who is shut out.
+//! Sites, their repositories and indexes; and for administrators, invitations and sites that are shut out.
 
 use askama::Template;
 use axum::Router;
@@ -51,11 +50,11 @@ struct Index {
     size_bytes: u64,
     stored_bytes: u64,
     sealed: i64,
-    /// Whether it holds only what a refinement chose.
+    /// True if it contains only the scope of a refinement.
     is_part: bool,
 }
 
-/// How a site is, in a word.
+/// The state of a site, in a word.
 pub(crate) fn state(member: &v1::Member) -> &'static str {
     match member.status() {
         MemberStatus::Revoked => "revoked",
@@ -143,15 +142,15 @@ async fn revoke(person: Person, fields: Fields) -> Shown {
     let name = fields.needed("name")?.to_owned();
     let request = v1::RevokeRequest { kind: MemberKind::Site.into(), name: name.clone() };
     person.pages.service.revoke(person.ask("Revoke", request)?).await?;
-    person.say(format!("{name} is shut out. What it sent is still here: “Forget it” erases it."));
+    person.say(format!("{name} is shut out. Its indexes are still here: “Forget it” erases them."));
     see("/sites")
 }
 
-/// Erases a site and all that it sent. Who asks has typed its name.
+/// Erases a site and all that it sent. The form must repeat its name.
 async fn forget(person: Person, fields: Fields) -> Shown {
     let name = fields.needed("name")?.to_owned();
     if fields.text("again") != Some(&name) {
-        return Err(PageError::invalid(format!("what was typed is not `{name}`: nothing was erased")));
+        return Err(PageError::invalid(format!("the typed name is not `{name}`: nothing was erased")));
     }
     let request = person.ask("ForgetSite", v1::ForgetSiteRequest { site: name.clone() })?;
     let erased = person.pages.service.forget_site(request).await?.into_inner();

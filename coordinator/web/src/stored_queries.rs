@@ -1,4 +1,5 @@
-//! Watches and cases: queries that are kept. A watch is asked again by itself, a case by people, who keep every answer.
+//! Watches and cases: stored queries. The coordinator repeats a watch by itself; people repeat a case, which stores
+//! every answer.
 
 use askama::Template;
 use axum::Router;
@@ -44,7 +45,7 @@ struct OneWatch {
     answer: Answer,
 }
 
-/// A watch and how it stands.
+/// A watch and its state.
 struct WatchRow {
     name: String,
     note: String,
@@ -55,18 +56,18 @@ struct WatchRow {
     last_new: i64,
     hits: u64,
     bound: String,
-    sought: Sought,
+    query: QueryView,
 }
 
-/// What is sought, in words.
-struct Sought {
+/// The query, in words.
+struct QueryView {
     method: String,
     places: String,
     documents: Vec<(String, u64)>,
 }
 
-impl Sought {
-    fn of(query: Option<&v1::StoredQuery>) -> Sought {
+impl QueryView {
+    fn of(query: Option<&v1::StoredQuery>) -> QueryView {
         let query = query.cloned().unwrap_or_default();
         let open = query.open.clone().unwrap_or_default();
         let place = |place: &v1::RepositoryPlace| match place.repository.as_str() {
@@ -74,7 +75,7 @@ impl Sought {
             repository => format!("{}/{repository}", place.site),
         };
         let size = |document: &v1::QueryDocument| document.end.as_ref().map_or(0, |end| end.size_bytes);
-        Sought {
+        QueryView {
             method: crate::sites::method(open.method.as_ref()),
             places: open.repositories.iter().map(place).collect::<Vec<_>>().join(", "),
             documents: query.documents.iter().map(|document| (document.name.clone(), size(document))).collect(),
@@ -86,7 +87,7 @@ impl WatchRow {
     fn of(state: v1::WatchState) -> WatchRow {
         let watch = state.watch.unwrap_or_default();
         WatchRow {
-            sought: Sought::of(watch.query.as_ref()),
+            query: QueryView::of(watch.query.as_ref()),
             bound: bound(&watch.site, &watch.party),
             name: watch.name,
             note: watch.note,
@@ -100,7 +101,7 @@ impl WatchRow {
     }
 }
 
-/// What somebody who made it was bound to, in words, or nothing.
+/// The bounds of the person who made it, in words, or empty.
 fn bound(site: &str, party: &str) -> String {
     match (site, party) {
         ("", "") => String::new(),
@@ -109,23 +110,23 @@ fn bound(site: &str, party: &str) -> String {
     }
 }
 
-/// How all watches stand that somebody may see.
+/// The watches that a person may see, with their state.
 pub(crate) async fn watch_states(person: &Person) -> Result<Vec<v1::WatchState>, PageError> {
     let request = person.ask("ListWatches", v1::ListWatchesRequest {})?;
-    let mut told = person.pages.service.list_watches(request).await?.into_inner();
+    let mut answers = person.pages.service.list_watches(request).await?.into_inner();
     let mut states = Vec::new();
-    while let Some(state) = told.next().await {
+    while let Some(state) = answers.next().await {
         states.push(state?);
     }
     Ok(states)
 }
 
-/// All cases that somebody may see, the latest first.
+/// The cases that a person may see, the latest first.
 pub(crate) async fn all_cases(person: &Person) -> Result<Vec<v1::Case>, PageError> {
     let request = person.ask("ListCases", v1::ListCasesRequest {})?;
-    let mut told = person.pages.service.list_cases(request).await?.into_inner();
+    let mut answers = person.pages.service.list_cases(request).await?.into_inner();
     let mut cases = Vec::new();
-    while let Some(case) = told.next().await {
+    while let Some(case) = answers.next().await {
         cases.push(case?);
     }
     Ok(cases)
@@ -136,7 +137,7 @@ async fn watches(person: Person) -> Shown {
     html(&Watches { page: person.page("find"), rows })
 }
 
-/// A watch, with what matches it now.
+/// A watch, with its current matches.
 async fn watch(person: Person, Path(name): Path<String>) -> Shown {
     let mut states = watch_states(&person).await?;
     states.retain(|state| state.watch.as_ref().is_some_and(|watch| watch.name == name));
@@ -160,7 +161,7 @@ async fn add(person: Person, fields: Fields) -> Shown {
     };
     let request = person.ask("PutWatch", v1::PutWatchRequest { watch: Some(watch) })?;
     let hits = person.pages.service.put_watch(request).await?.into_inner().hits;
-    person.say(format!("The watch “{name}” is set up. {} match now, and are not told again.", documents(hits)));
+    person.say(format!("The watch “{name}” is set up. {} match now; only new ones will be reported.", documents(hits)));
     see("/watches")
 }
 
@@ -186,25 +187,25 @@ struct OneCase {
     row: CaseRow,
     /// The number of the check whose answer is shown, from 1.
     number: usize,
-    /// Nothing: it is erased.
+    /// `None`: it is erased.
     answer: Option<Answer>,
 }
 
-/// A case and all that was asked.
+/// A case with its checks.
 struct CaseRow {
     name: String,
     note: String,
     by: String,
     opened: i64,
     bound: String,
-    sought: Sought,
+    query: QueryView,
     checks: Vec<v1::CaseCheck>,
 }
 
 impl CaseRow {
     fn of(case: v1::Case) -> CaseRow {
         CaseRow {
-            sought: Sought::of(case.query.as_ref()),
+            query: QueryView::of(case.query.as_ref()),
             bound: bound(&case.site, &case.party),
             name: case.name,
             note: case.note,
@@ -224,7 +225,7 @@ async fn cases(person: Person) -> Shown {
     html(&Cases { page: person.page("find"), rows })
 }
 
-/// A case, with one of its answers: the last, unless another is asked for.
+/// A case, with one of its answers: the last, unless another is requested.
 async fn case(person: Person, Path(name): Path<String>, fields: Fields) -> Shown {
     person.may("ExportCase")?;
     let number = fields.number("check")?.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
@@ -248,7 +249,7 @@ async fn open(person: Person, fields: Fields) -> Shown {
     let note = fields.text("note").unwrap_or_default().to_owned();
     let request = v1::OpenCaseRequest { name: name.clone(), query: Some(to_keep(&fields)?), note };
     person.pages.service.open_case(person.ask("OpenCase", request)?).await?;
-    person.say("The case is open, and its first answer is kept.");
+    person.say("The case is open, and its first answer is stored.");
     see(&format!("/cases/{name}"))
 }
 
@@ -256,17 +257,17 @@ async fn check(person: Person, Path(name): Path<String>) -> Shown {
     let request = person.ask("CheckCase", v1::CheckCaseRequest { name: name.clone() })?;
     let case = person.pages.service.check_case(request).await?.into_inner();
     let found = case.checks.last().map_or(0, |check| check.documents);
-    person.say(format!("It was asked again: {} match.", documents(found)));
+    person.say(format!("The query was asked again: {} match.", documents(found)));
     see(&format!("/cases/{}", case.name))
 }
 
-/// The whole record as one file.
+/// The complete record as one file.
 async fn export(person: Person, Path(name): Path<String>) -> Shown {
     let bytes = exported(&person, &name).await?;
     Ok(file(&format!("cognate-case-{name}.json"), "application/json", bytes.into()))
 }
 
-/// The whole record, as the command line writes it.
+/// The complete record, as the command line writes it.
 pub(crate) async fn exported(person: &Person, name: &str) -> Result<Vec<u8>, PageError> {
     let request = person.ask("ExportCase", v1::ExportCaseRequest { name: name.to_owned() })?;
     let mut pieces = person.pages.service.export_case(request).await?.into_inner();

@@ -1,4 +1,4 @@
-//! Templates: what is set aside, marking and taking back, and looking for what is worth marking.
+//! Templates: the list, marking, taking back, and suggestions.
 
 use askama::Template;
 use axum::Router;
@@ -23,9 +23,9 @@ pub(crate) fn routes() -> Router<Pages> {
         .route("/templates/accept", post(accept))
 }
 
-/// How many scans are offered to look into.
+/// Scans that are offered for suggestions.
 const SCANS: usize = 20;
-/// How long the note of a template that was suggested is at most, in characters.
+/// Maximum length of the note of a suggested template, in characters.
 const NOTE_CHARS: usize = 200;
 
 #[derive(Template)]
@@ -34,7 +34,7 @@ struct Templates {
     page: Page,
     templates: Vec<Row>,
     scans: Vec<ScanRow>,
-    /// Whether those that were taken back are shown too.
+    /// True if templates that were taken back are shown too.
     all: bool,
 }
 
@@ -77,10 +77,10 @@ struct SuggestionRow {
 
 async fn list(person: Person, fields: Fields) -> Shown {
     let (service, all) = (&person.pages.service, fields.is_set("all"));
-    let mut told =
+    let mut answers =
         service.list_templates(person.ask("ListTemplates", v1::ListTemplatesRequest { all })?).await?.into_inner();
     let mut templates = Vec::new();
-    while let Some(template) = told.next().await {
+    while let Some(template) = answers.next().await {
         templates.push(row(&template?));
     }
     let scans = service.list_scans(person.ask("ListScans", v1::ListScansRequest {})?).await?.into_inner().scans;
@@ -105,7 +105,7 @@ fn row(template: &v1::Template) -> Row {
     }
 }
 
-/// Marks what the members of a cluster have in common.
+/// Marks the common part of a cluster's members.
 async fn mark(person: Person, fields: Fields) -> Shown {
     let scan = fields.text("scan").map(scan_id).transpose()?.map_or(0, |id| id.0);
     let text = |name| fields.text(name).unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ async fn mark(person: Person, fields: Fields) -> Shown {
         note: text("note"),
     };
     let template = person.pages.service.mark_template(person.ask("MarkTemplate", request)?).await?.into_inner();
-    person.say(format!("{} chunks are set aside from the next scan on.", template.lengths.len()));
+    person.say(format!("{} chunks are ignored from the next scan on.", template.lengths.len()));
     see("/templates")
 }
 
@@ -133,18 +133,19 @@ fn key(person: &Person, id: ScanId) -> JobKey {
     (person.operator.name.to_string(), id.0)
 }
 
-/// Begins to look for what is worth marking.
+/// Starts the search for templates.
 async fn suggest(person: Person, fields: Fields) -> Shown {
     let id = scan_id(fields.needed("scan")?)?;
     let min_documents = u32::try_from(fields.number("min_documents")?.unwrap_or_default())
         .map_err(|_| PageError::invalid("`min_documents`: it is too large"))?;
     let request = v1::SuggestTemplatesRequest { scan: id.0, until_quiet: fields.is_set("until_quiet"), min_documents };
-    let told = person.pages.service.suggest_templates(person.ask("SuggestTemplates", request)?).await?.into_inner();
-    person.pages.jobs.begin(key(&person, id), person.pages.now(), told)?;
+    let suggestions =
+        person.pages.service.suggest_templates(person.ask("SuggestTemplates", request)?).await?.into_inner();
+    person.pages.jobs.begin(key(&person, id), person.pages.now(), suggestions)?;
     see(&format!("/templates/suggested/{id}"))
 }
 
-/// What was found so far. The page asks for itself again while the work goes on.
+/// The suggestions so far. The page reloads itself while the search runs.
 async fn suggested(person: Person, Path(id): Path<String>) -> Shown {
     let id = scan_id(&id)?;
     person.may("SuggestTemplates")?;
@@ -167,7 +168,7 @@ async fn suggested(person: Person, Path(id): Path<String>) -> Shown {
     html(&Suggested { page: person.page("templates"), id: id.to_string(), job, rows })
 }
 
-/// Marks one that was suggested.
+/// Marks a suggested template.
 async fn accept(person: Person, fields: Fields) -> Shown {
     let id = scan_id(fields.needed("scan")?)?;
     let place = fields.number("place")?.and_then(|place| usize::try_from(place).ok()).unwrap_or(usize::MAX);
@@ -175,9 +176,9 @@ async fn accept(person: Person, fields: Fields) -> Shown {
     let found = job.found.get(place).ok_or_else(PageError::not_found)?;
     let example = found.examples.first().cloned().unwrap_or_default();
     let note = format!("suggested: cluster {}, {example}", found.cluster).chars().take(NOTE_CHARS).collect();
-    // The cluster may be one of an analysis that left no result.
+    // The cluster may be from an analysis that left no result.
     let request = v1::MarkTemplateRequest { scan: id.0, tags: found.tags.clone(), note, ..Default::default() };
     let template = person.pages.service.mark_template(person.ask("MarkTemplate", request)?).await?.into_inner();
-    person.say(format!("{} chunks are set aside from the next scan on.", template.lengths.len()));
+    person.say(format!("{} chunks are ignored from the next scan on.", template.lengths.len()));
     see(&format!("/templates/suggested/{id}"))
 }

@@ -24,11 +24,11 @@ mod stored_queries;
 struct Browser {
     harness: Harness,
     router: Router,
-    /// What is sent with every request.
+    /// Headers of every request.
     cookie: String,
 }
 
-/// What came back.
+/// An answer.
 struct Answer {
     status: StatusCode,
     headers: HeaderMap,
@@ -111,7 +111,7 @@ impl Browser {
         self.cookie = cookie.split(';').next().unwrap().to_owned();
     }
 
-    /// What the journal says, newest first.
+    /// The events of the journal, newest first.
     async fn audit(&self) -> Vec<String> {
         let service = self.harness.coordinator.operator_service(OperatorSettings {
             limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
@@ -131,20 +131,20 @@ async fn who_is_not_signed_in_is_asked_to_and_comes_back_to_where_it_was() {
     assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/sign-in"));
     let answer = browser.get("/scans?page=2").await;
     assert_eq!(answer.location(), "/sign-in?to=%2Fscans%3Fpage%3D2");
-    // The address of the command line is opened in the same browser: it knows.
+    // The address of the command line is opened in the same browser, which knows the session.
     browser.cookie = answer.header(header::SET_COOKIE).split(';').next().unwrap().to_owned();
     let code = browser.code(&person("anna", Role::Viewer));
     let answer = browser.get(&format!("/sign-in?code={code}")).await;
     assert_eq!(answer.status, StatusCode::OK);
     assert!(answer.body.contains("anna") && answer.body.contains("value=\"/scans?page=2\""), "{}", answer.body);
-    // To look at the address does not use it up; to use it does.
+    // Opening the address does not use it up; signing in does.
     let answer = browser.post("/sign-in", &[("code", &code), ("to", "/scans?page=2")]).await;
     assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/scans?page=2"));
     let answer = browser.post("/sign-in", &[("code", &code)]).await;
-    assert!(answer.status == StatusCode::OK && answer.body.contains("signs nobody in"), "{}", answer.body);
+    assert!(answer.status == StatusCode::OK && answer.body.contains("cannot be used to sign in"), "{}", answer.body);
     assert!(answer.headers.get(header::SET_COOKIE).is_none());
     assert_eq!(browser.audit().await[..2], ["anna was not signed in ", "anna signed in "]);
-    // Whoever guesses fills no journal.
+    // Failed guesses fill no journal.
     browser.post("/sign-in", &[("code", "guess")]).await;
     assert_eq!(browser.audit().await[0], "anna was not signed in ");
 }
@@ -227,7 +227,7 @@ async fn a_session_ends_with_its_person_and_is_not_that_of_who_comes_after() {
     assert_eq!(browser.get("/").await.location(), "/sign-in");
     browser.harness.credential(&person("anna", Role::Administrator));
     assert_eq!(browser.get("/").await.location(), "/sign-in");
-    // Who signs out is out, and only with a form of the session's own.
+    // Signing out needs a form of the session's own, and ends the session.
     browser.sign_in(&person("carl", Role::Viewer)).await;
     let csrf = browser.get("/").await.csrf();
     browser.post("/sign-out", &[("csrf", "wrong")]).await;
@@ -255,14 +255,14 @@ async fn addresses_sessions_and_credentials_end_by_themselves() {
         Redeemed::Session { secret, .. } => secret,
         other => panic!("{other:?}"),
     };
-    // An address: five minutes.
+    // The validity of an address: five minutes.
     let [late, early] = [(); 2].map(|()| logins.offer(&anna.name, origin.clone()).unwrap().0);
     pass(300);
     let secret = session(&early);
     pass(1);
     assert!(matches!(logins.redeem(members, &late), Redeemed::Late(name) if name == anna.name));
     assert!(matches!(logins.redeem(members, "guess"), Redeemed::Unknown));
-    // A session: an hour unused, and no longer because somebody watches; half a day however it is used.
+    // The validity of a session: an hour without use, which watching does not extend, and half a day with use.
     pass(3500);
     assert!(logins.session(members, &secret).is_some());
     pass(3500);
@@ -277,13 +277,13 @@ async fn addresses_sessions_and_credentials_end_by_themselves() {
     assert!(logins.session(members, &secret).is_some());
     pass(400);
     assert!(logins.session(members, &secret).is_none());
-    // A credential: as long as was said. It is no session, and a session is no credential.
+    // The validity of a credential, as requested. It is no session, and a session is no credential.
     let (token, _) = logins.token(&anna.name, origin.clone(), Duration::from_secs(60)).unwrap();
     assert!(token.starts_with("cogt_") && logins.session(members, &token).is_none());
     assert!(logins.program(members, &token).is_some());
     pass(61);
     assert!(logins.program(members, &token).is_none());
-    // Of very many, the oldest give way.
+    // Of very many, the oldest are dropped.
     let codes: Vec<String> = (0..17).map(|_| logins.offer(&anna.name, origin.clone()).unwrap().0).collect();
     assert!(logins.expected(members, &codes[0]).is_none() && logins.expected(members, &codes[1]).is_some());
 }
@@ -340,15 +340,15 @@ async fn off_loopback_there_is_tls_and_nothing_plain() {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        // The other side may end without a goodbye.
+        // The peer may end without a goodbye.
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8(answer).unwrap()
     };
     assert!(ask("/livez").await.starts_with("HTTP/1.1 200"));
-    // What stands in a cookie is told over TLS only.
+    // Cookies are sent over TLS only.
     let answer = ask("/scans").await;
     assert!(answer.contains("set-cookie: __Host-cognate-to-") && answer.contains("; Secure"), "{answer}");
-    // Who speaks plain HTTP gets none.
+    // Clients over plain HTTP get none.
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();

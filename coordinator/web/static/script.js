@@ -39,7 +39,7 @@
     const selected = [...list.querySelectorAll("tbody input[type=checkbox]:checked")];
     const box = here && here.querySelector("input[type=checkbox]");
     if (selected.length || !box) return list.requestSubmit(button);
-    // One row after the other, without loading the list anew each time.
+    // One row after the other, without reloading the list each time.
     const row = here;
     const body = new URLSearchParams({ csrf: list.elements.csrf.value, verdict: button.value, quiet: "1", [box.name]: box.value });
     const answer = await fetch(list.action, { method: "POST", body });
@@ -93,7 +93,7 @@
     });
   }
 
-  // --- What is live: the server sends the part of the page anew, as it would be after a reload
+  // --- Live parts: the server sends the part of the page again, as it would be after a reload
   const live = document.querySelector("[data-live]");
   if (live) {
     const source = new EventSource(live.dataset.live);

@@ -429,7 +429,7 @@ fn what_a_site_does_not_allow_is_refused_with_the_reason() {
     check("b/kb", "mod", "w=10,n=100", &["policy.window_bytes_min is 20, the scan asks for 10"]);
     check("b/kb", "mod", "n=50", &["policy.chunk_bytes_min is 80, the scan asks for 50"]);
     check("b/kb", "min", "n=2000", &["policy.signature_features_max is 1000, the scan asks for 2000"]);
-    check("b/kb", "fuzzy", "", &["what `fuzzy` proposes cannot be verified", "policy.refine is false"]);
+    check("b/kb", "fuzzy", "", &["the proposals of `fuzzy` cannot be verified", "policy.refine is false"]);
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn other_keys_over_the_same_state_do_not_mix() {
 fn without_a_sync_the_last_state_is_compared() {
     let kept = Kept::new(28, 60);
     let refused = kept.run(&["--no-sync"]).refusal(1);
-    assert!(refused.contains("never synced"), "{refused}");
+    assert!(refused.contains("no sync of it has completed"), "{refused}");
     let first = kept.run(&[]).report();
     std::fs::write(kept.a.join("new"), "not looked at").unwrap();
     let last = kept.run(&["--no-sync"]).report();
@@ -575,7 +575,7 @@ fn without_a_sync_the_key_at_hand_says_which_state_is_compared() {
     assert_eq!(comparable(&last), comparable(&keyed));
     std::fs::write(&key, "ef".repeat(32)).unwrap();
     let refused = kept.run(&["--no-sync", "--key", key.to_str().unwrap()]).refusal(1);
-    assert!(refused.contains("never synced"), "{refused}");
+    assert!(refused.contains("no sync of it has completed"), "{refused}");
 }
 
 #[test]

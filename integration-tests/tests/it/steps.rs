@@ -302,7 +302,10 @@ fn a_scan_without_room_waits_at_its_step_and_goes_on_by_itself() {
         });
         let reason = waiting["waiting"].as_str().unwrap();
         let id = waiting["id"].as_str().unwrap();
-        assert!(reason.contains("make room") && reason.contains(disk.folder.join(id).to_str().unwrap()), "{reason}");
+        assert!(
+            reason.contains("free some space") && reason.contains(disk.folder.join(id).to_str().unwrap()),
+            "{reason}"
+        );
         assert_eq!(reason.lines().count(), 1);
         assert_eq!(waiting["status"], "analysing");
         let left: Vec<String> = names(&disk.folder.join(id)).iter().map(|path| path.display().to_string()).collect();

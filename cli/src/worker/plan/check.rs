@@ -18,7 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::worker::setup::{self, Setup};
 use cognate_export::human::{bytes, count};
 use cognate_export::plan::file::{PlanFile, SCHEMA, Set};
-use cognate_export::plan::script::{kept_path, path_of, script};
+use cognate_export::plan::script::{path_of, script, staying_path};
 
 /// A plan is no larger than this.
 const PLAN_BYTES_MAX: u64 = 4 << 30;
@@ -167,7 +167,7 @@ impl Checker {
                 kept.push(copy.clone());
                 continue;
             }
-            match self.look(&copy.repository, &kept_path(copy), set) {
+            match self.look(&copy.repository, &staying_path(copy), set) {
                 Ok(identity) if identities.contains(&identity) => {
                     let reason = "it is another name of a copy that is kept as well".to_owned();
                     checked.refused.push(refuse("keep", &copy.repository, &copy.path, reason));

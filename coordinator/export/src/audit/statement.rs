@@ -10,8 +10,7 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
     sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1)));
     if audit.overlap.is_empty() {
-        sentences
-            .push("Only one side took part: there is nobody that it could have something in common with.".to_owned());
+        sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
     sentences.extend(found_controls(audit, controls));
     sentences.extend(run_lengths(audit));
@@ -21,8 +20,8 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     if !audit.asked.templates.is_empty() {
         let count = plural(audit.asked.templates.len() as u64, "template");
         sentences.push(format!(
-            "{count} of boilerplate, marked by the people who run the federation, were set aside: what they cover is told \
-             apart as template bytes, and made no document similar to another."
+            "{count} of boilerplate, marked by the people who run the federation, were ignored: the bytes that they cover \
+             are listed as template bytes, and made no document similar to another."
         ));
     }
     sentences.extend(audit.scan.notice.map(|notice| format!("The sites had no common key: {notice}.")));
@@ -49,7 +48,7 @@ fn overlap(row: &Overlap, named: bool) -> Vec<String> {
     if is_nothing(a) && is_nothing(b) {
         return vec![format!(
             "{under}{} and {} have nothing in common: no document of the one is identical or similar to a document of the \
-             other, and not one passage that the method tells apart occurs at both ({} documents against {}).",
+             other, and not one passage that the method distinguishes occurs at both ({} documents against {}).",
             a.of,
             b.of,
             number(a.documents_total),
@@ -112,13 +111,13 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
 fn run_lengths(audit: &Audit) -> Option<String> {
     if audit.run_lengths.is_empty() {
         return Some(
-            "The method finds documents that are alike as a whole, not passages that they share: of the length of a shared \
+            "The method finds documents that are similar overall, not passages that they share: of the length of a shared \
              passage that would have been found, nothing can be said."
                 .to_owned(),
         );
     }
     let longest = |length: fn(&super::RunLengthRow) -> Option<u64>| {
-        // Where one repository's documents are too short for any length, it says nothing of the others.
+        // If the documents of one repository are too short for any length, its row says nothing about the others.
         audit.run_lengths.iter().filter_map(length).max()
     };
     let (half, most) = (longest(|row| row.p50_bytes)?, longest(|row| row.p95_bytes));
@@ -151,7 +150,7 @@ fn containers(audit: &Audit) -> Option<String> {
     let bytes: u64 = audit.sites.iter().map(|site| site.compressed_bytes).sum();
     (audit.scan.view == "raw" && bytes > 0).then(|| {
         format!(
-            "{} of what was compared stand in compressed files (archives, office documents, PDF, media), of which only the bytes \
+            "{} of the compared bytes are in compressed files (archives, office documents, PDF, media), of which only the bytes \
              were compared: of those, identical files are found, similar ones are not. A scan of the text (--view both) looks \
              into them.",
             size(bytes)

@@ -125,14 +125,14 @@ pub struct Set {
     /// The size of that content.
     pub size_bytes: u64,
     /// At any site.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<StayingCopy>,
     /// At this one.
     pub go: Vec<Going>,
 }
 
 /// A copy that stays.
 #[derive(Clone, Serialize, Deserialize, Debug)]
-pub struct Kept {
+pub struct StayingCopy {
     /// Its site.
     pub site: String,
     /// Its repository.
@@ -171,7 +171,7 @@ pub struct Going {
 impl Set {
     /// The part of a decision that concerns a site.
     pub fn of(decision: &Decision, site: &str) -> Set {
-        let kept = decision.kept().map(|member| Kept {
+        let kept = decision.kept().map(|member| StayingCopy {
             site: member.document.site.clone(),
             repository: member.document.repository.clone(),
             path: member.document.path.clone(),
@@ -273,7 +273,7 @@ impl PlanFile {
         let mut rows = CsvRows::new(&COLUMNS, &mut bytes)?;
         for set in &self.sets {
             let copies: Vec<String> =
-                set.kept.iter().map(|kept| format!("{}/{}: {}", kept.site, kept.repository, kept.path)).collect();
+                set.kept.iter().map(|copy| format!("{}/{}: {}", copy.site, copy.repository, copy.path)).collect();
             for going in &set.go {
                 rows.row(vec![
                     "go".into(),
@@ -289,18 +289,18 @@ impl PlanFile {
                     copies.join("; ").into(),
                 ])?;
             }
-            for kept in &set.kept {
+            for copy in &set.kept {
                 rows.row(vec![
                     "keep".into(),
                     set.digest.as_str().into(),
-                    kept.site.as_str().into(),
-                    kept.repository.as_str().into(),
-                    kept.path.as_str().into(),
-                    Cell::yes(kept.path_escaped.is_some()),
+                    copy.site.as_str().into(),
+                    copy.repository.as_str().into(),
+                    copy.path.as_str().into(),
+                    Cell::yes(copy.path_escaped.is_some()),
                     set.size_bytes.into(),
-                    kept.modified.as_str().into(),
+                    copy.modified.as_str().into(),
                     set.digest.as_str().into(),
-                    kept.rule.as_str().into(),
+                    copy.rule.as_str().into(),
                     Cell::None,
                 ])?;
             }

@@ -1,5 +1,6 @@
-//! The script of a plan: for the site's own administrator, to read and to run. It shows what it would do unless told to move;
-//! it moves into a folder and deletes nothing; and it moves nothing that is not what the plan says.
+//! The script of a plan, which the administrator of a site reads and runs. It shows its steps unless it is run with
+//! `--move`; it moves documents into a folder and deletes nothing; and it moves only documents that are as the plan
+//! describes them.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use cognate_proto::path::unescaped;
 
-use super::file::{Going, Kept, PlanFile};
+use super::file::{Going, PlanFile, StayingCopy};
 
 const HEAD: &str = r#"#!/bin/sh
 # A plan of Cognate for the site @@SITE@@.
@@ -17,10 +18,10 @@ const HEAD: &str = r#"#!/bin/sh
 # With --move it moves the documents into a folder of yours, under REPOSITORY/PATH, so that they can be moved back:
 #   sh @@SCRIPT@@ @@ROOTS@@ --move /srv/quarantine
 #
-# A document is moved only if it is still a plain file of the size that it had; if a copy that is kept stands at this site,
-# only if that is another file with the same bytes. What stands at other sites cannot be looked at from here:
-# `cognate worker plan check` compares this site's documents with what the plan rests on, and names what has changed.
-# Nothing is deleted, and nothing is written over. Ends with 3 if anything was left where it is.
+# A document is moved only if it is still a plain file of the size that it had; if a copy that stays is at this site,
+# only if that is another file with the same bytes. This script cannot check the copies at other sites.
+# `cognate worker plan check` compares this site's documents with the plan, and names those that have changed.
+# Nothing is deleted or overwritten. The exit code is 3 if a document was not moved.
 set -u
 quarantine=
 moved=0
@@ -28,9 +29,9 @@ left=0
 @@UNSET@@
 while [ $# -gt 0 ]; do
   case $1 in
-    --move) [ $# -ge 2 ] || { echo "--move: say where" >&2; exit 2; }; quarantine=$2; shift 2 ;;
+    --move) [ $# -ge 2 ] || { echo "--move: give a folder" >&2; exit 2; }; quarantine=$2; shift 2 ;;
     --root)
-      [ $# -ge 2 ] || { echo "--root: say NAME=FOLDER" >&2; exit 2; }
+      [ $# -ge 2 ] || { echo "--root: give NAME=FOLDER" >&2; exit 2; }
       case $2 in
 @@CASES@@
         *) echo "--root: there is no repository of that name in this plan" >&2; exit 2 ;;
@@ -57,9 +58,9 @@ go() {
   if [ $(wc -c <"$file") -ne "$4" ]; then leave 'it has another size'; return; fi
   if [ $# -eq 6 ]; then
     kept=$5/$6
-    if [ ! -f "$kept" ]; then leave 'the copy that is kept is not there'; return; fi
-    if [ "$file" -ef "$kept" ]; then leave 'the copy that is kept is the same file'; return; fi
-    if ! cmp -s "$file" "$kept"; then leave 'the copy that is kept is another'; return; fi
+    if [ ! -f "$kept" ]; then leave 'the copy that stays is missing'; return; fi
+    if [ "$file" -ef "$kept" ]; then leave 'the copy that stays is the same file'; return; fi
+    if ! cmp -s "$file" "$kept"; then leave 'the copy that stays has changed'; return; fi
   fi
   if [ -z "$quarantine" ]; then
     moved=$((moved + 1))
@@ -67,7 +68,7 @@ go() {
     return
   fi
   target=$quarantine/$2/$3
-  if [ -e "$target" ] || [ -L "$target" ]; then leave 'something stands in its place in the folder'; return; fi
+  if [ -e "$target" ] || [ -L "$target" ]; then leave 'the folder already has a file of that name'; return; fi
   if mkdir -p "${target%/*}" && mv "$file" "$target"; then
     moved=$((moved + 1))
     printf 'moved  %s\n' "$file"
@@ -87,13 +88,13 @@ fi
 [ "$left" -eq 0 ] || exit 3
 "#;
 
-/// Writes the script. Where the folders of repositories are known, they stand in it; the others must be said when it is run.
+/// Writes the script. It contains the folders of repositories that are known; the others are options when it is run.
 pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u8>> {
     let mut numbers = BTreeMap::<&str, usize>::new();
     for set in &plan.sets {
         let going = set.go.iter().map(|going| going.repository.as_str());
-        let kept = set.kept.iter().filter(|kept| kept.site == plan.site).map(|kept| kept.repository.as_str());
-        for name in going.chain(kept) {
+        let staying = set.kept.iter().filter(|copy| copy.site == plan.site).map(|copy| copy.repository.as_str());
+        for name in going.chain(staying) {
             let next = numbers.len() + 1;
             numbers.entry(name).or_insert(next);
         }
@@ -114,7 +115,7 @@ pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u
             .into_bytes()
     });
     let check = each(&|name, number| {
-        format!("[ -d \"$root_{number}\" ] || {{ echo \"say where the repository {name} lies: --root {name}=FOLDER\" >&2; exit 2; }}")
+        format!("[ -d \"$root_{number}\" ] || {{ echo \"give the folder of the repository {name}: --root {name}=FOLDER\" >&2; exit 2; }}")
             .into_bytes()
     });
     for (word, text) in [
@@ -132,19 +133,19 @@ pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u
     writeln!(out, "# Scan {}, report {}", plan.scan, plan.report_digest)?;
     // Rules hold what people typed: on one line, whatever it is.
     let rules: Vec<String> = plan.keep.iter().map(|rule| cognate_proto::name::one_line(rule)).collect();
-    writeln!(out, "# Kept by: {}; at least {} of each\n", rules.join(", "), plan.min_copies)?;
+    writeln!(out, "# Rules: {}; at least {} copies of each document stay\n", rules.join(", "), plan.min_copies)?;
     for set in &plan.sets {
         writeln!(out, "# {}", set.digest)?;
         let here =
-            set.kept.iter().find(|kept| kept.site == plan.site && !kept.path.contains(cognate_proto::path::INSIDE));
+            set.kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(cognate_proto::path::INSIDE));
         for going in &set.go {
             let number = numbers[going.repository.as_str()];
             write!(out, "go \"$root_{number}\" {} ", String::from_utf8_lossy(&quoted(going.repository.as_bytes())))?;
             out.extend(quoted(&path_of(going)));
             write!(out, " {}", set.size_bytes)?;
-            if let Some(kept) = here {
-                write!(out, " \"$root_{}\" ", numbers[kept.repository.as_str()])?;
-                out.extend(quoted(&kept_path(kept)));
+            if let Some(copy) = here {
+                write!(out, " \"$root_{}\" ", numbers[copy.repository.as_str()])?;
+                out.extend(quoted(&staying_path(copy)));
             }
             writeln!(out)?;
         }
@@ -158,9 +159,9 @@ pub fn path_of(going: &Going) -> Vec<u8> {
     bytes_of(&going.path, going.path_escaped)
 }
 
-/// The bytes of the path of one that is kept.
-pub fn kept_path(kept: &Kept) -> Vec<u8> {
-    bytes_of(&kept.path, kept.path_escaped)
+/// The bytes of the path of a copy that stays.
+pub fn staying_path(copy: &StayingCopy) -> Vec<u8> {
+    bytes_of(&copy.path, copy.path_escaped)
 }
 
 fn bytes_of(path: &str, escaped: Option<bool>) -> Vec<u8> {

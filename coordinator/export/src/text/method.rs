@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cognate_result::report::ScanSection;
 
-/// One line on the method, where it needs one.
+/// One line on the method, if it needs one.
 pub(super) fn write(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
     let Some(param) = &scan.param else { return Ok(()) };
     let what = match (scan.method.as_str(), scan.verified_by.as_deref()) {

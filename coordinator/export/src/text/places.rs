@@ -70,7 +70,7 @@ impl Places {
             Ok(())
         })?;
         places.pair_rewritten();
-        // What differs most comes first: the bytes that are not in common.
+        // Rows in descending order of the bytes that are not in common.
         for list in [&mut places.changed, &mut places.moved] {
             list.sort_by_key(|change| {
                 std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes.unwrap_or(0)))
@@ -109,15 +109,15 @@ impl Places {
         }
         let path = printable(fate.path);
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        // Most documents lie in a folder that is known: only the others cost a name.
+        // Most documents are in a folder that is known: only the others need a new name.
         match self.folders.get_mut(folder) {
             Some(known) => known.add(sums),
             None => drop(self.folders.insert(folder.to_owned(), sums)),
         }
     }
 
-    /// A document that is at both under one path, and has too little in common to be linked, was rewritten: it is not
-    /// missing on either side.
+    /// A document that both sites have under one path, with too little in common for a link, was rewritten: it is
+    /// missing at neither site.
     fn pair_rewritten(&mut self) {
         let [only_a, only_b] = std::mem::take(&mut self.only);
         let paths_b: HashSet<&str> = only_b.iter().map(|alone| alone.path.as_str()).collect();
@@ -189,7 +189,7 @@ impl Places {
     }
 }
 
-/// A folder with all below it, or only with the documents that lie in it directly.
+/// A folder with all below it, or only with the documents that are directly in it.
 struct Node {
     folder: String,
     direct_only: bool,

@@ -117,7 +117,7 @@ impl Page<'_> {
 
     /// The share of each site's bytes that each other one has; below it the same in numbers.
     fn matrix(&mut self, table: &Matrix) -> crate::Result<()> {
-        self.title(&format!("Overlap, {}: share of the row's bytes that stand in the column's too", table.title()))?;
+        self.title(&format!("Overlap, {}: share of the row's bytes that are also in the column's", table.title()))?;
         let mut headings = vec![""];
         headings.extend(table.names.iter().map(String::as_str));
         self.headings(&headings, 1..)?;

@@ -13,12 +13,12 @@ use crate::error::Error;
 
 /// The approximate number of contents of a layer that are read.
 const CONTENTS: u64 = 4000;
-/// None with more chunks than this: one would speak for all.
+/// A content with more chunks than this is not read: it would dominate the result.
 const CHUNKS_MAX: u64 = 100_000;
 
 impl Audits {
-    /// One row for each repository and view. The chunks of some of its contents, as they lie, and the chances of falling into
-    /// step.
+    /// One row for each repository and view, from the chunks of some of its contents, in their order, and the
+    /// probability that the cuts of a common run agree.
     pub(super) fn run_lengths(&self, row: &ScanRow, report: &Report) -> Result<Vec<RunLengthRow>, Error> {
         let mut rows = Vec::new();
         for (layer, LayerOptions { method, .. }) in row.options().layers().unwrap_or_default().into_iter().enumerate() {
@@ -44,7 +44,7 @@ impl Audits {
         Ok(rows)
     }
 
-    /// The lengths of the chunks of some contents, in their order, as far as the index that stands now has them.
+    /// The lengths of the chunks of some contents, in their order, as far as the present index has them.
     fn chunk_lengths(&self, frozen: &FrozenRow, layer: usize, report: &Report) -> Result<Vec<Vec<u32>>, Error> {
         let indexes = &self.analyser.indexes;
         let place = (frozen.site.clone(), frozen.repository.clone());
@@ -58,7 +58,7 @@ impl Audits {
             documents.push((manifest.content.digest, manifest.chunks.length_bytes));
             Ok(())
         })?;
-        // The same contents in the same order, however they arrived.
+        // The same contents in the same order, independent of their order of arrival.
         documents.sort_by_key(|(digest, _)| *digest);
         documents.dedup_by_key(|(digest, _)| *digest);
         Ok(documents.into_iter().map(|(_, lengths)| lengths).collect())

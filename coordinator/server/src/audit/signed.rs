@@ -1,4 +1,4 @@
-//! A document with its signature at its end: nothing of it can be changed without that being seen.
+//! A document with its signature at its end, which reveals every later change.
 
 use cognate_proto::identity::{KeyHash, signer_of};
 use data_encoding::BASE64;
@@ -9,7 +9,7 @@ use crate::identity::Authority;
 
 const ALGORITHM: &str = "ECDSA P-256 with SHA-256";
 
-/// A kind of document, and where its signature stands.
+/// A kind of document, and the place of its signature.
 #[derive(Debug)]
 pub(super) struct Signed {
     /// The bytes ahead of the document itself.
@@ -51,7 +51,7 @@ impl Signed {
     /// Puts a document and its signature together.
     ///
     /// # Errors
-    /// When it cannot be signed.
+    /// Fails if it cannot be signed.
     pub(super) fn seal(&self, document: String, authority: &Authority) -> Result<Vec<u8>, Error> {
         let mut body = [self.head, &document].concat();
         let signature = Signature {
@@ -74,7 +74,7 @@ impl Signed {
         let (body, trailer) = file.split_at(last);
         let signature = trailer[middle.len()..].strip_suffix(self.tail.as_bytes()).ok_or(VerifyError::Unreadable)?;
         let signature: Signature = serde_json::from_slice(signature).map_err(|_| VerifyError::Unreadable)?;
-        // Written in any other way it is not what was made.
+        // A document in any other layout is not the one that was signed.
         if signature.algorithm != ALGORITHM || self.trailer(&signature).as_bytes() != trailer {
             return Err(VerifyError::Unreadable);
         }
@@ -84,10 +84,10 @@ impl Signed {
     }
 }
 
-/// Whose key signed a document. `None`: it is not of a kind that is signed.
+/// The authority whose key signed a document; `None`: the document is not of a kind that is signed.
 ///
 /// # Errors
-/// When it is of such a kind, and is not what was signed.
+/// Fails if it is of such a kind but its signature does not match.
 pub fn verify(file: &[u8]) -> Option<Result<KeyHash, VerifyError>> {
     let kind = [Signed::JSON, Signed::HTML].into_iter().find(|kind| file.starts_with(kind.head.as_bytes()))?;
     Some(kind.verify(file))

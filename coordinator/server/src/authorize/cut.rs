@@ -46,7 +46,7 @@ impl http_body::Body for CutBody {
         let Some(cut) = &mut this.cut else { return Poll::Ready(None) };
         if let Poll::Ready(status) = cut.as_mut().poll(context) {
             this.cut = None;
-            // What the handler still has to say, nobody hears.
+            // Further messages of the handler are dropped.
             this.body = Body::empty();
             return Poll::Ready(Some(match this.end {
                 End::Error => Err(status),

@@ -1,4 +1,4 @@
-//! The walk over all methods, and what becomes of calls that go on when somebody is shut out.
+//! Tests of all methods, and of calls in progress when a member is shut out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn every_method_is_classified() {
 }
 
 #[tokio::test]
-async fn each_method_is_open_to_those_it_is_for_and_to_nobody_else() {
+async fn each_method_is_open_only_to_its_callers() {
     let harness = Harness::start().await;
     let revoked = harness.credential(&site("shut-out"));
     harness.members().revoke(MemberKind::Site, "shut-out", "test").unwrap();
@@ -91,7 +91,7 @@ async fn each_method_is_open_to_those_it_is_for_and_to_nobody_else() {
                 _ => Some(Refusal::Role),
             };
             let result = call(&channel, &path).await;
-            // An empty enrolment has no invitation: it came through to where that is seen.
+            // An empty enrolment has no invitation: the call reached the handler that checks it.
             let refused = refused_as(&result).filter(|refusal| *refusal != Refusal::Token);
             assert_eq!(refused, expected, "{caller} calls {path}: {result:?}");
             if let Some(expected) = expected {
@@ -155,7 +155,7 @@ async fn a_revoked_site_is_cut_off_within_a_second_and_others_are_not() {
         let status = WorkerClient::new(channel).received(ReceivedRequest {}).await.unwrap_err();
         assert_eq!(status.code(), Code::PermissionDenied);
     }
-    // The other stream has only just been looked at again, and goes on.
+    // The other stream was checked again too, and continues.
     let quiet = tokio::time::timeout(Duration::from_millis(200), remaining.message()).await;
     assert!(!matches!(quiet, Ok(Err(_) | Ok(None))), "{quiet:?}");
 }

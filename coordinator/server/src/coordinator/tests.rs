@@ -110,7 +110,7 @@ async fn a_scan_goes_on_without_a_site_after_the_deadline_or_fails_if_it_must_be
     coordinator.services().scans.launch_as(ScanId(1), hurried, "anna", &LIMITS).unwrap();
     let state = wait(&coordinator, ScanId(1), ended).await;
     assert_eq!(state.status(), ScanStatus::Failed);
-    assert!(state.failure.contains("a/main: the site did not come in time"), "{}", state.failure);
+    assert!(state.failure.contains("a/main: the site did not attach in time"), "{}", state.failure);
     assert_eq!(state.failure_kind(), FailureKind::Incomplete);
 }
 
@@ -143,7 +143,7 @@ async fn sites_whose_canaries_differ_are_not_compared() {
     }
     let state = scanned(&coordinator, 1).await;
     assert_eq!(state.status(), ScanStatus::Failed);
-    assert!(state.failure.contains("at a/main and at b/main"), "{}", state.failure);
+    assert!(state.failure.contains("a/main and b/main"), "{}", state.failure);
     assert_eq!(state.failure_kind(), FailureKind::Mismatch);
 }
 
@@ -185,7 +185,7 @@ async fn a_schedule_launches_what_is_due_once_and_not_while_its_last_scan_runs()
     coordinator.services().records.record(What::Schedule(schedule.clone()), "anna").unwrap();
     coordinator.services().schedules.launch_due(&LIMITS).unwrap();
     assert_eq!(coordinator.services().records.store.schedule("often").unwrap().unwrap().last_scan, after.last_scan);
-    // Due again, while the sites of the first are still waited for.
+    // Due again, while the first scan still waits for its sites.
     coordinator
         .services()
         .records
@@ -201,7 +201,7 @@ async fn a_site_hears_of_its_own_documents_and_of_others_only_where_and_how_many
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
     let state = scanned(&coordinator, 1).await;
-    // Another party's: as it would stand in the registry.
+    // A site of another party, inserted into the registry directly.
     let report = Report::open(&coordinator.services().scans.analyser.result_path(ScanId(1))).unwrap();
     let mut rows = Vec::new();
     report

@@ -8,7 +8,7 @@ use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX};
 use cognate_proto::v1::MethodSpec;
 use serde::Deserialize;
 
-use super::Sought;
+use super::SearchedDocument;
 
 /// No line of a file is longer: each feature takes at most 70 bytes of it.
 const LINE_BYTES_MAX: u64 = 70 * FIND_FEATURES_MAX as u64;
@@ -19,7 +19,7 @@ pub struct Fingerprints {
     /// The method with its id.
     pub method: MethodSpec,
     /// Each with its path, as it was given.
-    pub documents: Vec<(String, Sought)>,
+    pub documents: Vec<(String, SearchedDocument)>,
 }
 
 /// A line: the fields that matter here.
@@ -68,19 +68,18 @@ impl Fingerprints {
                 wrong(&format!("it is not a line of `cognate fingerprint --format ndjson` ({error})"))
             };
             let line: Line = serde_json::from_slice(&bytes).map_err(nonsense)?;
-            let own = line.method().ok_or_else(|| wrong(&"it does not say its method and its id"))?;
+            let own = line.method().ok_or_else(|| wrong(&"it does not contain its method and its id"))?;
             if *method.get_or_insert_with(|| own.clone()) != own {
-                return Err(wrong(&"it is under another method or another key than the lines before it"));
+                return Err(wrong(&"its method or key differs from that of the earlier lines"));
             }
             if documents.len() == FIND_DOCUMENTS_MAX {
                 return Err(wrong(&format!("one find is about at most {FIND_DOCUMENTS_MAX} documents")));
             }
             let path = line.path.clone();
-            let sought = line.sought().ok_or_else(|| wrong(&"a tag or a digest is not 32 hexadecimal digits"))?;
-            documents.push((path, sought));
+            let queried = line.queried().ok_or_else(|| wrong(&"a tag or a digest is not 32 hexadecimal digits"))?;
+            documents.push((path, queried));
         }
-        let method =
-            method.ok_or("there is no line in it: `cognate fingerprint --format ndjson -- FILE…` writes them")?;
+        let method = method.ok_or("it has no lines: `cognate fingerprint --format ndjson -- FILE…` writes them")?;
         Ok(Fingerprints { method, documents })
     }
 }
@@ -96,11 +95,11 @@ impl Line {
         })
     }
 
-    fn sought(self) -> Option<Sought> {
+    fn queried(self) -> Option<SearchedDocument> {
         let chunks = self.chunks.iter().map(|(_, length, tag)| (tag, *length));
         let all = chunks.chain(self.features.iter().map(|(tag, weight)| (tag, *weight)));
         let features = all.map(|(tag, weight)| Some(Feature { tag: Tag(sixteen(tag)?), weight }));
-        Some(Sought {
+        Some(SearchedDocument {
             size_bytes: self.size_bytes,
             digest: ContentDigest(sixteen(&self.content)?),
             windows: self.windows,
@@ -126,9 +125,9 @@ mod tests {
     fn lines_are_read_as_they_are_written() {
         let read = Fingerprints::read(format!("{LINE}\n\n{LINE}").as_bytes()).unwrap();
         assert_eq!((read.documents.len(), read.method.name.as_str(), read.method.chunk_bytes), (2, "tttd", 1000));
-        let (path, sought) = &read.documents[1];
-        assert_eq!((path.as_str(), sought.size_bytes, sought.features.len()), ("a", 5, 2));
-        assert_eq!((sought.features[1].weight, sought.features[1].tag.0[15], &sought.repeated), (2, 2, &vec![1]));
+        let (path, queried) = &read.documents[1];
+        assert_eq!((path.as_str(), queried.size_bytes, queried.features.len()), ("a", 5, 2));
+        assert_eq!((queried.features[1].weight, queried.features[1].tag.0[15], &queried.repeated), (2, 2, &vec![1]));
     }
 
     #[test]
@@ -141,6 +140,6 @@ mod tests {
         check(format!("{LINE}\nx\n"), "line 2");
         check(LINE.replace("000102", "zz0102"), "method");
         check(LINE.replace("ffff", "fff"), "32 hexadecimal");
-        check(format!("{LINE}\n{}", LINE.replace("1000", "500")), "another method");
+        check(format!("{LINE}\n{}", LINE.replace("1000", "500")), "method or key differs");
     }
 }

@@ -34,27 +34,27 @@ impl Measure {
     }
 
     /// The exact overlap from chunks in common. Sizes are payloads.
-    pub(super) fn exact(shared_bytes: u64, sought_bytes: u64, found_bytes: u64) -> Measure {
-        let relation = match Relation::of(shared_bytes, found_bytes, sought_bytes) {
+    pub(super) fn exact(shared_bytes: u64, query_bytes: u64, match_bytes: u64) -> Measure {
+        let relation = match Relation::of(shared_bytes, match_bytes, query_bytes) {
             Relation::Near => FindRelation::Near,
             Relation::Contains => FindRelation::Contains,
             Relation::Contained => FindRelation::Contained,
             Relation::Shares => FindRelation::Shares,
         };
         let exactly = |part, whole| Some(Share { ratio: Ratio::of(part, whole), interval: None });
-        let resemblance = Resemblance::of(shared_bytes, sought_bytes, found_bytes);
+        let resemblance = Resemblance::of(shared_bytes, query_bytes, match_bytes);
         Measure {
             relation,
             shared_bytes: Some(shared_bytes),
             resemblance: exactly(resemblance.shared, resemblance.union),
-            sought_in_found: exactly(shared_bytes, sought_bytes),
-            found_in_sought: exactly(shared_bytes, found_bytes),
+            sought_in_found: exactly(shared_bytes, query_bytes),
+            found_in_sought: exactly(shared_bytes, match_bytes),
             estimated: false,
         }
     }
 
     /// The agreement of two samples, that of the query first.
-    pub(super) fn sampled(agreement: &Agreement, sought_bytes: u64, found_bytes: u64) -> Measure {
+    pub(super) fn sampled(agreement: &Agreement, query_bytes: u64, match_bytes: u64) -> Measure {
         let reaches = |part, whole| Containment::FOUR_FIFTHS.is_reached_by(part, whole);
         match *agreement {
             Agreement::Sets { common, a, b, whole } => {
@@ -66,7 +66,7 @@ impl Measure {
                 };
                 Measure {
                     relation,
-                    shared_bytes: Some(part_of(common, a, sought_bytes)),
+                    shared_bytes: Some(part_of(common, a, query_bytes)),
                     resemblance: Some(share(common, a + b - common, whole)),
                     sought_in_found: Some(share(common, a, whole)),
                     found_in_sought: Some(share(common, b, whole)),
@@ -76,7 +76,7 @@ impl Measure {
             Agreement::Sample { agreeing, sample, whole } => Measure {
                 relation: if reaches(agreeing, sample) { FindRelation::Near } else { FindRelation::Shares },
                 // r (a + b) / (1 + r)
-                shared_bytes: Some(part_of(agreeing, sample + agreeing, sought_bytes.saturating_add(found_bytes))),
+                shared_bytes: Some(part_of(agreeing, sample + agreeing, query_bytes.saturating_add(match_bytes))),
                 resemblance: Some(share(agreeing, sample, whole)),
                 sought_in_found: None,
                 found_in_sought: None,
@@ -93,7 +93,7 @@ impl Measure {
             return true;
         }
         let share = |containment: Containment| match (self.sought_in_found, self.resemblance) {
-            // Methods without containment are held against resemblance.
+            // For methods without containment, the threshold applies to resemblance.
             (None, Some(resemblance)) => {
                 let ratio = u64::try_from(resemblance.ratio.0).unwrap_or(0);
                 containment.is_reached_by(ratio, 10_000)
@@ -120,7 +120,7 @@ fn part_of(part: u64, whole: u64, bytes: u64) -> u64 {
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]
+#[expect(clippy::cast_possible_truncation, reason = "a share is between 0 and 1")]
 fn rounded(share: f64) -> Ratio {
     Ratio((share * 10_000.0).round() as i64)
 }

@@ -17,19 +17,19 @@ const NUMBER_BYTES_MAX: usize = 48;
 pub struct FindQuery {
     /// The method of the fingerprints.
     pub method: Method,
-    /// The same with the key, which is not known to the coordinator.
+    /// The id of the method with the key, which the coordinator does not know.
     pub method_id: MethodId,
-    /// The places to look in; nothing: everywhere. Without a repository: in all of the site.
+    /// The sites and repositories to search; empty: all. A site without a repository: all of its repositories.
     pub repositories: Vec<(SiteName, Option<RepositoryName>)>,
     /// The thresholds of a match.
     pub least: Least,
     /// The number of matches that are listed for each document.
     pub matches_max: usize,
     /// The documents.
-    pub documents: Vec<Sought>,
+    pub documents: Vec<SearchedDocument>,
 }
 
-/// The thresholds of a match: either is enough. Without both, anything in common counts.
+/// The thresholds of a match: either is enough. Without both, any overlap counts.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Least {
     /// Bytes in common; 0: not given.
@@ -40,7 +40,7 @@ pub struct Least {
 
 /// A document of a query.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct SearchedDocument {
     /// The size of the view.
     pub size_bytes: u64,
     /// Its content.
@@ -55,10 +55,10 @@ pub struct Sought {
     pub repeated: Vec<u32>,
 }
 
-impl Sought {
+impl SearchedDocument {
     /// The document as it goes over the wire, in one piece.
     pub(crate) fn piece(self) -> FindPiece {
-        let Sought { size_bytes, digest, windows, index, features, repeated } = self;
+        let SearchedDocument { size_bytes, digest, windows, index, features, repeated } = self;
         let table = v1::ChunkTable {
             tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
             length_bytes: features.iter().map(|feature| feature.weight).collect(),
@@ -74,7 +74,7 @@ impl FindQuery {
     /// A query about fingerprints in a file.
     ///
     /// # Errors
-    /// When it makes no sense, or is too much.
+    /// Fails if it is invalid, or is too much.
     pub fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
         let mut arriving = Arriving::open(open)?;
         for (_, document) in fingerprints.documents {
@@ -137,7 +137,7 @@ impl Arriving {
     /// Receives the next piece of a document.
     ///
     /// # Errors
-    /// When it is too much, or nothing that the method could give.
+    /// Fails if it is too large, or not an output of the method.
     pub(crate) fn take(&mut self, piece: &FindPiece) -> Result<(), Error> {
         if let Some(table) = &piece.features {
             table.check(self.query.method.chunk_bytes_max()).map_err(|error| Error::Invalid(error.to_string()))?;
@@ -177,23 +177,23 @@ impl Arriving {
         }
         let index = Some(&end.index).filter(|text| !text.is_empty());
         let number = |text: &String| text.parse().ok().filter(|_| text.len() <= NUMBER_BYTES_MAX);
-        let refused = || Error::Invalid("`index`: a whole number".to_owned());
+        let refused = || Error::Invalid("`index`: an integer".to_owned());
         let index = index.map(|text| number(text).ok_or_else(refused)).transpose()?;
         let FindEnd { size_bytes, windows, .. } = *end;
-        self.query.documents.push(Sought { size_bytes, digest, windows, index, features, repeated });
+        self.query.documents.push(SearchedDocument { size_bytes, digest, windows, index, features, repeated });
         Ok(())
     }
 
-    /// The query, once all has come.
+    /// The query, once it is complete.
     ///
     /// # Errors
-    /// When a document has no end, or there is none.
+    /// Fails if a document is incomplete, or there is none.
     pub(crate) fn finish(self) -> Result<FindQuery, Error> {
         if !self.features.is_empty() {
-            return Err(Error::Invalid("the last document has no end".to_owned()));
+            return Err(Error::Invalid("the last document is incomplete".to_owned()));
         }
         if self.query.documents.is_empty() {
-            return Err(Error::Invalid("no document is sought".to_owned()));
+            return Err(Error::Invalid("the query has no document".to_owned()));
         }
         Ok(self.query)
     }

@@ -206,11 +206,11 @@ pub struct MatchRow {
 /// The intervals of estimated shares.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Intervals {
-    /// That of `found_in_sought`.
+    /// The interval of `found_in_sought`.
     pub found_in_sought: Option<[Ratio; 2]>,
-    /// That of `resemblance`.
+    /// The interval of `resemblance`.
     pub resemblance: Option<[Ratio; 2]>,
-    /// That of `sought_in_found`.
+    /// The interval of `sought_in_found`.
     pub sought_in_found: Option<[Ratio; 2]>,
 }
 

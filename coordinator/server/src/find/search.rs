@@ -11,7 +11,7 @@ use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
-use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, Sought};
+use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, SearchedDocument};
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
 use cognate_storage::store::SlotKey;
@@ -52,7 +52,7 @@ struct Open<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(finder: &'a Finder, query: &'a FindQuery) -> Result<Search<'a>, Error> {
         let (_, templates) = template::in_force(&finder.store, query.method_id)?;
-        let documents = query.documents.iter().map(|sought| Progress::new(sought, &templates)).collect();
+        let documents = query.documents.iter().map(|queried| Progress::new(queried, &templates)).collect();
         Ok(Search { finder, query, templates, documents })
     }
 
@@ -63,13 +63,13 @@ impl<'a> Search<'a> {
         let open = self.open(key, party, sealed)?;
         for number in 0..self.documents.len() {
             let mut found = self.candidates(&open, number)?;
-            let sought = &self.query.documents[number];
-            if let Some(content) = open.index.contents.get(&sought.digest)
+            let queried = &self.query.documents[number];
+            if let Some(content) = open.index.contents.get(&queried.digest)
                 && open.contents.contains_key(&content.ordinal)
-                && sought.size_bytes > 0
+                && queried.size_bytes > 0
             {
-                found.retain(|one| one.0 != sought.digest);
-                found.push((sought.digest, content.size_bytes, Measure::identical(sought.size_bytes)));
+                found.retain(|one| one.0 != queried.digest);
+                found.push((queried.digest, content.size_bytes, Measure::identical(queried.size_bytes)));
             }
             self.take(&open, number, found);
         }
@@ -101,10 +101,10 @@ impl<'a> Search<'a> {
 
     /// The contents of an index that overlap with a document, and the overlap.
     fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
-        let (sought, progress) = (&self.query.documents[number], &self.documents[number]);
+        let (queried, progress) = (&self.query.documents[number], &self.documents[number]);
         let method = &self.query.method;
         if method.capabilities().features == FeatureKind::Index {
-            return within_range(open, sought);
+            return within_range(open, queried);
         }
         let mut shared: HashMap<u32, u64> = HashMap::new();
         open.shards.visit_tags(&progress.sorted, &mut |tag, postings| {
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
             return Ok(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())).collect());
         }
         if !method.capabilities().has_chunks() {
-            return self.estimated(open, sought, shared.into_keys());
+            return self.estimated(open, queried, shared.into_keys());
         }
         let aside = self.set_aside(open, &shared)?;
         let measured = shared.into_iter().filter_map(|(ordinal, shared)| {
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
             return Ok(aside);
         }
         open.shards.visit_tags(&self.templates, &mut |_, postings| {
-            // A chunk of one repeated byte is out of the payload already.
+            // A chunk of one repeated byte is not part of the payload.
             for posting in postings.iter().filter(|posting| !posting.template) {
                 if contents.contains_key(&posting.content.0) {
                     *aside.entry(posting.content.0).or_default() += u64::from(posting.length_bytes);
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
     fn estimated(
         &self,
         open: &Open<'_>,
-        sought: &Sought,
+        queried: &SearchedDocument,
         ordinals: impl Iterator<Item = u32>,
     ) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
         let wanted: HashSet<ContentDigest> =
@@ -166,13 +166,13 @@ impl<'a> Search<'a> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let own = self.features(&sought.features);
+        let own = self.features(&queried.features);
         let mut found = Vec::new();
         self.finder.indexes.manifests(&open.sealed, &wanted, &mut |manifest| {
             let features: Vec<Feature> =
                 manifest.chunks.iter().map(|(tag, weight, _)| Feature { tag, weight }).collect();
             let Some(agreement) = self.query.method.agreement(&own, &self.features(&features)) else { return Ok(()) };
-            let sizes = [sought.size_bytes, manifest.content.size_bytes];
+            let sizes = [queried.size_bytes, manifest.content.size_bytes];
             let measure = Measure::sampled(&agreement, sizes[0], sizes[1]);
             if measure.shared_bytes > Some(0) && measure.reaches(&self.query.least, sizes) {
                 found.push((manifest.content.digest, sizes[1], measure));
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// Features without those that are set aside, ascending and each once.
+    /// Features without those of templates, ascending and each once.
     fn features(&self, features: &[Feature]) -> Vec<Feature> {
         let is_own = |feature: &&Feature| self.templates.binary_search(&feature.tag).is_err();
         let mut features: Vec<Feature> = features.iter().filter(is_own).copied().collect();
@@ -228,8 +228,8 @@ impl<'a> Search<'a> {
                 holders: Vec::new(),
             });
             known.documents += count;
-            let room = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
-            known.holders.extend(own.into_iter().take(room));
+            let free = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
+            known.holders.extend(own.into_iter().take(free));
         }
         progress.keep(self.query.matches_max);
     }
@@ -237,15 +237,15 @@ impl<'a> Search<'a> {
     /// The matches, in order.
     pub(super) fn finish(self, runs: Option<&Runs>) -> Vec<Found> {
         let Search { query, documents, .. } = self;
-        let found = |(progress, sought): (Progress, &Sought)| {
+        let found = |(progress, queried): (Progress, &SearchedDocument)| {
             let mut matches: Vec<Match> = progress.matches.into_values().collect();
             sort(&mut matches);
             let listed: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
             let has_chunks = query.method.capabilities().has_chunks();
-            let lengths: Vec<u32> = sought.features.iter().map(|feature| feature.weight).collect();
+            let lengths: Vec<u32> = queried.features.iter().map(|feature| feature.weight).collect();
             Found {
-                size_bytes: sought.size_bytes,
-                template_bytes: if has_chunks { sought.size_bytes - progress.payload_bytes } else { 0 },
+                size_bytes: queried.size_bytes,
+                template_bytes: if has_chunks { queried.size_bytes - progress.payload_bytes } else { 0 },
                 run_lengths: runs.filter(|_| has_chunks).map(|runs| runs.observed(std::iter::once(lengths.as_slice()))),
                 documents: progress.documents,
                 documents_omitted: progress.documents - listed,
@@ -257,8 +257,8 @@ impl<'a> Search<'a> {
 }
 
 /// The contents whose number is near that of a document: these methods store numbers in place of features.
-fn within_range(open: &Open<'_>, sought: &Sought) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
-    let (Some(own), mut found) = (sought.index, Vec::new()) else { return Ok(Vec::new()) };
+fn within_range(open: &Open<'_>, queried: &SearchedDocument) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+    let (Some(own), mut found) = (queried.index, Vec::new()) else { return Ok(Vec::new()) };
     for shard in 0..open.shards.shard_count() {
         open.shards.visit(shard, &mut |postings| {
             let hits = postings.iter().filter(|posting| is_hit(own, i128::from_be_bytes(posting.tag.0)));
@@ -271,10 +271,10 @@ fn within_range(open: &Open<'_>, sought: &Sought) -> Result<Vec<(ContentDigest, 
 }
 
 impl Progress {
-    fn new(sought: &Sought, templates: &[Tag]) -> Progress {
+    fn new(queried: &SearchedDocument, templates: &[Tag]) -> Progress {
         let mut tags: HashMap<Tag, (u64, u32)> = HashMap::new();
-        let (mut payload_bytes, mut repeated) = (0, sought.repeated.iter().peekable());
-        for (place, feature) in sought.features.iter().enumerate() {
+        let (mut payload_bytes, mut repeated) = (0, queried.repeated.iter().peekable());
+        for (place, feature) in queried.features.iter().enumerate() {
             let is_repeated = repeated.next_if(|next| **next as usize == place).is_some();
             if is_repeated || templates.binary_search(&feature.tag).is_ok() {
                 continue;

@@ -5,7 +5,7 @@ use cognate_proto::name::{SiteName, one_line};
 use cognate_proto::v1::{FindOpen, FindPiece, QueryDocument, StoredQuery};
 
 use super::record::Under;
-use super::{Arriving, FindQuery, Fingerprints, Sought};
+use super::{Arriving, FindQuery, Fingerprints, SearchedDocument};
 use crate::error::Error;
 use cognate_result::report::Viewer;
 use cognate_storage::store::Store;
@@ -14,13 +14,13 @@ impl FindQuery {
     /// The query, to be asked now.
     ///
     /// # Errors
-    /// When it makes no sense, or is more than can be kept.
+    /// Fails if it is invalid, or larger than a stored query may be.
     pub fn stored(stored: &StoredQuery) -> Result<FindQuery, Error> {
         let StoredQuery { open, documents } = stored;
         let features: usize = documents.iter().filter_map(|one| one.features.as_ref()).map(|table| table.rows()).sum();
         if documents.len() > STORED_DOCUMENTS_MAX || features > STORED_FEATURES_MAX {
             return Err(Error::Invalid(format!(
-                "a query that is kept is about at most {STORED_DOCUMENTS_MAX} documents of {STORED_FEATURES_MAX} chunks \
+                "a stored query has at most {STORED_DOCUMENTS_MAX} documents of {STORED_FEATURES_MAX} chunks \
                  together: name fewer files, or a larger --chunk-bytes"
             )));
         }
@@ -29,7 +29,7 @@ impl FindQuery {
             if name.len() > TEXT_BYTES_MAX {
                 return Err(Error::Invalid("`name`: it is too long".to_owned()));
             }
-            let end = end.clone().ok_or_else(|| Error::Invalid("a document has no end".to_owned()))?;
+            let end = end.clone().ok_or_else(|| Error::Invalid("a document is incomplete".to_owned()))?;
             arriving.take(&FindPiece { features: features.clone(), end: Some(end) })?;
         }
         arriving.finish()
@@ -44,8 +44,8 @@ impl FindQuery {
 impl Fingerprints {
     /// The stored query of these documents.
     pub fn into_stored(self, open: FindOpen) -> StoredQuery {
-        let document = |(name, sought): (String, Sought)| {
-            let FindPiece { features, end } = sought.piece();
+        let document = |(name, queried): (String, SearchedDocument)| {
+            let FindPiece { features, end } = queried.piece();
             let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
             QueryDocument { name, features, end }
         };
@@ -71,7 +71,7 @@ pub(crate) fn sees(store: &Store, (bound_site, bound_party): (&str, &str), site:
 
 /// Checks the name and the note of a stored query.
 pub(crate) fn check_name(name: &str, note: &str) -> Result<(), Error> {
-    // The rule for names of sites is that of everything people type.
+    // All typed names follow the rule for names of sites.
     name.parse::<SiteName>().map_err(|error| Error::Invalid(format!("`name`: {error}")))?;
     match note.len() {
         0..=TEXT_BYTES_MAX => Ok(()),

@@ -24,10 +24,9 @@ impl Answer {
     /// Receives the next message of an answer.
     ///
     /// # Errors
-    /// When it cannot come there: the other side speaks another version.
+    /// Fails if the message is not expected here: the peer has another version.
     pub fn take(&mut self, message: Down) -> Result<(), Error> {
-        let out_of_place =
-            || Error::Protocol("an answer that makes no sense: is the coordinator of this version?".into());
+        let out_of_place = || Error::Protocol("an unexpected answer: does the coordinator have this version?".into());
         match message {
             Down::Coverage(row) => self.coverage.push(coverage_of(row)),
             Down::RunLengths(lengths) => self.run_lengths = Some(from_wire(lengths)),

@@ -58,7 +58,7 @@ pub fn ended(state: &ScanState) -> bool {
     !matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing)
 }
 
-/// A document of an index: its path, and its chunks of a hundred bytes, or why it has none.
+/// A document of an index: its path, and its chunks of a hundred bytes, or the reason for having none.
 #[derive(Clone)]
 pub struct Held {
     path: &'static str,

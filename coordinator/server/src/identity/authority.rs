@@ -1,5 +1,5 @@
-//! The federation's own certificate authority. It decides what a certificate says; of a request, only the public key is
-//! used.
+//! The federation's own certificate authority. It decides on the content of a certificate; of a request, it uses only
+//! the public key.
 
 use std::io;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ const DAY: i64 = 24 * 60 * 60;
 const CA_DAYS: i64 = 3653;
 const SERVER_DAYS: i64 = 90;
 const MEMBER_DAYS: i64 = 30;
-/// Certificates begin to hold a little before they are made: clocks differ.
+/// Certificates become valid a little before they are made, because clocks differ.
 const BACKDATED: i64 = 60 * 60;
 
 /// The CA of a federation.
@@ -50,12 +50,12 @@ impl Authority {
     /// Makes the CA of a new federation in its state folder.
     ///
     /// # Errors
-    /// When there is one, or it cannot be written.
+    /// Fails if there is one, or it cannot be written.
     pub fn create(folder: &Path, clock: fn() -> SystemTime) -> Result<Authority, Error> {
         let [key_path, certificate_path] = [KEY_FILE, CERTIFICATE_FILE].map(|file| folder.join(file));
         // A key without its certificate was left by a crash: it has signed nothing.
         if certificate_path.try_exists().map_err(Error::state(&certificate_path))? {
-            return Err(Error::Refused(format!("`{}` is there already", certificate_path.display())));
+            return Err(Error::Refused(format!("`{}` exists already", certificate_path.display())));
         }
         let key = PrivateKey::generate().map_err(|error| Error::Identity(error.to_string()))?;
         let deployment = format!("{:08x}", random_u32());
@@ -73,7 +73,7 @@ impl Authority {
     /// Opens the CA of a federation.
     ///
     /// # Errors
-    /// When it is not there, cannot be read, or others can read its key.
+    /// Fails if it is missing, cannot be read, or others can read its key.
     pub fn open(folder: &Path, clock: fn() -> SystemTime) -> Result<Authority, Error> {
         let [key_path, certificate_path] = [KEY_FILE, CERTIFICATE_FILE].map(|file| folder.join(file));
         let text = match read_private(&key_path) {
@@ -82,8 +82,8 @@ impl Authority {
                 let folder = folder.display();
                 return Err(Error::Identity(match is_begun {
                     true => format!(
-                        "`{}`, the key of the federation's authority, is missing: put it back beside `{CERTIFICATE_FILE}` \
-                         from where it is kept apart",
+                        "`{}`, the key of the federation's authority, is missing: put it back next to `{CERTIFICATE_FILE}` \
+                         from the place where you store it",
                         key_path.display()
                     ),
                     false => format!("no federation was begun in `{folder}`: `cognate coordinator init` begins one"),
@@ -128,7 +128,7 @@ impl Authority {
         &self.deployment
     }
 
-    /// A certificate for a member's public key, DER. What it says stands in the registry, not in any request.
+    /// A certificate for a member's public key, DER. Its content comes from the registry, not from any request.
     pub(crate) fn issue(&self, membership: &Membership, key: &impl PublicKeyData) -> Result<Vec<u8>, Error> {
         let uri = MemberUri {
             deployment: self.deployment.clone(),
@@ -153,7 +153,7 @@ impl Authority {
     /// only, nothing resumed, certificates of this CA or none. Also, the time at which it should be renewed.
     ///
     /// # Errors
-    /// When a name is none.
+    /// Fails if a name is invalid.
     pub fn server_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
         let (chain, key, renew_at) = self.server_certificate(names)?;
         let config =
@@ -169,7 +169,7 @@ impl Authority {
         Ok((config, renew_at))
     }
 
-    /// A certificate of the coordinator with what signed it, its key, and when it should be made anew.
+    /// A certificate of the coordinator with its issuer, its key, and the time at which it should be renewed.
     fn server_certificate(
         &self,
         names: &[String],
@@ -212,13 +212,13 @@ impl Authority {
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain, PrivatePkcs8KeyDer::from(key.pkcs8().to_vec()).into())?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        // Who is resumed is not looked at again: a certificate that does not hold any more would go on.
+        // A resumed session would skip the check, so a certificate that is no longer valid would still be accepted.
         config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
     }
 
-    /// A certificate that says what a test wants.
+    /// A certificate with the content that a test asks for.
     #[cfg(test)]
     pub(crate) fn sign_as_it_is(&self, parameters: &CertificateParams, key: &impl PublicKeyData) -> Vec<u8> {
         let issuer = Issuer::from_ca_cert_der(&self.certificate, self.key.pair()).unwrap();
@@ -236,11 +236,12 @@ impl Authority {
     }
 }
 
-/// The public key of a certificate signing request, whose owner has shown that it holds the private one. Nothing else of
-/// the request is looked at.
+/// The public key of a certificate signing request, whose owner has proved possession of the private one. The rest of
+/// the request is ignored.
 ///
 /// # Errors
-/// When it is no request, not signed by its key, too large, or for a key of another kind than ECDSA P-256 or Ed25519.
+/// Fails if it is no request, not signed by its key, too large, or for a key of another kind than ECDSA P-256 or
+/// Ed25519.
 pub(crate) fn signing_request_key(request: &[u8]) -> Result<rcgen::PublicKey, Error> {
     let refused = |why: &str| Error::Invalid(format!("the signing request {why}"));
     if request.len() > SIGNING_REQUEST_BYTES_MAX {
@@ -248,11 +249,11 @@ pub(crate) fn signing_request_key(request: &[u8]) -> Result<rcgen::PublicKey, Er
     }
     let parsed = CertificateSigningRequestParams::from_der(&request.into()).map_err(|error| match error {
         rcgen::Error::InvalidCertificationRequestSignature => refused("is not signed by its own key"),
-        _ => refused("cannot be read, or asks for what is never given"),
+        _ => refused("cannot be read, or asks for something that is never granted"),
     })?;
     let key = parsed.public_key;
     let (rest, parsed) = X509CertificationRequest::from_der(request).map_err(|_| refused("cannot be read"))?;
-    // The kind is told from the signature: a key of another curve would pass for one of P-256.
+    // The signature determines the kind: a key of another curve would pass for one of P-256.
     let known = [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519].contains(&PublicKeyData::algorithm(&key));
     let same = key.subject_public_key_info() == parsed.certification_request_info.subject_pki.raw;
     if !known || !same || !rest.is_empty() {
@@ -318,7 +319,7 @@ fn private(path: &Path, text: &str) -> Result<(), Error> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+#[expect(clippy::needless_pass_by_value, reason = "it is used in map_err")]
 fn identity(error: rcgen::Error) -> Error {
     Error::Identity(format!("a certificate cannot be made: {error}"))
 }

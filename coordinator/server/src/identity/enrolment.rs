@@ -35,7 +35,7 @@ impl Enrolment for EnrolmentService {
 }
 
 impl EnrolmentService {
-    /// Does what waits for the disk where it holds nobody up.
+    /// Runs work that may wait for the disk on a thread that may block.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Members) -> Result<T, Error> + Send + 'static,

@@ -1,4 +1,4 @@
-//! TLS for browsers: HTTP/1.1, no certificates of clients. Who somebody is, a session says.
+//! TLS for browsers: HTTP/1.1, no client certificates. A session identifies the person.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub(super) fn https(
     Ok(Arc::new(config))
 }
 
-/// The same with a certificate that an administrator keeps in files.
+/// The same with a certificate from files of an administrator.
 ///
 /// # Errors
-/// When they cannot be read, or do not belong together.
+/// Fails if they cannot be read, or do not belong together.
 pub fn https_files(chain: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>, Error> {
     let refused = |key_of: &str, path: &Path, detail: String| {
         Error::Invalid(format!("`{key_of}`: `{}`: {detail}", path.display()))

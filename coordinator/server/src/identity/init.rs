@@ -17,12 +17,12 @@ use cognate_storage::store::Store;
 /// The name of the first administrator.
 const FIRST: &str = "admin";
 
-/// Makes the state of a federation that is not there yet. `keep` writes the credential of the first administrator, whose
-/// name it is given; what was interrupted can be begun again. `replace`: the federation may be there, and its first
-/// administrator gets a new credential in place of one that was lost or has expired. Answers the words of the CA's key.
+/// Makes the state of a federation that does not exist yet. `keep` receives the name of the first administrator and
+/// writes the credential; an interrupted attempt can be repeated. `replace`: the federation may exist, and its first
+/// administrator gets a new credential in place of one that was lost or has expired. Returns the words of the CA's key.
 ///
 /// # Errors
-/// When the federation is there, or its state cannot be written.
+/// Fails if the federation exists, or its state cannot be written.
 pub fn init(
     state_dir: &Path,
     clock: fn() -> SystemTime,

@@ -1,7 +1,7 @@
-//! The registry at work: invitations become certificates, certificates become identities, and both can be taken back.
+//! The registry in use: invitations become certificates, certificates become identities, and both can be revoked.
 //!
-//! The registry at the time of the call decides, never a certificate alone. Everything that changes it
-//! is in the journal before anybody hears of it.
+//! The registry at the time of the call decides, never a certificate alone. Every change of it is written to the
+//! journal before it takes effect.
 
 use std::collections::HashMap;
 use std::io;
@@ -35,9 +35,10 @@ pub struct Members {
     authority: Option<Arc<Authority>>,
     clock: fn() -> SystemTime,
     refusals: Arc<Refusals>,
-    /// Held over each change: what was looked at before still holds when it is written. With it, wrong secrets by invitation.
+    /// Held during each change, so that an earlier check still holds when the change is written. Contains the wrong
+    /// secrets by invitation.
     attempts: Mutex<HashMap<[u8; 16], Attempts>>,
-    /// Counts what may have ended an identity, so that open streams look again.
+    /// Counts changes that may have ended an identity, so that open streams are checked again.
     changes: watch::Sender<u64>,
 }
 
@@ -58,7 +59,7 @@ impl Members {
         Members { store, authority, clock, refusals, attempts: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
-    /// True if the federation has a CA: within one process it has none.
+    /// True if the federation has a CA: a coordinator for tests within one process has none.
     pub(crate) fn has_authority(&self) -> bool {
         self.authority.is_some()
     }
@@ -74,7 +75,7 @@ impl Members {
         &self.refusals
     }
 
-    /// Hears when an identity may have ended.
+    /// Receives a notification when an identity may have ended.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -93,7 +94,7 @@ impl Members {
     /// The identity of the peer, by the registry as it is now.
     ///
     /// # Errors
-    /// When what the connection shows does not hold (any more), or the store fails.
+    /// Fails if the identity of the connection is not (or no longer) valid, or the store fails.
     pub fn identify(&self, peer: &PeerInfo) -> Result<Identity, Error> {
         match peer {
             PeerInfo::Anonymous => Ok(Identity::Anyone),
@@ -127,11 +128,11 @@ impl Members {
         Ok(membership_of(&row)?.into())
     }
 
-    /// A person by name, as long as it is one, with what its membership goes back to: who was shut out and invited again
-    /// is somebody else.
+    /// A person by name, as long as it is a member, with the invitation that its membership goes back to: a person who
+    /// was shut out and invited again is another one.
     ///
     /// # Errors
-    /// When there is no such person (any more), or the store fails.
+    /// Fails if there is no such person (any more), or the store fails.
     pub fn operator(&self, name: &str) -> Result<(Operator, Vec<u8>), Error> {
         let row = self.store.member(MemberKind::Operator, name)?.ok_or(Refusal::NotMember)?;
         match (row.status(), &row.certified) {
@@ -151,11 +152,11 @@ impl Members {
         self.authority.as_ref().map_or("", |authority| authority.deployment())
     }
 
-    /// Invites somebody, or a member to enrol anew; an invitation before it holds no more. Answers the line to hand over
-    /// and until when it holds.
+    /// Invites a new member, or an existing one to enrol again; an earlier invitation becomes invalid. Returns the line
+    /// to hand over and the end of its validity.
     ///
     /// # Errors
-    /// When it makes no sense, or the journal cannot be written.
+    /// Fails if it is invalid, or the journal cannot be written.
     pub(crate) fn invite(
         &self,
         membership: &v1::Membership,
@@ -190,7 +191,7 @@ impl Members {
             expires,
         };
         let line = invitation.line();
-        // What cannot be read back is not handed out: too many addresses, or one that is none.
+        // An invitation that could not be parsed is not issued: it has too many addresses, or an invalid one.
         line.parse::<Invitation>().map_err(|error| Error::Invalid(error.to_string()))?;
         let invited = Invited {
             membership: (&invitation.membership).into(),
@@ -203,11 +204,11 @@ impl Members {
         Ok((line, expires))
     }
 
-    /// Turns an invitation into a certificate. Asked again with the same key, as after an answer that was lost, it gives
+    /// Exchanges an invitation for a certificate. A repeated request with the same key, as after a lost answer, gets
     /// the same certificate.
     ///
     /// # Errors
-    /// When the invitation does not hold, the request is none, or the journal cannot be written.
+    /// Fails if the invitation or the request is invalid, or the journal cannot be written.
     pub(crate) fn enroll(&self, request: &v1::EnrollRequest) -> Result<v1::EnrollResponse, Error> {
         let authority = self.authority()?;
         let token_id: [u8; 16] = request.token_id.as_slice().try_into().map_err(|_| Refusal::Token)?;
@@ -242,7 +243,7 @@ impl Members {
         self.record(membership.name(), What::Certified(certified))?;
         cognate_storage::failpoint!("enroll.after_record");
         attempts.remove(&token_id);
-        // The key before, if there was one, does not hold any more.
+        // The previous key, if there was one, is no longer valid.
         self.changed();
         Ok(answer(certificate))
     }
@@ -260,7 +261,7 @@ impl Members {
             return Err(Refusal::TokenLocked.into());
         }
         let expected: [u8; 32] = invited.secret_hash.as_slice().try_into().map_err(|_| Refusal::Token)?;
-        // Hashes of BLAKE3 are compared in the same time whatever they are.
+        // Comparing BLAKE3 hashes takes the same time for all values.
         if blake3::hash(&secret) == blake3::Hash::from_bytes(expected) {
             return Ok(());
         }
@@ -271,11 +272,11 @@ impl Members {
         Err(Refusal::Token.into())
     }
 
-    /// A certificate for a new key, on the strength of the one that the connection was made with. The key of the
-    /// connection goes on to hold, until the renewal after: the answer may be lost.
+    /// A certificate for a new key, for the member of the connection. The key of the connection stays valid until the
+    /// next renewal, because the answer may be lost.
     ///
     /// # Errors
-    /// When the member does not hold, the request is none or for the same key, or the journal cannot be written.
+    /// Fails if the member is not valid, the request is invalid or for the same key, or the journal cannot be written.
     pub(crate) fn renew(&self, peer: &PeerInfo, request: &v1::RenewRequest) -> Result<v1::RenewResponse, Error> {
         let authority = self.authority()?;
         let PeerInfo::Certificate(info) = peer else { return Err(Refusal::NoCertificate.into()) };
@@ -302,8 +303,8 @@ impl Members {
         Ok(answer(certificate))
     }
 
-    /// Makes the first administrator. `keep` is called before the registry knows it: a credential that was lost could not
-    /// be replaced by anybody.
+    /// Makes the first administrator. `keep` is called before the registry knows the member, because a lost credential
+    /// could not be replaced.
     pub(super) fn found(
         &self,
         membership: &Membership,
@@ -317,10 +318,10 @@ impl Members {
         self.record("", What::Certified(certified))
     }
 
-    /// Shuts a member out: its calls are refused and its streams end from now on. An invitation of its ends as well.
+    /// Shuts a member out: its calls are refused and its streams end from now on. Its open invitation ends as well.
     ///
     /// # Errors
-    /// When there is no such member, nobody would be left to administer, or the journal cannot be written.
+    /// Fails if there is no such member, no administrator would be left, or the journal cannot be written.
     pub fn revoke(&self, kind: MemberKind, name: &str, by: &str) -> Result<(), Error> {
         let _changing = self.lock();
         let row = self.store.member(kind, name)?.ok_or_else(|| unknown(kind, name))?;
@@ -372,7 +373,7 @@ impl Members {
     /// The CA of the federation.
     ///
     /// # Errors
-    /// When it lives within one process.
+    /// Fails for a coordinator for tests within one process, which has none.
     pub(crate) fn authority(&self) -> Result<&Authority, Error> {
         let none = || Error::Refused("this federation lives in one process and has no invitations".to_owned());
         self.authority.as_deref().ok_or_else(none)

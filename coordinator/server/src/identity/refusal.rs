@@ -17,7 +17,7 @@ pub enum Refusal {
     /// The certificate has ended, or not begun.
     #[error("the certificate does not hold now: it has expired, or a clock is wrong; ask for a new invitation")]
     CertificateExpired,
-    /// Another CA signed it, or nobody.
+    /// Another CA signed it, or it is not signed.
     #[error("the certificate is not of this federation")]
     CertificateForeign,
     /// It is not for this use, or cannot be read.
@@ -28,7 +28,7 @@ pub enum Refusal {
     NoCertificate,
     /// The registry does not know the member, or knows it by another key.
     #[error(
-        "the registry does not know this certificate: the member was forgotten or enrolled anew; ask for a new invitation"
+        "the registry does not know this certificate: the member was forgotten or enrolled again; ask for a new invitation"
     )]
     NotMember,
     /// The member was shut out.
@@ -54,12 +54,12 @@ pub enum Refusal {
     /// Too many wrong secrets.
     #[error("the invitation is locked for 15 minutes after 5 wrong attempts")]
     TokenLocked,
-    /// An address for the browser that does not sign in.
+    /// The code of a sign-in address is not valid.
     #[error(
-        "this address signs nobody in: it was used, has expired or is not known; `cognate operator login` prints a new one"
+        "this address cannot be used to sign in: it was used, has expired or is not known; `cognate operator login` prints a new one"
     )]
     SignIn,
-    /// A session or credential that is none (any more).
+    /// The session or credential is not valid (any more).
     #[error("this needs a credential: `cognate operator login --token` prints one")]
     Session,
 }
@@ -133,7 +133,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// A count that somebody else hears of.
+    /// A counter that is also passed to somebody else.
     pub fn heard_by(hear: impl Fn(Refusal) + Send + Sync + 'static) -> Refusals {
         Refusals { counts: Default::default(), hear: Some(Box::new(hear)) }
     }

@@ -24,7 +24,7 @@ fn paris() -> Membership {
     Membership::Site { name: "paris".parse().unwrap(), party: cognate_proto::name::PartyName::home() }
 }
 
-/// A certificate for paris as its own CA would make it, but for what `change` makes of it.
+/// A certificate for paris as its own CA would make it, changed by `change`.
 fn parameters(harness: &Harness, change: impl FnOnce(&mut CertificateParams)) -> CertificateParams {
     let mut parameters = CertificateParams::default();
     parameters.distinguished_name = DistinguishedName::new();
@@ -204,7 +204,7 @@ async fn one_connection_too_many_ends_the_oldest_of_the_same_site() {
         connections.push(raw(&harness, &paris).await);
     }
     assert_eq!(harness.count(Refusal::Connections), 1);
-    // The oldest ends; what it still gets is the greeting of HTTP/2.
+    // The oldest ends; it still receives the greeting of HTTP/2.
     let mut rest = Vec::new();
     let _ = soon(connections[0].read_to_end(&mut rest)).await;
     let mut buffer = [0; 1024];
@@ -220,7 +220,7 @@ async fn one_connection_too_many_ends_the_oldest_of_the_same_site() {
 }
 
 #[tokio::test]
-async fn those_who_say_nothing_keep_nobody_out() {
+async fn silent_connections_do_not_block_others() {
     let harness = Harness::start().await;
     let paris = harness.credential(&site("paris"));
     let mut silent = Vec::new();
@@ -231,7 +231,7 @@ async fn those_who_say_nothing_keep_nobody_out() {
     entering.expect("there is a turn for those who speak").unwrap();
 }
 
-/// A connection on which nothing is said.
+/// A connection on which nothing is sent.
 async fn raw(harness: &Harness, credential: &Credential) -> tokio_rustls::client::TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(harness.authority.certificate().to_vec().into()).unwrap();
@@ -248,11 +248,11 @@ async fn raw(harness: &Harness, credential: &Credential) -> tokio_rustls::client
     let stream = TcpStream::connect(harness.address).await.unwrap();
     let name = rustls::pki_types::ServerName::try_from("127.0.0.1").unwrap();
     let mut stream = tokio_rustls::TlsConnector::from(Arc::new(tls)).connect(name, stream).await.unwrap();
-    // The first byte from the server: it has taken the connection in.
+    // The first byte from the server: it has accepted the connection.
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     stream.flush().await.unwrap();
     soon(stream.read_u8()).await.unwrap();
-    // Nothing by which a session could be resumed later, past the registry.
+    // No ticket, with which a session could be resumed later without a check of the registry.
     assert_eq!(stream.get_ref().1.tls13_tickets_received(), 0);
     stream
 }
@@ -268,7 +268,7 @@ async fn a_new_certificate_is_shown_without_a_restart() {
     assert!(harness.tls.renew(&["not a name".to_owned()]).is_err());
     harness.tls.renew(&["hub.example.com".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     harness.dial(Some(&paris)).connect().await.unwrap();
-    // The connection from before knows nothing of it.
+    // The earlier connection is not affected.
     let result = WorkerClient::new(before).received(ReceivedRequest {}).await;
     assert_ne!(result.map_err(|status| status.code()).err(), Some(Code::Unavailable));
     assert!(!harness.tls.is_due(now() + Duration::from_secs(59 * 24 * 3600)));

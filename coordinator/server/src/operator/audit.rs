@@ -17,10 +17,10 @@ impl OperatorService {
     /// The auditor's report of a result, signed.
     ///
     /// # Errors
-    /// When there is no result, it names documents of others than somebody may see, or it cannot be read.
+    /// Fails if there is no result, it names documents that the person may not see, or it cannot be read.
     pub fn audited(&self, operator: &Operator, id: ScanId, format: AuditFormat) -> Result<Vec<u8>, Error> {
         let state = self.visible_state(operator, id)?;
-        self.check_whole_result(operator, id, &state)?;
+        self.check_full_result(operator, id, &state)?;
         let by = operator.name.as_str();
         let document = match format {
             AuditFormat::Json => self.services.audits.json(id, by),

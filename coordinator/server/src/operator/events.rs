@@ -1,4 +1,4 @@
-//! The journal as people read it: the author and the act of each event, newest first.
+//! The journal as people read it: the author and the action of each event, newest first.
 
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
@@ -13,7 +13,7 @@ const COUNT: usize = 100;
 const COUNT_MAX: usize = 1000;
 
 impl OperatorService {
-    /// A page of the acts of people.
+    /// A page of the events.
     pub fn events(&self, request: &v1::ListEventsRequest) -> Result<v1::ListEventsResponse, Error> {
         let count = match usize::try_from(request.count).unwrap_or(COUNT_MAX) {
             0 => COUNT,
@@ -22,7 +22,7 @@ impl OperatorService {
         let before = if request.before == 0 { u64::MAX } else { request.before };
         let journal = self.services.health.state_dir.join("journal");
         let marks = self.services.records.store.journal_marks();
-        // From the newest part backwards; within a part in its order. One more than is shown says whether there is more.
+        // Parts are read from the newest backwards, each in its order. One extra event shows that there are more.
         let mut newest_first: Vec<v1::AuditEvent> = Vec::new();
         for (number, from) in marks.iter().enumerate().rev().filter(|(_, from)| from.end < before) {
             let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);

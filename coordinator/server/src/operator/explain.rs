@@ -11,15 +11,15 @@ use crate::identity::Operator;
 use cognate_result::explain::{Map, Placed, Run, Stretch};
 use cognate_result::report::Report;
 
-/// The most stretches of one kind that go in a message: the longest.
+/// Maximum stretches of one kind in a message: the longest.
 const STRETCHES_MAX: usize = 16_384;
 
 impl OperatorService {
     /// Compares two contents side by side, from the data that their sites sent.
     ///
     /// # Errors
-    /// When the scan has no result, or not for this person; when its method knows no places, or a later sync took the
-    /// documents away.
+    /// Fails if the scan has no result, or the person may not see it; if its method has no places; or if a later sync
+    /// removed the documents.
     pub fn explain_pair(
         &self,
         operator: &Operator,
@@ -27,7 +27,7 @@ impl OperatorService {
     ) -> Result<v1::ExplainResponse, Error> {
         let id = ScanId(request.scan);
         let state = self.visible_state(operator, id)?;
-        self.check_whole_result(operator, id, &state)?;
+        self.check_full_result(operator, id, &state)?;
         let layer = usize::try_from(request.layer).unwrap_or(usize::MAX);
         let (a, b) = (digest("a", &request.a)?, digest("b", &request.b)?);
         let found = self.services.scans.analyser.manifests(id, layer, &[a, b])?;
@@ -36,13 +36,15 @@ impl OperatorService {
         let layers = options.layers().map_err(|error| Error::Invalid(error.to_string()))?;
         if !layers.iter().all(|layer| layer.method.capabilities().has_chunks()) {
             let method = options.method;
-            return Err(Error::Refused(format!("`{method}` keeps no places: scan with `tttd` to see what lies where")));
+            return Err(Error::Refused(format!(
+                "`{method}` stores no places: scan with `tttd` to see the common places"
+            )));
         }
         let templates = report.templates(layer)?;
         let mut sides = Vec::new();
         for manifest in found {
             let manifest = manifest.ok_or_else(|| {
-                Error::Refused("a later sync took the document away: scan again to see what lies where".to_owned())
+                Error::Refused("a later sync removed the document: scan again to see the common places".to_owned())
             })?;
             let placed = |(offset, length_bytes, tag, repeated)| Placed {
                 offset,
@@ -52,7 +54,9 @@ impl OperatorService {
             };
             sides.push(manifest.placed().map(placed).collect::<Vec<Placed>>());
         }
-        let [a, b] = sides.as_slice() else { return Err(Error::Refused("two documents are explained".to_owned())) };
+        let [a, b] = sides.as_slice() else {
+            return Err(Error::Refused("an explanation needs two documents".to_owned()));
+        };
         Ok(to_wire(Map::of(a, b)))
     }
 }

@@ -28,16 +28,16 @@ impl OperatorService {
         operator: Operator,
         mut pieces: Streaming<v1::FindRequest>,
     ) -> Result<ReceiverStream<Result<FindResponse, Status>>, Status> {
-        // What arrives is bounded, and so is how much of it is in memory at a time.
+        // Limits the size of a query, and the number of queries in memory at a time.
         let turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
         let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
-            return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
+            return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
         let mut arriving = Arriving::open(&open)?;
         while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Piece(piece) => arriving.take(&piece)?,
-                Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and pieces".to_owned()).into()),
+                Up::Open(_) => return Err(Error::Invalid("a find is opened once, and pieces follow".to_owned()).into()),
             }
         }
         let answer = self.look(operator, arriving.finish()?, Bounds::default()).await?;
@@ -73,7 +73,7 @@ impl OperatorService {
     }
 }
 
-/// The next message. A client that is silent for too long is cut off, and others get its turn.
+/// The next message. A silent client is cut off after a time limit, so that others get their turn.
 pub(super) async fn next<T, M>(
     pieces: &mut Streaming<T>,
     message: impl FnOnce(T) -> Option<M>,

@@ -23,13 +23,13 @@ impl OperatorService {
         mut pieces: Streaming<FindHashesRequest>,
     ) -> Result<ReceiverStream<Result<FindHashesResponse, Status>>, Status> {
         let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
-            return Err(Error::Invalid("a find begins with what it is about".to_owned()).into());
+            return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
         let mut query = HashQuery::open(&open)?;
         while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Hashes(table) => query.take(&table)?,
-                Up::Open(_) => return Err(Error::Invalid("a find has one beginning, and hashes".to_owned()).into()),
+                Up::Open(_) => return Err(Error::Invalid("a find is opened once, and hashes follow".to_owned()).into()),
             }
         }
         let answer = self.searched_hashes(operator, query).await?;
@@ -47,7 +47,7 @@ impl OperatorService {
     /// The same for a query that arrived in another way.
     pub async fn searched_hashes(&self, operator: Operator, query: HashQuery) -> Result<HashAnswer, Status> {
         if query.list.hashes().is_empty() {
-            return Err(Error::Invalid("a find by hashes is about one at least".to_owned()).into());
+            return Err(Error::Invalid("a find by hashes needs at least one hash".to_owned()).into());
         }
         let _turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
         tracing::info!(by = %operator.name, hashes = query.list.hashes().len(), "a find by hashes");

@@ -19,10 +19,10 @@ use cognate_storage::journal::Action;
 const PIECE_BYTES: usize = 256 << 10;
 
 impl OperatorService {
-    /// The file of a result from a place on.
+    /// The file of a result from an offset on.
     ///
     /// # Errors
-    /// When there is none, or it names documents of others than somebody may see.
+    /// Fails if there is none, or it names documents that the person may not see.
     pub(super) fn fetch(
         &self,
         operator: &Operator,
@@ -62,7 +62,7 @@ impl OperatorService {
     /// The path of a scan's result, if it has one and a person may see all of it.
     ///
     /// # Errors
-    /// When there is none, or it names documents of others than somebody may see.
+    /// Fails if there is none, or it names documents that the person may not see.
     pub fn result_of(&self, operator: &Operator, id: ScanId) -> Result<PathBuf, Error> {
         let state = self.visible_state(operator, id)?;
         match state.status() {
@@ -79,13 +79,13 @@ impl OperatorService {
                 )));
             }
         }
-        self.check_whole_result(operator, id, &state)?;
+        self.check_full_result(operator, id, &state)?;
         Ok(self.services.scans.analyser.result_path(id))
     }
 
     /// A full result names documents of all its sites: a person who is bound to a site or party gets it only if all of
     /// them are of that party, whose sites trust each other.
-    pub(super) fn check_whole_result(
+    pub(super) fn check_full_result(
         &self,
         operator: &Operator,
         id: ScanId,

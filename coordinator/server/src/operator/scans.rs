@@ -76,13 +76,13 @@ impl OperatorService {
     pub(super) fn watch(&self, id: ScanId) -> ReceiverStream<Result<v1::ScanState, Status>> {
         let (states, stream) = mpsc::channel(4);
         let services = std::sync::Arc::clone(&self.services);
-        // Whoever looks may have made room.
+        // The person who looks may have freed disk space.
         services.scans.ask(id);
         tokio::spawn(async move {
             let mut sessions = services.sessions.changes();
             let mut draining = services.health.draining.subscribe();
             loop {
-                // Looked for before the state is read: what changes in between is told next.
+                // Subscribed before the state is read, so that a change in between is sent next.
                 let mut progress = services.scans.watch(id).ok();
                 let state = match services.scans.state(id) {
                     Ok(state) => state,
@@ -94,7 +94,7 @@ impl OperatorService {
                 }
                 tokio::time::sleep(WATCH_INTERVAL).await;
                 let changed = async {
-                    // A scan that has ended drops its end of this.
+                    // A scan that has ended drops its end of this channel.
                     if let Some(progress) = &mut progress {
                         let _ = progress.changed().await;
                     }
@@ -105,7 +105,7 @@ impl OperatorService {
                     () = tokio::time::sleep(WATCH_SILENCE) => {}
                     () = states.closed() => return,
                     () = async { drop(draining.wait_for(|draining| *draining).await) } => {
-                        let stopping = Status::unavailable("the coordinator is stopping: come back in a moment");
+                        let stopping = Status::unavailable("the coordinator is stopping: try again in a moment");
                         return drop(states.send(Err(stopping)).await);
                     }
                 }
@@ -145,7 +145,7 @@ impl OperatorService {
         if let Some(known) = &known {
             self.check_own("schedule", operator, &schedule.name, known.options.as_ref())?;
         }
-        // What happened so far is the coordinator's to say.
+        // Only the coordinator sets the results of earlier runs.
         let (last_started, last_scan) = known.map_or((0, 0), |known| (known.last_started, known.last_scan));
         let next_start = self.services.records.now();
         let schedule = v1::Schedule { options: Some(options), last_started, last_scan, next_start, ..schedule };

@@ -1,5 +1,5 @@
 //! Watches and cases, as far as a person may make and see them. A person who is bound to a site or a party sees those
-//! that were made under the same bounds, and they look at nothing beyond them.
+//! that were made under the same bounds, which search only within them.
 
 use cognate_proto::v1;
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl OperatorService {
     pub(super) fn remove_watch(&self, operator: &Operator, name: &str) -> Result<v1::RemoveWatchResponse, Error> {
         let known = self.services.records.store.watch(name)?;
         let hidden = known.is_some_and(|watch| !may_see(operator, &watch.site, &watch.party));
-        // As if there were none.
+        // Answered as if it did not exist.
         self.services.watches.remove_watch(if hidden { "" } else { name }, operator.name.as_str())?;
         Ok(v1::RemoveWatchResponse {})
     }
@@ -79,8 +79,7 @@ impl OperatorService {
     pub fn watch_called(&self, operator: &Operator, name: &str) -> Result<v1::Watch, Error> {
         let watch =
             self.services.records.store.watch(name)?.filter(|watch| may_see(operator, &watch.site, &watch.party));
-        watch
-            .ok_or_else(|| Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` shows what there is")))
+        watch.ok_or_else(|| Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them")))
     }
 
     /// A case, if a person may see it.
@@ -89,7 +88,7 @@ impl OperatorService {
         Ok(v1::Case { query: case.query.as_ref().map(without_features), ..case })
     }
 
-    /// The answer of a case, by its place among all, from 0; nothing: it is erased, or never was.
+    /// The answer of a case, by its position among all, from 0; `None`: it is erased, or never existed.
     pub fn case_answer(&self, operator: &Operator, name: &str, place: usize) -> Result<Option<Value>, Error> {
         self.services.cases.case_answer(self.visible_case(operator, name)?, place)
     }
@@ -98,7 +97,7 @@ impl OperatorService {
     fn visible_case<'a>(&self, operator: &Operator, name: &'a str) -> Result<&'a str, Error> {
         let case = self.services.records.store.case(name)?;
         let is_visible = case.is_some_and(|case| may_see(operator, &case.site, &case.party));
-        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` shows what there is"));
+        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` lists them"));
         is_visible.then_some(name).ok_or_else(unknown)
     }
 }

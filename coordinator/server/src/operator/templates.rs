@@ -45,7 +45,7 @@ impl OperatorService {
     ) -> Result<ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>, Error> {
         let request = SuggestRequest::from_wire(request)?;
         let state = self.visible_state(operator, request.scan)?;
-        self.check_whole_result(operator, request.scan, &state)?;
+        self.check_full_result(operator, request.scan, &state)?;
         let (sender, stream) = mpsc::channel(16);
         let service = self.clone();
         tokio::spawn(async move {
@@ -58,7 +58,7 @@ impl OperatorService {
                     (Arc::clone(&service.services), service.settings.limits, sender.clone());
                 move || {
                     services.templates.suggest(&request, &limits, &|answer| match answer.suggestion {
-                        // How far it is may be told another time.
+                        // Progress that does not fit into the queue is dropped.
                         None => !matches!(sender.try_send(Ok(answer)), Err(mpsc::error::TrySendError::Closed(_))),
                         Some(_) => sender.blocking_send(Ok(answer)).is_ok(),
                     })
@@ -71,7 +71,7 @@ impl OperatorService {
                 Ok(Err(error)) => Status::from(error),
                 Err(_) => Status::internal("a request crashed: see the log"),
             };
-            // Whoever asked may be gone.
+            // The client may be gone.
             let _ = sender.send(Err(failed)).await;
         });
         Ok(ReceiverStream::new(stream))
@@ -108,7 +108,7 @@ pub(super) fn check_unbound(operator: &Operator) -> Result<(), Error> {
     match operator.viewer().is_bound() {
         false => Ok(()),
         true => Err(Error::Denied(format!(
-            "`{}` is bound to a site or a party: templates count for all, and are marked by who is bound to none",
+            "`{}` is bound to a site or a party: templates are for all people, and only people without bounds mark them",
             operator.name
         ))),
     }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::identity::Operator;
 use crate::verdict::VerdictRequest;
 
-/// So many wait to be sent.
+/// Rows that may wait to be sent.
 const AHEAD: usize = 64;
 
 impl OperatorService {
@@ -36,7 +36,7 @@ impl OperatorService {
     pub fn undo_verdicts(&self, operator: &Operator, action: u64) -> Result<v1::UndoVerdictsResponse, Error> {
         let (action, parts) = self.services.verdicts.undoable(action, operator.name.as_str())?;
         if operator.viewer().is_bound() {
-            // What somebody may not see is as if it were not there.
+            // A result that a person may not see is answered as if it did not exist.
             let unknown = || Error::UnknownMember(format!("no verdict {action}"));
             parts.iter().try_for_each(|part| self.check_result(operator, ScanId(part.scan)).map_err(|_| unknown()))?;
         }
@@ -54,14 +54,14 @@ impl OperatorService {
         let (sender, stream) = mpsc::channel(AHEAD);
         let service = self.clone();
         tokio::task::spawn_blocking(move || {
-            let gone = || Error::Stale("whoever asked is gone".to_owned());
+            let gone = || Error::Stale("the client is gone".to_owned());
             let done = service.services.results.browse(scan).and_then(|browse| {
                 browse.verdict_states(&service.services.records.store, |state| {
                     sender.blocking_send(Ok(state)).map_err(|_| gone())
                 })
             });
             if let Err(error) = done {
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _ = sender.blocking_send(Err(error.into()));
             }
         });
@@ -80,6 +80,6 @@ impl OperatorService {
     /// Checks that a person may see all of a scan's result.
     pub fn check_result(&self, operator: &Operator, scan: ScanId) -> Result<(), Error> {
         let state = self.visible_state(operator, scan)?;
-        self.check_whole_result(operator, scan, &state)
+        self.check_full_result(operator, scan, &state)
     }
 }

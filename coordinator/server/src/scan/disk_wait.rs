@@ -1,4 +1,5 @@
-//! A scan that waits for disk space: it stays at its recorded step, says so, and continues once there is space.
+//! A scan that waits for disk space: it stays at its recorded step, reports the reason, and continues once there is
+//! space.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use cognate_storage::store::ScanRow;
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// The additional bytes that must be free, over those at the stop, for an attempt.
 const MORE_BYTES: u64 = 1 << 20;
-/// The time after which it is tried in any case: the cause may have been a quota.
+/// The time after which an attempt is made in any case: the cause may have been a quota.
 const WAITED_MAX: Duration = Duration::from_secs(15 * 60);
 
 impl Scans {
@@ -32,23 +33,23 @@ impl Scans {
             };
             let folder = self.analyser.scan_folder(scan.id);
             self.analyser.remove_unfinished(scan.id)?;
-            let reason = format!("no room in `{}`: {}; make room there", folder.display(), chain(&error));
+            let reason = format!("no disk space in `{}`: {}; free some space there", folder.display(), chain(&error));
             if scan.spec.in_process {
                 return Err(Error::Full(format!("{reason} and try again")));
             }
-            tracing::warn!(scan = %scan.id, %reason, "a scan waits for room on the disk");
+            tracing::warn!(scan = %scan.id, %reason, "a scan waits for disk space");
             let free_bytes = free_bytes(&self.analyser.folder);
-            let text = format!("{reason}, and it goes on by itself");
+            let text = format!("{reason}, and the scan continues by itself");
             scan.progress.send_modify(|progress| progress.waiting = Some(text));
             self.wait_for_room(scan, free_bytes).await?;
             scan.progress.send_modify(|progress| progress.waiting = None);
-            tracing::info!(scan = %scan.id, "a scan goes on");
-            // What the failed attempt had recorded before it failed counts.
+            tracing::info!(scan = %scan.id, "a scan continues");
+            // The step that the failed attempt had recorded counts.
             row = self.records.store.scan(scan.id)?.ok_or(Error::UnknownScan(scan.id))?;
         }
     }
 
-    /// Waits until more is free than earlier, somebody asks, or a long time has passed.
+    /// Waits until more space is free than before, somebody asks, or a time limit has passed.
     async fn wait_for_room(&self, scan: &Scan, before_bytes: Option<u64>) -> Result<(), Error> {
         let (mut wait, mut waited) = (WAITS.0, Duration::ZERO);
         loop {

@@ -22,7 +22,7 @@ impl Scans {
     /// The cost of a scan for each repository, in the order of the specification.
     ///
     /// # Errors
-    /// When the store fails. A site that does not answer is no error.
+    /// Fails if the store fails. A site that does not answer is no error.
     pub(crate) async fn estimate(self: &Arc<Scans>, spec: &ScanSpec) -> Result<Vec<v1::RepositoryEstimate>, Error> {
         if spec.options.refine.is_some() {
             let (scans, spec) = (Arc::clone(self), spec.clone());
@@ -71,7 +71,7 @@ impl Scans {
                 answers[target] = match outcome {
                     Outcome::Estimated(estimate) => Ok(estimate),
                     Outcome::Failed(reason) => Err(reason),
-                    Outcome::Synced(..) => Err("the site did more than it was asked to".to_owned()),
+                    Outcome::Synced(..) => Err("the site synced instead of estimating the cost".to_owned()),
                     Outcome::Away => Err("the site went away".to_owned()),
                 };
             }
@@ -86,7 +86,7 @@ impl Scans {
             let repository_ref = v1::RepositoryRef { site: site.to_string(), repository: repository.to_string() };
             let (estimate, unknown) = match answer {
                 Ok(estimate) => (Some(estimate), String::new()),
-                // What stands here from the last sync is better than nothing, and it is said that it is no more.
+                // The figures of the last sync are better than none, and the note says that they are old.
                 Err(reason) => (self.last_known(site, repository, &spec.layers[layer])?, reason),
             };
             let view = match spec.layers.len() {

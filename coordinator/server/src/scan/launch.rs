@@ -1,4 +1,4 @@
-//! Launching scans, following them, and going on with those that an earlier process was cut off in.
+//! Launching scans, following them, and continuing those that an earlier process was cut off in.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Scans {
     /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
     ///
     /// # Errors
-    /// When the store fails, or something cannot be removed.
+    /// Fails if the store fails, or something cannot be removed.
     pub fn end_interrupted(&self) -> Result<(), Error> {
         for (id, mut row) in self.records.store.scans()? {
             if !row.step().is_under_way() {
@@ -34,11 +34,10 @@ impl Scans {
         Ok(())
     }
 
-    /// Goes on with the scans that an earlier process was cut off in, each from its last step. Runs them on the current
-    /// runtime.
+    /// Continues the scans that an earlier process was cut off in, each from its last step, on the current runtime.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn carry_on(self: &Arc<Self>, limits: &AnalysisLimits) -> Result<(), Error> {
         let under_way: Vec<(ScanId, ScanRow)> =
             self.records.store.scans()?.into_iter().filter(|(_, row)| row.step().is_under_way()).collect();
@@ -48,20 +47,20 @@ impl Scans {
                 Ok(spec) => spec,
                 Err(error) => {
                     let mut row = row;
-                    row.fail(v1::FailureKind::Other, format!("it cannot go on: {error}"));
+                    row.fail(v1::FailureKind::Other, format!("it cannot continue: {error}"));
                     row.finished = self.records.now();
                     self.analyser.record(id, &row)?;
                     continue;
                 }
             };
             let scan = Arc::new(Scan::new(id, spec));
-            // What is half written is written anew.
+            // Incomplete files are written again.
             if row.step() == ScanStep::Analysed {
                 self.analyser.remove_unfinished(id)?;
             } else {
                 self.remove_folder(id)?;
             }
-            tracing::info!(scan = %id, step = ?row.step(), "a scan goes on");
+            tracing::info!(scan = %id, step = ?row.step(), "a scan continues");
             scans.push((scan, row));
         }
         for (scan, row) in scans {
@@ -73,7 +72,7 @@ impl Scans {
     /// Launches a scan within this process. It runs on the current runtime until it ends or is cancelled.
     ///
     /// # Errors
-    /// When it names a site that was never admitted.
+    /// Fails if it names a site that was never admitted.
     pub fn launch(self: &Arc<Self>, spec: ScanSpec) -> Result<ScanId, Error> {
         self.check_sites(&spec)?;
         let id = ScanId(random_number());
@@ -83,10 +82,11 @@ impl Scans {
         Ok(id)
     }
 
-    /// Launches a scan under an id that the caller made. Asked again for the same, it does nothing.
+    /// Launches a scan under an id that the caller made. A repeated request has no effect.
     ///
     /// # Errors
-    /// When it makes no sense, names what is not there, cannot be done as things stand, or another scan has the id.
+    /// Fails if it is invalid, names an unknown site or scan, is impossible in the present state, or another scan has
+    /// the id.
     pub fn launch_as(
         self: &Arc<Self>,
         id: ScanId,
@@ -142,7 +142,7 @@ impl Scans {
     /// Follows a scan that is under way.
     ///
     /// # Errors
-    /// When there is no such scan.
+    /// Fails if there is no such scan.
     pub fn watch(&self, id: ScanId) -> Result<watch::Receiver<ScanProgress>, Error> {
         self.lock().get(&id).map(|scan| scan.progress.subscribe()).ok_or(Error::UnknownScan(id))
     }
@@ -154,7 +154,7 @@ impl Scans {
         }
     }
 
-    /// Stops all scans where they are. They go on at the next start.
+    /// Stops all scans where they are. They continue at the next start.
     pub fn halt(&self) {
         self.lock().values().for_each(|scan| scan.halt());
     }

@@ -31,8 +31,8 @@ impl Scans {
     /// The request to each repository of a scan.
     ///
     /// # Errors
-    /// When the scan that is refined is not there, has not ended with a result, is not about a repository, or is of the
-    /// same method; or when it leaves nothing, or too much, to be read again.
+    /// Fails if the refined scan does not exist, has not ended with a result, is not about a repository, or is of the
+    /// same method; or if the selection is empty or too large.
     pub(crate) fn choices(&self, spec: &ScanSpec) -> Result<Choices, Error> {
         let Some(refine) = &spec.options.refine else { return Ok(vec![None; spec.options.repositories.len()]) };
         let (row, layer) = self.refinable(refine.scan, spec)?;
@@ -44,8 +44,8 @@ impl Scans {
             })?;
             let too_many = |_| {
                 Error::Refused(format!(
-                    "of {site}/{repository} more than {SCOPE_CONTENTS_MAX} contents are chosen: choose less, or scan it \
-                     whole under this method"
+                    "of {site}/{repository} more than {SCOPE_CONTENTS_MAX} contents are selected: select fewer, or scan all of it \
+                     under this method"
                 ))
             };
             let Found { digests, documents, size_bytes } = contents;

@@ -45,7 +45,7 @@ pub struct RepositoryProgress {
 pub enum ScanEnd {
     /// There is a result, at this place.
     Published(PathBuf),
-    /// There is none, because of this.
+    /// There is no result, for this reason.
     Failed {
         /// The kind of the failure, which programs decide on.
         kind: FailureKind,
@@ -95,7 +95,7 @@ impl Scan {
         self.woken.notify_waiters();
     }
 
-    /// Stops the scan where it is: the next start goes on with it.
+    /// Stops the scan where it is: it continues at the next start.
     pub(crate) fn halt(&self) {
         self.halted.store(true, Ordering::Relaxed);
         self.cancel();

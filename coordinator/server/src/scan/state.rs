@@ -13,7 +13,7 @@ impl Scans {
     /// The present state of a scan.
     ///
     /// # Errors
-    /// When there is none with this id.
+    /// Fails if there is no scan with this id.
     pub(crate) fn state(&self, id: ScanId) -> Result<v1::ScanState, Error> {
         let row = self.records.store.scan(id)?.ok_or(Error::UnknownScan(id))?;
         Ok(self.state_of(id, row))

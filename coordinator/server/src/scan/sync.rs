@@ -1,7 +1,7 @@
 //! The first step of a scan: every repository's index is brought up to date, however often its site comes and goes.
 //!
-//! A site that is attached gets its assignment at once; one that is away, or goes away, gets it when it comes. What it
-//! pushed before stays, so that nothing is read or sent twice.
+//! An attached site gets its assignment at once, other sites when they attach again. Earlier batches stay, so that
+//! nothing is read or sent twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::{RepositoryProgress, Scan, Scans};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
 
-/// No scan waits longer for a site, whatever was asked for: a clock cannot count further than its range.
+/// The longest time for which a scan waits for a site, whatever was requested: the clock has a limited range.
 const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The outcome of the syncs of a scan, in the order of its repositories: an index for each layer, or the reason for
@@ -54,7 +54,7 @@ enum State {
 struct Syncing<'a> {
     scans: &'a Scans,
     scan: &'a Scan,
-    /// The synced part of it: all of it, or the part that is read again.
+    /// The scope of the sync: the complete repository, or the part that is read again.
     spec: &'a ScanSpec,
     choices: &'a Choices,
     targets: Vec<Target>,
@@ -78,7 +78,7 @@ impl Scans {
         let deadline = self.deadline(scan, started);
         let mut changes = self.sessions.changes();
         loop {
-            // Marked as seen before it is looked at: a site that comes meanwhile is not missed.
+            // Marked as seen before the check, so that a site that attaches meanwhile is not missed.
             changes.borrow_and_update();
             syncing.assign_waiting()?;
             if syncing.is_over() {
@@ -212,9 +212,9 @@ impl<'a> Syncing<'a> {
                 let ended = match outcome {
                     Outcome::Synced(sealed, summary) => Ok((sealed, summary)),
                     Outcome::Failed(reason) => Err(reason),
-                    Outcome::Estimated(_) => Err("the site only told what a sync would come to".to_owned()),
+                    Outcome::Estimated(_) => Err("the site only estimated the cost of a sync".to_owned()),
                     Outcome::Away => {
-                        tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site went away during its sync: it goes on when it comes back");
+                        tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site disconnected during its sync, which continues when the site is back");
                         self.targets[target].state = State::Waiting;
                         return Ok(());
                     }
@@ -282,13 +282,13 @@ impl<'a> Syncing<'a> {
                 State::Waiting => Err(self.scans.why_waiting(&target.site, &target.repository)),
                 State::Assigned(number) => {
                     self.scans.sessions.cancel(number);
-                    Err("the site was not done in time".to_owned())
+                    Err("the site did not finish in time".to_owned())
                 }
             };
             let repository: &mut Result<Vec<_>, String> = &mut repositories[target.place];
             match (repository, ended) {
                 (Ok(layers), Ok(synced)) => layers.push(synced),
-                // The first reason is told.
+                // The first reason is reported.
                 (Err(_), _) => {}
                 (missing, Err(reason)) => *missing = Err(reason),
             }
@@ -308,10 +308,10 @@ impl Drop for Syncing<'_> {
 }
 
 impl Scans {
-    /// Refuses at once any scan that is known to fail: keys that differ, repositories that nobody offers, policies.
+    /// Refuses at once a scan that is known to fail: keys that differ, repositories that no site offers, policies.
     ///
     /// # Errors
-    /// When the sites that are there now say so.
+    /// Fails if the attached sites do not allow it.
     pub(crate) fn check_launch(&self, spec: &ScanSpec) -> Result<(), Error> {
         let mut keys = Vec::new();
         for (site, repository) in &spec.options.repositories {
@@ -348,7 +348,7 @@ impl Scans {
     /// Checks that all these sites have the same key.
     ///
     /// # Errors
-    /// When two differ: what they find in common would be nothing.
+    /// Fails if two keys differ: the scan could not find anything in common.
     pub(super) fn check_keys<'s>(
         &self,
         keys: impl Iterator<Item = (&'s SiteName, KeyFingerprint)>,
@@ -371,13 +371,13 @@ impl Scans {
     /// Checks that every site takes part in scans across parties without a key.
     ///
     /// # Errors
-    /// When one does not.
+    /// Fails if one does not.
     pub(super) fn check_unkeyed_policies(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<(), Error> {
         for (site, _) in repositories {
             let known = self.sessions.attached(site).map(|attached| attached.unkeyed_across_parties);
             let agrees = match known {
                 Some(agrees) => agrees,
-                // Away: what it said last, and when it comes it is asked again.
+                // The site is away: its last greeting counts, and it is checked again when it attaches.
                 None => {
                     let seen = self.records.store.seen(site)?;
                     seen.unkeyed_across_parties || seen.last_heard == 0
@@ -396,11 +396,11 @@ impl Scans {
     /// The reason for which a site that is waited for has nothing to do.
     pub(super) fn why_waiting(&self, site: &SiteName, repository: &RepositoryName) -> String {
         match self.sessions.attached(site) {
-            None => "the site did not come in time".to_owned(),
+            None => "the site did not attach in time".to_owned(),
             Some(attached) if !attached.repositories.contains(repository) => {
                 "the site does not offer this repository".to_owned()
             }
-            Some(_) => "the site was not done in time".to_owned(),
+            Some(_) => "the site did not finish in time".to_owned(),
         }
     }
 }

@@ -17,7 +17,7 @@ use cognate_storage::indexes::Sealed;
 use cognate_storage::store::{MissingRow, ScanRow};
 
 impl Scans {
-    /// Has what the methods of a synced scan propose read again, where they do no more.
+    /// Has documents read again if the methods of a synced scan only propose pairs.
     pub(super) async fn read_again(self: &Arc<Scans>, scan: &Arc<Scan>, mut row: ScanRow) -> Result<ScanRow, Error> {
         for layer in 0..scan.spec.layers.len() {
             let Some(method) = scan.spec.layers[layer].method.verifier() else { continue };
@@ -72,7 +72,7 @@ impl Scans {
                 }
                 Err(reason) => {
                     let reason =
-                        format!("what `{}` proposes cannot be verified: {reason}", scan.spec.first().method.name());
+                        format!("the proposals of `{}` cannot be verified: {reason}", scan.spec.first().method.name());
                     row.frozen
                         .retain(|one| (&one.site, &one.repository) != (&site.to_string(), &repository.to_string()));
                     row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });

@@ -26,7 +26,7 @@ impl Greeting {
     /// Checks a greeting.
     ///
     /// # Errors
-    /// When the two sides have no protocol in common, or a field makes no sense.
+    /// Fails if coordinator and site have no protocol in common, or a field is invalid.
     pub(super) fn check(hello: &Hello) -> Result<Greeting, Error> {
         let protocol = *PROTOCOL.end().min(&hello.protocol_max);
         if protocol < *PROTOCOL.start().max(&hello.protocol_min) {

@@ -64,7 +64,7 @@ pub(crate) struct Queries {
 struct Open {
     site: SiteName,
     question: SiteQuestion,
-    /// Goes with the first answer.
+    /// Moves to the caller with the first answer.
     answered: oneshot::Sender<Result<SiteAnswer, String>>,
 }
 
@@ -81,7 +81,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Sessions {
-    /// Asks a site, and waits for its answer; the reason for having none is one line for people.
+    /// Asks a site, and waits for its answer; an error is one line for people.
     pub(crate) async fn query(&self, site: &SiteName, question: SiteQuestion) -> Result<SiteAnswer, String> {
         let Some(mut live) = self.live(site) else { return Err("its site is not attached".to_owned()) };
         let number = self.queries.next.fetch_add(1, Ordering::Relaxed) + 1;
@@ -95,12 +95,12 @@ impl Sessions {
         let (answered, answer) = oneshot::channel();
         lock(&self.queries.open).insert(number, Open { site: site.clone(), question, answered });
         let _waiting = Waiting { queries: &self.queries, number };
-        if !self.tell(site, message) {
-            return Err("its site does not take what it is told".to_owned());
+        if !self.send(site, message) {
+            return Err("its site does not read its messages".to_owned());
         }
         tokio::select! {
             answer = answer => answer.unwrap_or_else(|_| Err("its site did not answer".to_owned())),
-            () = live.ended() => Err("its site went away before it answered".to_owned()),
+            () = live.ended() => Err("its site disconnected before it answered".to_owned()),
             () = tokio::time::sleep(ANSWER_MAX) => {
                 Err(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60))
             }
@@ -110,12 +110,12 @@ impl Sessions {
     /// The hashes that a site was asked about.
     ///
     /// # Errors
-    /// When nobody waits for its answer to such a question.
+    /// Fails if no caller waits for the answer to such a question.
     pub(crate) fn hashes_asked(&self, site: &SiteName, number: u64) -> Result<Arc<FileHashList>, Error> {
         self.asked(site, number).map(|question| question.list)
     }
 
-    /// Begins to take a site's answer.
+    /// Begins to receive a site's answer.
     ///
     /// # Errors
     /// See [`Sessions::hashes_asked`].
@@ -127,12 +127,12 @@ impl Sessions {
     fn asked(&self, site: &SiteName, number: u64) -> Result<SiteQuestion, Error> {
         let open = lock(&self.queries.open);
         let asked = open.get(&number).filter(|open| open.site == *site);
-        let asked = asked.ok_or_else(|| Error::Stale("nobody waits for an answer to this question".to_owned()))?;
+        let asked = asked.ok_or_else(|| Error::Stale("no caller waits for an answer to this question".to_owned()))?;
         Ok(asked.question.clone())
     }
 }
 
-/// An answer on its way.
+/// An incomplete answer.
 pub(crate) struct Answering<'a> {
     queries: &'a Queries,
     number: u64,
@@ -141,10 +141,10 @@ pub(crate) struct Answering<'a> {
 }
 
 impl Answering<'_> {
-    /// Takes the next message in; answers whether it was the last.
+    /// Receives the next message; returns true if it was the last.
     ///
     /// # Errors
-    /// When it is not what may come next.
+    /// Fails if the message is not expected here.
     pub(crate) fn take(&mut self, message: Up) -> Result<bool, Error> {
         let nonsense = |what: &str| Error::Invalid(format!("an answer by hashes of files {what}"));
         match message {
@@ -153,7 +153,7 @@ impl Answering<'_> {
                 let asked = self.question.repositories.iter().find(|name| name.as_str() == coverage.repository);
                 let name = asked.ok_or_else(|| nonsense("is about a repository that was not asked for"))?;
                 if !self.answer.hits.is_empty() || self.answer.coverage.insert(name.clone(), coverage).is_some() {
-                    return Err(nonsense("says twice, or too late, how much was looked through"));
+                    return Err(nonsense("reports the coverage twice, or too late"));
                 }
             }
             Up::Hits(hits) => hits.hits.into_iter().try_for_each(|hit| self.hit(hit))?,
@@ -202,7 +202,7 @@ impl Answering<'_> {
     pub(crate) fn finish(&self, answer: Result<SiteAnswer, String>) {
         let open = lock(&self.queries.open).remove(&self.number);
         if let Some(open) = open {
-            // Whoever waited may not care any more.
+            // The caller may have given up.
             let _ = open.answered.send(answer);
         }
     }

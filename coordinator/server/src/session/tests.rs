@@ -43,7 +43,7 @@ impl Fixture {
         Ok((self.sessions.attach(&site(name), hello, down)?, inbox))
     }
 
-    /// Gives a site assignment 5 for its repository `main`, and answers what is heard of it.
+    /// Gives a site assignment 5 for its repository `main`, and returns its events.
     fn assign(&self, name: &str) -> mpsc::UnboundedReceiver<Event> {
         let (events, heard) = mpsc::unbounded_channel();
         let method = Method::tttd(View::Raw, 1000).unwrap();
@@ -60,7 +60,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_worker_of_another_age_is_told_who_has_to_upgrade() {
+fn a_worker_of_another_version_learns_which_end_has_to_upgrade() {
     let fixture = fixture();
     let refused = |min, max| {
         let hello = Hello { protocol_min: min, protocol_max: max, ..hello(1, 1) };
@@ -90,7 +90,7 @@ fn a_copy_of_a_worker_is_refused_and_a_later_start_takes_over() {
     assert!(!first.live.holds() && second.live.holds());
     fixture.attach("a", &hello(4, 40)).unwrap();
     assert!(!second.live.holds());
-    // Nor is it let in once the other is away.
+    // It is still refused after the other has left.
     fixture.sessions.cut(&site("a"));
     assert!(matches!(fixture.attach("a", &hello(3, 30)), Err(Error::Exists(_))));
     assert_eq!(fixture.store.seen(&site("a")).unwrap().generation, 4);
@@ -115,7 +115,7 @@ fn a_site_can_push_only_what_it_was_asked_for_in_its_present_session() {
 }
 
 #[test]
-fn a_refinement_is_told_to_its_site_alone_and_only_its_own_index_is_taken() {
+fn a_refinement_is_sent_only_to_its_site_and_accepts_only_its_own_index() {
     let fixture = fixture();
     let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
     let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
@@ -137,7 +137,7 @@ fn a_refinement_is_told_to_its_site_alone_and_only_its_own_index_is_taken() {
     };
     assert_eq!(open(7, &scope.id().0).unwrap(), Some(scope.id()));
     assert_eq!(open(5, &[]).unwrap(), None);
-    // An older worker knows of no scope, and would send everything.
+    // An older worker knows no scope, and would send everything.
     for other in [&[][..], &[9; 16], &[9; 3]] {
         assert!(matches!(open(7, other), Err(Error::Refused(_))), "{other:?}");
     }
@@ -187,7 +187,7 @@ fn it_is_known_how_far_a_clock_is_ahead_and_when_a_site_was_heard_of() {
     assert_eq!(fixture.store.seen(&site("a")).unwrap().last_heard, 1_000_000);
 }
 
-/// Asks site `a` for three hashes, and answers what it was told, with whoever waits.
+/// Asks site `a` for three hashes, and returns the message that it received, with the waiting call.
 async fn ask(fixture: &Arc<Fixture>, inbox: &mut Inbox) -> (u64, tokio::task::JoinHandle<Result<SiteAnswer, String>>) {
     let list = Arc::new(FileHashList::new((0..3).map(|number| FileHash::Md5([number; 16])).collect()).unwrap());
     let repositories = vec!["main".parse().unwrap()];
@@ -226,7 +226,7 @@ async fn a_site_answers_what_it_was_asked_and_once() {
     let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
     let (number, waiting) = ask(&fixture, &mut inbox).await;
     assert_eq!(fixture.sessions.hashes_asked(&site("a"), number).unwrap().hashes().len(), 3);
-    // Neither another site nor another number.
+    // Neither another site nor another number can answer.
     assert!(fixture.sessions.hashes_asked(&site("b"), number).is_err());
     assert!(fixture.sessions.answering(&site("a"), number + 1).is_err());
     let mut answering = fixture.sessions.answering(&site("a"), number).unwrap();
@@ -273,13 +273,13 @@ async fn who_waits_for_a_site_hears_that_it_has_gone_away() {
     let (attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
     let (number, waiting) = ask(&fixture, &mut inbox).await;
     fixture.sessions.detach(&site("a"), attached.number);
-    assert_eq!(waiting.await.unwrap().unwrap_err(), "its site went away before it answered");
+    assert_eq!(waiting.await.unwrap().unwrap_err(), "its site disconnected before it answered");
     assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());
     let (number, waiting) = {
         let (_attached, mut inbox) = fixture.attach("a", &hello(2, 2)).unwrap();
         ask(&fixture, &mut inbox).await
     };
-    // Nobody waits any more: the question is forgotten.
+    // After the caller has given up, the question is forgotten.
     waiting.abort();
     let _ = waiting.await;
     assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());

@@ -77,7 +77,7 @@ impl Templates {
     /// Marks a template. An earlier mark of the same tags stays, note and all.
     ///
     /// # Errors
-    /// When the scan has no such cluster, its documents have changed since, or they have nothing in common.
+    /// Fails if the scan has no such cluster, its documents have changed since, or they have nothing in common.
     pub(crate) fn mark(&self, scans: &[ScanId], mark: &Mark, by: &str) -> Result<v1::Template, Error> {
         let (scan, row, members) = self.origin(scans, mark)?;
         let indexes = &self.scans.analyser.indexes;
@@ -120,11 +120,11 @@ impl Templates {
     /// Takes a template back: from now on its tags count again, unless another has them.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn unmark(&self, id: u64, by: &str) -> Result<(), Error> {
         match self.records.store.template(id)? {
             None => Err(Error::UnknownMember(format!("no template {}", ScanId(id)))),
-            // Asked again.
+            // A repeated request.
             Some(template) if template.unmarked != 0 => Ok(()),
             Some(_) => {
                 tracing::info!(template = %ScanId(id), by, "a template is taken back");
@@ -187,7 +187,7 @@ fn method_of(scan: ScanId, row: &ScanRow, layer: usize) -> Result<(MethodId, v1:
             check_chunks(method)?;
             Ok((id, v1::MethodSpec { method_id: id.0.to_vec(), ..method.into() }))
         }
-        _ => Err(Error::Refused(format!("scan {scan} does not say what it was made with: launch it again"))),
+        _ => Err(Error::Refused(format!("scan {scan} does not name the indexes that it compared: launch it again"))),
     }
 }
 

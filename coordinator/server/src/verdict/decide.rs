@@ -11,7 +11,7 @@ use crate::error::Error;
 use cognate_result::browse::ClusterFilter;
 use cognate_storage::journal::What;
 
-/// So many subjects go into one event.
+/// Maximum subjects of one event.
 const OF_A_PART: usize = 4096;
 const SUBJECTS_MAX: usize = 10_000;
 const FILTER_BYTES_MAX: usize = 4096;
@@ -46,7 +46,7 @@ impl VerdictRequest {
             return Err(refused("note", "it is too long"));
         }
         if subjects.is_empty() == filter.is_empty() {
-            return Err(refused("subjects", "say about what: subjects, or a filter"));
+            return Err(refused("subjects", "name the subjects, or a filter"));
         }
         if subjects.len() > SUBJECTS_MAX {
             return Err(refused("subjects", format!("at most {SUBJECTS_MAX} at once: a filter takes any number")));
@@ -67,7 +67,7 @@ impl Verdicts {
     /// Sets a verdict; answers the action, by which it can be undone, and the number of subjects.
     ///
     /// # Errors
-    /// When there is nothing such in the scan's result, or not as many as were seen.
+    /// Fails if a subject is not in the scan's result, or the number of subjects differs from the expected one.
     pub(crate) fn decide(&self, request: &VerdictRequest, by: &str) -> Result<(u64, u64), Error> {
         let (decided, filter) = match &request.about {
             About::Subjects(subjects) => {
@@ -84,11 +84,11 @@ impl Verdicts {
                 let count = numbers.len() as u64;
                 if let Some(expected) = expected.filter(|expected| *expected != count) {
                     return Err(Error::Refused(format!(
-                        "the filter lets {count} clusters through and not {expected}: look again, and decide about those"
+                        "{count} clusters match the filter, not {expected}: reload the list and decide again"
                     )));
                 }
                 if numbers.is_empty() {
-                    return Err(Error::Refused("the filter lets no cluster through".to_owned()));
+                    return Err(Error::Refused("no cluster matches the filter".to_owned()));
                 }
                 let mut decided = Vec::with_capacity(numbers.len());
                 for number in numbers {
@@ -118,10 +118,10 @@ impl Verdicts {
         Ok((action, subjects))
     }
 
-    /// The parts of an action that can be taken back; 0: the last one of somebody's that is not undone.
+    /// The events of an action that can be undone; 0: the last action of the person that is not undone.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn undoable(&self, action: u64, by: &str) -> Result<(u64, Vec<ActionRow>), Error> {
         let action = match action {
             0 => {
@@ -144,12 +144,12 @@ impl Verdicts {
         }
     }
 
-    /// Takes a decision back, and answers about how many it was.
+    /// Undoes an action, and returns the number of its subjects.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub(crate) fn undo(&self, action: u64, parts: &[ActionRow], by: &str) -> Result<u64, Error> {
-        // Asked again, nothing is undone that was decided since.
+        // A repeated request does not undo later decisions.
         if parts.iter().any(|part| part.undone == 0) {
             self.records.record(What::Undone(Undone { action }), by)?;
             tracing::info!(action, by, "a verdict is taken back");
@@ -160,7 +160,7 @@ impl Verdicts {
     /// The verdicts that were set and undone, latest first.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub fn verdict_history(&self) -> Result<Vec<v1::VerdictAction>, Error> {
         let mut actions: Vec<v1::VerdictAction> = Vec::new();
         for row in self.records.store.verdict_actions() {

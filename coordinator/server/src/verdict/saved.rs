@@ -17,7 +17,7 @@ impl Verdicts {
     /// Saves a filter under a name, in place of what had that name.
     ///
     /// # Errors
-    /// When the name or the filter makes no sense, or there are too many.
+    /// Fails if the name or the filter is invalid, or there are too many.
     pub fn save_filter(&self, name: &str, query: &str, by: &str) -> Result<(), Error> {
         let name = one_line(name.trim());
         if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
@@ -34,10 +34,10 @@ impl Verdicts {
         self.records.record(What::FilterSaved(SavedFilter { name, query: query.to_owned() }), by)
     }
 
-    /// Forgets a filter.
+    /// Deletes a filter.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// Fails if there is none of this name.
     pub fn remove_filter(&self, name: &str, by: &str) -> Result<(), Error> {
         match self.records.store.saved_filters()?.iter().any(|filter| filter.name == name) {
             true => self.records.record(What::FilterRemoved(name.to_owned()), by),

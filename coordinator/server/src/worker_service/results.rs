@@ -16,11 +16,11 @@ type Rows = mpsc::Sender<Result<ResultsResponse, Status>>;
 /// Sends a site one scan, or lists all that it took part in.
 ///
 /// # Errors
-/// When there is no such scan, or the site did not take part in it: which of the two is not told.
-pub(super) fn tell(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &Rows) -> Result<(), Error> {
+/// Fails if there is no such scan, or the site did not take part in it; the error is the same for both.
+pub(super) fn send(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &Rows) -> Result<(), Error> {
     let mut send = |row: Value| {
         let row = ResultsResponse { row: row.to_string() };
-        // A site that has heard enough goes away.
+        // The site may disconnect once it has enough.
         rows.blocking_send(Ok(row)).map_err(|_| Error::Cancelled)
     };
     let Some(id) = scan.map(ScanId) else {

@@ -18,12 +18,12 @@ use cognate_storage::harness::{batch, root};
 
 const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
 
-/// A worker of which everything is said by hand.
+/// A worker whose messages a test writes one by one.
 struct Hand {
     client: WorkerClient<Channel>,
 }
 
-/// One stream of requests, and what came back.
+/// One stream of requests, and its answers.
 struct Said<Up, Down> {
     up: mpsc::Sender<Up>,
     down: Streaming<Down>,
@@ -138,13 +138,13 @@ async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_fro
     });
     assert_eq!(refused.await, Some(Code::Aborted));
     assert_eq!(hand.push(open(old)).await.err().unwrap().code(), Code::Aborted);
-    // The scan was assigned again, and what was acknowledged is there.
+    // The scan assigned it again, and the acknowledged batches are still there.
     let assignment = second.assignment().await.assignment;
     assert_ne!(assignment, old);
     let mut push = soon(async {
         loop {
             match hand.push(open(assignment)).await {
-                // The old one lets go of the index in a moment.
+                // The old session releases the index in a moment.
                 Err(status) if status.code() == Code::Unavailable => tokio::task::yield_now().await,
                 opened => return opened.unwrap(),
             }
@@ -173,13 +173,13 @@ async fn a_push_for_another_site_is_denied_and_counted() {
     let assignment = session_a.assignment().await.assignment;
     assert_eq!(b.push(open(assignment)).await.err().unwrap().code(), Code::PermissionDenied);
     assert_eq!(harness.coordinator.services().metrics.pushes_denied.get(), 1);
-    // On its own a site may bring level only what a scan has asked of it before.
+    // On its own schedule a site may update only indexes that a scan has requested earlier.
     assert_eq!(b.push(open(0)).await.err().unwrap().code(), Code::PermissionDenied);
     assert!(a.push(open(assignment)).await.is_ok());
 }
 
 #[tokio::test]
-async fn a_worker_that_was_copied_is_told_so() {
+async fn a_copied_worker_receives_an_error() {
     let harness = Harness::start().await;
     let mut hand = Hand::of(&harness, "a");
     let _session = hand.attach(5).await.unwrap();

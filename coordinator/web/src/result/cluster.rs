@@ -1,5 +1,5 @@
-//! One cluster: how its members lie to one of them, where what they share stands, its links, and what remains above a
-//! threshold; and the next one.
+//! One cluster: its members compared with the pivot, the places of their common parts, its links, and the parts that
+//! remain above a threshold; and the next cluster.
 
 use askama::Template;
 use axum::Router;
@@ -23,7 +23,7 @@ pub(super) fn routes() -> Router<Pages> {
     Router::new().route("/scans/{id}/clusters/{view}/{name}", get(cluster))
 }
 
-/// So many links are listed; the others are in the picture and in the exports.
+/// Links that are listed; the others are in the picture and in the exports.
 const LINKS: usize = 100;
 
 #[derive(Template)]
@@ -57,7 +57,7 @@ impl One {
         format!("/scans/{}/clusters/{}/{}{separator}{}", self.id, row.view, row.id, self.query)
     }
 
-    /// Where somebody goes after deciding.
+    /// The page that follows a verdict.
     fn next(&self) -> String {
         let list = || {
             let separator = if self.query.is_empty() { "" } else { "?" };
@@ -66,7 +66,7 @@ impl One {
         self.after.as_ref().map_or_else(list, |row| self.address(row))
     }
 
-    /// The filter and the order again, for a form that shows the same cluster otherwise.
+    /// The filter and the order again, for forms that show the same cluster with other options.
     fn asked(&self) -> Vec<(String, String)> {
         form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
     }
@@ -79,15 +79,15 @@ impl One {
         format!("{address}?{}{separator}pivot={digest}{threshold}", self.query)
     }
 
-    /// The address at which a member is laid beside the pivot.
-    fn beside_pivot(&self, member: &MemberRow) -> String {
+    /// The address of the comparison of a member with the pivot.
+    fn with_member(&self, member: &MemberRow) -> String {
         let named = |member: &MemberRow| member.documents.first().map(Place::named).unwrap_or_default();
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("a", &named(&self.cluster.pivot)).append_pair("b", &named(member));
         format!("/scans/{}/explain?{}", self.id, query.finish())
     }
 
-    /// Whether a link is weaker than the threshold.
+    /// True if a link is weaker than the threshold.
     fn is_dropped(&self, link: &LinkView) -> bool {
         link.resemblance.is_some_and(|resemblance| resemblance.0 < self.threshold * 100)
     }
@@ -132,7 +132,7 @@ async fn cluster(
             members.push((member.clone(), marks));
         }
         let layer = browse.report().views().iter().position(|known| *known == row.view).unwrap_or(0);
-        // The pivot stands first, whichever page of the members is shown.
+        // The pivot is first on every page of the members.
         let mut shown: Vec<(usize, [u8; 16])> = Vec::new();
         for member in std::iter::once(&cluster.pivot).chain(&cluster.members.rows) {
             if !shown.iter().any(|(place, _)| *place == member.place) {

@@ -1,4 +1,4 @@
-//! The list of clusters: filtered, sorted, paged, and decided about, by rows or by the filter.
+//! The list of clusters: filtered, sorted, in pages, with verdicts on rows or on all clusters of the filter.
 
 use askama::Template;
 use axum::Router;
@@ -36,7 +36,7 @@ struct List {
 }
 
 impl List {
-    /// What a field of the filter holds.
+    /// The value of a field of the filter.
     fn value(&self, name: &str) -> &str {
         self.fields.text(name).unwrap_or_default()
     }
@@ -45,7 +45,7 @@ impl List {
         self.filter.sites.iter().any(|known| known == site)
     }
 
-    /// Whether anything is asked that stands below the fold.
+    /// True if the filter uses a field of the folded part.
     fn is_detailed(&self) -> bool {
         let first = ["site", "path", "verdict", "least", "across", "sort", "page"];
         let names = [
@@ -63,7 +63,7 @@ impl List {
             "to",
             "since",
         ];
-        debug_assert!(names.iter().all(|name| !first.contains(name)), "a field stands in one place");
+        debug_assert!(names.iter().all(|name| !first.contains(name)), "a field is in one place");
         names.iter().any(|name| self.fields.is_set(name))
     }
 
@@ -145,7 +145,7 @@ async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, f
     let here = if query.is_empty() { address } else { format!("{address}?{query}") };
     let paging = Paging::of(number, window.rows, total, here.clone());
     let here = if number > 1 { format!("{}{number}", paging.address) } else { here };
-    // They are for all, and may say what somebody bound is not to know.
+    // Saved filters are for all people, and may contain names that a bound person must not see.
     let saved = if person.operator.viewer().is_bound() {
         Vec::new()
     } else {

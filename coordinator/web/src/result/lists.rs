@@ -1,4 +1,4 @@
-//! Identical sets, folders, and documents by what became of them.
+//! Identical sets, folders, and documents by status.
 
 use askama::Template;
 use axum::Router;
@@ -35,7 +35,7 @@ struct Sets {
 }
 
 impl Sets {
-    /// What a field of the filter holds.
+    /// The value of a field of the filter.
     fn value(&self, name: &str) -> &str {
         self.fields.text(name).unwrap_or_default()
     }
@@ -124,7 +124,7 @@ struct Documents {
 }
 
 impl Documents {
-    /// What a field of the filter holds.
+    /// The value of a field of the filter.
     fn value(&self, name: &str) -> &str {
         self.fields.text(name).unwrap_or_default()
     }

@@ -1,6 +1,7 @@
-//! The overlap map: a bar for each member of a cluster, in place what other members have too, by how many of them do.
+//! The overlap map: a bar for each member of a cluster, with the parts that other members have, by the number of these
+//! members.
 //!
-//! Positions and lengths of chunks are all that is known of a content here, and all that is needed.
+//! It needs only the positions and lengths of chunks, which is all that the coordinator knows of a content.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,7 @@ use cognate_storage::indexes::Manifest;
 
 /// Bars at most.
 pub(super) const BARS_MAX: usize = 24;
-/// A bar is drawn in so many columns: more cannot be told apart.
+/// Columns of a bar: more cannot be distinguished.
 const COLUMNS: u64 = 600;
 /// The kinds of colour: of a tenth of the members to all.
 const SHADES: usize = 5;
@@ -32,17 +33,17 @@ pub(super) struct MapBar {
     /// Its bytes that another of the shown members has, and all.
     pub(super) shared_bytes: u64,
     pub(super) size_bytes: u64,
-    /// Whether its chunks are not here any more: a later sync took them away.
+    /// True if its chunks are gone because a later sync replaced them.
     pub(super) is_gone: bool,
 }
 
-/// A run of columns that are alike.
+/// A run of equal columns.
 pub(super) struct Piece {
     pub(super) x: u64,
     pub(super) width: u64,
-    /// How many of the shown members have it: 1 to [`SHADES`] from few to all.
+    /// The number of shown members that have it, as a shade: 1 to [`SHADES`] from few to all.
     pub(super) shade: usize,
-    /// So many have it, at most, with this one.
+    /// The number of members that have it, at most, with this one.
     pub(super) members: usize,
 }
 
@@ -82,7 +83,7 @@ fn bar(place: usize, manifest: &Manifest, holders: &HashMap<Tag, usize>, largest
     let column =
         |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(COLUMNS) / u128::from(largest)).unwrap_or(COLUMNS);
     let width = column(size_bytes).max(1);
-    // Of each column, how many members have most of it.
+    // For each column, the number of members that have most of it.
     let mut columns: Vec<(u64, usize)> = vec![(0, 1); usize::try_from(width).unwrap_or(1)];
     let mut shared_bytes = 0;
     for (offset, length_bytes, tag, is_repeated) in manifest.placed() {
@@ -114,7 +115,7 @@ fn bar(place: usize, manifest: &Manifest, holders: &HashMap<Tag, usize>, largest
     MapBar { place, width, pieces, shared_bytes, size_bytes, is_gone: false }
 }
 
-/// 0: nobody else has it; [`SHADES`]: all have it.
+/// 0: no other member has it; [`SHADES`]: all have it.
 fn shade(count: usize, members: usize) -> usize {
     match count {
         0 | 1 => 0,

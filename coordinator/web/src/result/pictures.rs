@@ -1,14 +1,14 @@
-//! Pictures of numbers: drawn here, as SVG that takes its colours from the style sheet.
+//! Charts, drawn here as SVG that takes its colours from the style sheet.
 
 use cognate_result::browse::{ClusterPage, LinkView};
 use cognate_result::report::{BucketRow, HistogramSection};
 
-/// Members that a graph shows at most: more are a knot.
+/// Maximum members of a graph: more are not readable.
 const NODES_MAX: usize = 40;
 const GRAPH_SIZE: f64 = 460.0;
 const GRAPH_RADIUS: f64 = 195.0;
 
-/// How strong links are, as bars.
+/// The strengths of links, as bars.
 pub(super) struct HistogramPicture {
     pub(super) title: String,
     pub(super) links: u64,
@@ -31,9 +31,9 @@ impl HistogramPicture {
     pub(super) fn of(histogram: &HistogramSection, is_log: bool) -> HistogramPicture {
         HistogramPicture {
             title: match histogram.view.as_deref() {
-                Some("text") => "How alike texts are".to_owned(),
-                Some(_) => "How alike bytes are".to_owned(),
-                None => "How alike documents are".to_owned(),
+                Some("text") => "Similarity of texts".to_owned(),
+                Some(_) => "Similarity of bytes".to_owned(),
+                None => "Similarity of documents".to_owned(),
             },
             links: histogram.links,
             documents: histogram.documents,
@@ -52,7 +52,7 @@ fn bars(rows: &[BucketRow], is_log: bool) -> Vec<Bar> {
         let height = if most > 0.0 { (value(row.links) / most * 100.0).round() as u64 } else { 0 };
         Bar {
             x: place * 20,
-            // What is there is seen.
+            // A bar that is not empty has to be visible.
             height: if row.links > 0 { height.max(1) } else { 0 },
             from: row.from.0 / 100,
             to: row.to.0 / 100,
@@ -72,7 +72,7 @@ pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
     /// No lower than its lowest member.
     pub(super) height: i64,
-    /// How many members are left out.
+    /// Members that are left out.
     pub(super) left_out: u64,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Edge {
     pub(super) a: usize,
     pub(super) b: usize,
     pub(super) percent: i64,
-    /// Whether it stands at the threshold.
+    /// True if it reaches the threshold.
     pub(super) is_kept: bool,
     /// 1 to 4: the stronger, the thicker.
     pub(super) width: i64,

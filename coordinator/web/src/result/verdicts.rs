@@ -1,4 +1,4 @@
-//! Deciding, taking it back, and what was decided.
+//! Setting verdicts, undoing them, and their history.
 
 use askama::Template;
 use axum::Router;
@@ -20,7 +20,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/scans/{id}/filters/remove", post(remove_filter))
 }
 
-/// The buttons: key, word, and what stands on them.
+/// The buttons: key, word and label.
 pub(super) const VERDICTS: [(u8, &str, &str); 5] = [
     (1, "duplicate", "Duplicate"),
     (2, "not-a-duplicate", "Not a duplicate"),
@@ -29,7 +29,7 @@ pub(super) const VERDICTS: [(u8, &str, &str); 5] = [
     (5, "done", "Done"),
 ];
 
-/// So many actions are shown.
+/// Actions that are shown.
 const ACTIONS: usize = 500;
 
 #[derive(Template)]
@@ -66,10 +66,10 @@ async fn history(person: Person, Path(id): Path<String>) -> Shown {
     html(&History { page: person.page("scans"), id, actions, more })
 }
 
-/// What a form says is decided about.
+/// The subjects of a form.
 fn subjects(fields: &Fields) -> Result<Vec<v1::Subject>, PageError> {
     let mut subjects = Vec::new();
-    let wrong = || PageError::invalid("the form is not one of ours: open the page anew and try again");
+    let wrong = || PageError::invalid("the form is not valid: reload the page and try again");
     for cluster in fields.all("cluster") {
         let (view, name) = cluster.split_once('/').ok_or_else(wrong)?;
         let (view, id) = (view.to_owned(), name.to_owned());
@@ -101,11 +101,11 @@ fn subjects(fields: &Fields) -> Result<Vec<v1::Subject>, PageError> {
 async fn decide(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     let word = fields.needed("verdict")?;
-    let decided = verdict::parse(word).ok_or_else(|| PageError::invalid("`verdict`: there is none such"))?;
+    let decided = verdict::parse(word).ok_or_else(|| PageError::invalid("`verdict`: there is no such verdict"))?;
     let by_filter = fields.is_set("by_filter");
     let subjects = if by_filter { Vec::new() } else { subjects(&fields)? };
     if !by_filter && subjects.is_empty() {
-        person.say("Nothing was selected: nothing is decided.");
+        person.say("Nothing was selected, so no verdict was set.");
         return back(id, &fields);
     }
     let filter = match (by_filter, fields.text("filter")) {
@@ -125,7 +125,7 @@ async fn decide(person: Person, Path(id): Path<String>, fields: Fields) -> Shown
     let asking = person.clone();
     let deciding = tokio::task::spawn_blocking(move || asking.pages.service.set_verdicts(&asking.operator, request));
     let done = deciding.await.map_err(|_| PageError::internal("a page crashed: see the log"))??;
-    // A script asked, which goes on by itself.
+    // A script sent the request and continues by itself.
     if fields.is_set("quiet") {
         return Ok(done.action.to_string().into_response());
     }
@@ -142,14 +142,14 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let undoing = tokio::task::spawn_blocking(move || asking.pages.service.undo_verdicts(&asking.operator, action));
     match undoing.await.map_err(|_| PageError::internal("a page crashed: see the log"))? {
         Ok(done) => person.say(format!("Taken back: what was decided about {}.", human::count(done.subjects))),
-        // With nothing to take back, that is all there is to say.
+        // There may be nothing to undo.
         Err(error) if action == 0 => person.say(format!("Nothing is taken back: {error}.")),
         Err(error) => return Err(error.into()),
     }
     back(id, &fields)
 }
 
-/// Gives the filter of a list a name. What counts for all is named by who is bound to nothing.
+/// Saves the filter of a list under a name. Filters are for all people, so only people without bounds may name them.
 async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     may_save(&person)?;
@@ -170,9 +170,9 @@ fn may_save(person: &Person) -> Result<(), PageError> {
     person.may("SetVerdicts")?;
     match person.operator.viewer().is_bound() {
         false => Ok(()),
-        true => {
-            Err(PageError::denied("saved filters are for all: who is bound to a site or a party keeps the address"))
-        }
+        true => Err(PageError::denied(
+            "saved filters are for all people: people who are bound to a site or a party save the address of the page instead",
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two documents side by side.
+//! Comparison of two documents.
 
 use super::results::{HOSTILE, SCAN, with_result};
 use super::*;
@@ -15,16 +15,16 @@ async fn two_documents_are_laid_side_by_side_and_no_name_of_theirs_acts() {
     browser.sign_in(&person("vera", Role::Viewer)).await;
     assert!(browser.get(&format!("{SCAN}/explain")).await.body.contains("Name two documents"));
     let hostile = format!("a/main/{HOSTILE}");
-    for (a, b, told) in [
+    for (a, b, expected) in [
         ("a/main/drafts/one.txt", "b/main/archive/three.txt", "class=\"band\""),
         ("a/main/drafts/one.txt", "b/main: archive/three.txt", "75.0 %"),
-        ("a/main/letters/a.txt", "a/main/own.txt", "in no cluster together"),
-        (&hostile, "a/main/drafts/one.txt", "the same from beginning to end"),
+        ("a/main/letters/a.txt", "a/main/own.txt", "not in the same cluster"),
+        (&hostile, "a/main/drafts/one.txt", "They are identical"),
     ] {
         let answer = browser.get(&address(a, b)).await;
         assert_eq!(answer.status, StatusCode::OK, "{a} {b}: {}", answer.body);
-        assert!(answer.body.contains(told), "{a} {b} does not say {told}: {}", answer.body);
-        // A field holds what was typed, as it is.
+        assert!(answer.body.contains(expected), "{a} {b} does not say {expected}: {}", answer.body);
+        // A field contains the typed text, as it is.
         let shown: String = answer.body.lines().filter(|line| !line.contains("<input id=\"f-")).collect();
         for act in ["<img src=x", " style=", "\u{202e}"] {
             assert!(!shown.contains(act), "{a} {b} has {act}: {shown}");
@@ -34,7 +34,7 @@ async fn two_documents_are_laid_side_by_side_and_no_name_of_theirs_acts() {
         let answer = browser.get(&address(a, b)).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{a} {b}: {}", answer.body);
     }
-    // A cluster leads here from its members.
+    // A cluster links here from its members.
     let list = browser.get(&format!("{SCAN}/clusters")).await.body;
     let cluster = super::results::clusters(&list).remove(0);
     assert!(browser.get(&cluster).await.body.contains("/explain?a="));

@@ -1,4 +1,4 @@
-//! The pages of a result, as somebody goes through them.
+//! The pages of a result, in the order in which a person visits them.
 
 use cognate_fingerprint::View;
 use cognate_proto::v1::ScanStatus;
@@ -8,10 +8,10 @@ use cognate_proto::options::ScanView;
 use cognate_server::harness::indexes::{LIMITS, ended, fill, held, spec_of, wait};
 
 pub(super) const SCAN: &str = "/scans/0000000000000001";
-/// A name that would act, if it were let.
+/// A name that would run as script if it were not escaped.
 pub(super) const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{202e}\n'\"&.txt";
 
-/// A result of two sites: a cluster across them with a copy, and a pair; names among them that nobody would choose.
+/// A result of two sites: a cluster across them with a copy, and a pair; some names are hostile.
 pub(super) async fn with_result(browser: &Browser) {
     let coordinator = &browser.harness.coordinator;
     let of_a = [
@@ -44,20 +44,20 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
     let sets = browser.get(&format!("{SCAN}/identical")).await.body;
     let set = sets.split("<a href=\"").find(|part| part.starts_with(&format!("{SCAN}/identical/"))).unwrap();
     let set = set.split('"').next().unwrap().to_owned();
-    for (path, told) in [
+    for (path, expected) in [
         (format!("{SCAN}/result"), "class=\"s-identical\""),
         (format!("{SCAN}/result?log=1"), "Linear scale"),
         (format!("{SCAN}/clusters"), "2</small>"),
         (format!("{SCAN}/clusters?across=1&sort=-members"), "of this filter"),
         (format!("{SCAN}/clusters?path=nowhere"), "Show all"),
         (cluster.clone(), "in 2 members"),
-        (format!("{cluster}?threshold=90"), "nothing holds together"),
+        (format!("{cluster}?threshold=90"), "no members are connected"),
         (format!("{SCAN}/identical"), "same bytes"),
         (set, "drafts/one.txt"),
         (format!("{SCAN}/folders"), "pairs"),
         (format!("{SCAN}/documents?status=unique"), "own.txt"),
         (format!("{SCAN}/documents?sort=size&path=*.txt"), "drafts/one.txt"),
-        (format!("{SCAN}/verdicts"), "Nothing yet"),
+        (format!("{SCAN}/verdicts"), "No verdict yet"),
         (format!("{SCAN}/plan"), "reference:a/"),
         (format!("{SCAN}/plan?keep=reference:b%0Anewest"), "that the rules do not decide"),
         (format!("{SCAN}/plan?keep=shortest-path"), "could go"),
@@ -67,7 +67,7 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
     ] {
         let answer = browser.get(&path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.body);
-        assert!(answer.body.contains(told), "{path} does not say {told}: {}", answer.body);
+        assert!(answer.body.contains(expected), "{path} does not say {expected}: {}", answer.body);
         for act in ["<img src=x", " style=", "<style", "\u{202e}"] {
             assert!(!answer.body.contains(act), "{path} has {act}");
         }
@@ -94,7 +94,7 @@ async fn an_analyst_decides_goes_on_to_the_next_and_takes_back() {
     let csrf = list.csrf();
     let found = clusters(&list.body);
     assert_eq!(found.len(), 2);
-    // A cluster knows the next one of the list that it was reached from.
+    // A cluster links to the next one of the list that it was reached from.
     let page = browser.get(&found[0]).await.body;
     assert!(
         page.contains(&format!("rel=\"next\" data-key=\"n\" href=\"{}\"", found[1].replace('&', "&#38;"))),
@@ -108,11 +108,11 @@ async fn an_analyst_decides_goes_on_to_the_next_and_takes_back() {
     assert_eq!(clusters(&browser.get(&open).await.body), &found[1..]);
     let page = browser.get(&found[0]).await.body;
     assert!(page.contains("verdict duplicate") && page.contains("&lt;b&gt;same"), "{page}");
-    // A script is told the number of the action, and goes on by itself.
+    // A script receives the number of the action, and continues by itself.
     let quiet = [&decide[..], &[("quiet", "1")]].concat();
     let answer = browser.post(&format!("{SCAN}/verdicts"), &quiet).await;
     assert!(answer.status == StatusCode::OK && answer.body.parse::<u64>().is_ok(), "{}", answer.body);
-    // All of a filter at once, if it still shows as many.
+    // All clusters of a filter at once, if their number is still the one shown.
     let all = |expected| {
         vec![("csrf", csrf.as_str()), ("by_filter", "1"), ("filter", ""), ("expected", expected), ("verdict", "done")]
     };
@@ -123,7 +123,7 @@ async fn an_analyst_decides_goes_on_to_the_next_and_takes_back() {
     let answer = browser.post(&format!("{SCAN}/verdicts/undo"), &undo).await;
     assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, open.as_str()));
     assert_eq!(clusters(&browser.get(&open).await.body), &found[1..]);
-    // A document of a cluster, and nothing at all.
+    // A document of a cluster, and an empty selection.
     let page = browser.get(&found[0]).await.body;
     let document = page.split("name=\"document\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let keep = [("csrf", csrf.as_str()), ("document", &document), ("verdict", "keep"), ("to", "https://elsewhere/")];

@@ -23,7 +23,7 @@ async fn a_site_is_forgotten_by_who_types_its_name_and_may() {
     assert!(browser.audit().await.contains(&"root forgot site paris".to_owned()));
     let unknown = browser.post("/sites/forget", &[("name", "rome"), ("again", "rome"), ("csrf", &csrf)]).await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.body);
-    // Invited again, it is what it was.
+    // Invited again, it has its earlier name and party.
     browser.post("/sites/invite", &[("name", "tokyo"), ("party", "home"), ("csrf", &csrf)]).await;
     assert!(browser.get("/sites").await.body.contains("cognate worker enroll cog1_"));
     browser.sign_in(&person("anna", Role::Analyst)).await;

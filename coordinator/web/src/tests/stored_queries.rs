@@ -1,8 +1,8 @@
-//! Finding, and what is kept of it: watches and cases.
+//! Finds, watches and cases.
 
 use super::*;
 
-/// A document that nobody has, as `cognate fingerprint` tells it.
+/// A document that no site has, as `cognate fingerprint` writes it.
 const LINE: &str = r#"{"path":"<b>x</b>.txt","size_bytes":5,"method":"tttd","view":"raw","chunk_bytes":1000,"method_id":"000102030405060708090a0b0c0d0e0f","content":"ffffffffffffffffffffffffffffffff","chunks":[[0,5,"00000000000000000000000000000001"]]}"#;
 
 #[tokio::test]
@@ -48,10 +48,10 @@ async fn a_find_by_hashes_takes_a_list_and_says_whose_site_could_not_be_asked() 
 }
 
 #[tokio::test]
-async fn what_is_sought_is_kept_as_a_watch_shown_with_what_matches_and_removed() {
+async fn a_query_is_saved_as_a_watch_shown_with_its_matches_and_removed() {
     let mut browser = Browser::start().await;
     browser.sign_in(&person("anna", Role::Analyst)).await;
-    assert!(browser.get("/watches").await.body.contains("Nothing is watched for"));
+    assert!(browser.get("/watches").await.body.contains("There is no watch"));
     let csrf = browser.get("/find").await.csrf();
     let add = |name, note, webhook| {
         vec![("fingerprints", LINE), ("name", name), ("note", note), ("webhook", webhook), ("csrf", csrf.as_str())]
@@ -84,8 +84,8 @@ async fn a_case_is_opened_asked_again_and_exported_with_every_answer() {
     let answer = browser.post("/cases/open", &fields).await;
     assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/cases/leak-7"), "{}", answer.body);
     let page = browser.get("/cases/leak-7").await.body;
-    for told in ["The case is open", "asked by &lt;legal&gt;", "Answer number 1", "Nothing was found"] {
-        assert!(page.contains(told), "{told}: {page}");
+    for expected in ["The case is open", "asked by &lt;legal&gt;", "Answer number 1", "Nothing was found"] {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     let answer = browser.post("/cases/leak-7/check", &[("csrf", &csrf)]).await;
     assert_eq!(answer.location(), "/cases/leak-7", "{}", answer.body);
@@ -99,7 +99,7 @@ async fn a_case_is_opened_asked_again_and_exported_with_every_answer() {
     assert_eq!(export.header(header::CONTENT_DISPOSITION), "attachment; filename=\"cognate-case-leak-7.json\"");
     let record: serde_json::Value = serde_json::from_str(&export.body).unwrap();
     assert_eq!((&record["schema"], record["checks"].as_array().unwrap().len()), (&"cognate.case/1".into(), 2));
-    // Somebody bound to a party is not told of it, and opens none of the name.
+    // A person bound to a party does not see it, and cannot open one with the same name.
     browser.sign_in(&Membership { party: "others".into(), ..person("otto", Role::Analyst) }).await;
     let csrf = browser.get("/find").await.csrf();
     assert!(browser.get("/cases").await.body.contains("No case is open"));

@@ -70,7 +70,7 @@ fn a_list_of_hashes_is_put_in_and_who_keeps_none_is_named() {
     let rows = browser.texts("section:first-of-type tbody tr");
     assert!(rows.len() == 1 && rows[0].contains("a/known.bin") && rows[0].contains("known one"), "{rows:?}");
     let main = browser.text("main");
-    for told in ["by sha256 alone", "its site keeps no md5 of its files", "its site keeps no hashes of files"] {
+    for told in ["only by sha256", "its site keeps no md5 of its files", "its site keeps no hashes of files"] {
         assert!(main.contains(told), "{told}: {main}");
     }
     browser.shoot("find-hashes");
@@ -82,7 +82,7 @@ fn a_list_of_hashes_is_put_in_and_who_keeps_none_is_named() {
 }
 
 #[test]
-fn what_is_sought_is_kept_as_a_watch_and_as_a_case() {
+fn a_query_is_saved_as_a_watch_and_as_a_case() {
     let federation = offices(1123);
     scanned(&federation);
     let Some(browser) = Browser::signed_in(&federation) else { return };
@@ -90,13 +90,13 @@ fn what_is_sought_is_kept_as_a_watch_and_as_a_case() {
     let fill = |name: &str| {
         browser.open("/find");
         browser.fill("#fingerprints", sought.trim());
-        browser.click_text("Ask again later: keep what is sought…");
+        browser.click_text("Save the query to ask it again…");
         browser.fill("#name", name);
         browser.fill("#note", "<b>asked by legal</b>");
     };
     fill("budget-leak");
     browser.shoot("find-keep");
-    browser.click_text("Watch for it");
+    browser.click_text("Set up a watch");
     browser.see("h1", "Watches");
     assert!(browser.text(".notice").contains("3 documents match now"), "{}", browser.text(".notice"));
     browser.shoot("watches");
@@ -120,13 +120,13 @@ fn what_is_sought_is_kept_as_a_watch_and_as_a_case() {
     browser.open("/watches");
     browser.click_text("Remove…");
     browser.click_text("Remove budget-leak");
-    browser.wait("it is gone", |browser| browser.text("main").contains("Nothing is watched for"));
+    browser.wait("it is gone", |browser| browser.text("main").contains("There is no watch"));
     // A case: opened, asked again, taken away as the command line writes it.
     fill("budget-7");
     browser.click_text("Open a case");
     browser.see("h1", "Case budget-7");
     browser.click_text("Ask again");
-    browser.see(".notice p", "It was asked again: 4 documents match.");
+    browser.see(".notice p", "The query was asked again: 4 documents match.");
     assert_eq!(browser.texts("section table tbody tr.pivot th"), ["2"]);
     browser.shoot("case");
     let (name, bytes) = browser.download("a[href$='/export']");

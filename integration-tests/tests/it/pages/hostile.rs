@@ -73,7 +73,7 @@ fn every_page_shows_hostile_names_obeys_none_and_is_no_wider_than_the_screen() {
         ("folders", format!("{scan}/folders"), "Folders"),
         ("documents", format!("{scan}/documents"), "Documents"),
         ("plan", format!("{scan}/plan?keep=reference:paris/kb"), "Plan"),
-        ("verdicts", format!("{scan}/verdicts"), "What was decided"),
+        ("verdicts", format!("{scan}/verdicts"), "Verdicts"),
     ];
     for (name, path, heading) in pages {
         browser.open(&path);

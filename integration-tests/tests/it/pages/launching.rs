@@ -57,7 +57,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     // Looked into for boilerplate: a while later there is an answer.
     browser.open("/templates");
     browser.shoot("templates");
-    browser.click_text("Look");
-    browser.wait("it was looked for", |browser| browser.text("main").contains("Nothing is worth marking"));
+    browser.click_text("Search");
+    browser.wait("it was looked for", |browser| browser.text("main").contains("There is nothing to suggest"));
     browser.check();
 }

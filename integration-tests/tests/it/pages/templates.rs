@@ -22,12 +22,12 @@ fn what_many_unlike_documents_carry_is_suggested_marked_and_taken_back() {
     let Some(browser) = Browser::signed_in(&federation) else { return };
     browser.click_text("Templates");
     browser.see("h1", "Templates");
-    browser.click_text("Look");
+    browser.click_text("Search");
     browser.wait("something is suggested", |browser| browser.has("form[action='/templates/accept']"));
     browser.shoot("suggested");
     browser.click_text("Mark");
     browser.wait("it is marked", |browser| browser.has(".notice"));
-    assert!(browser.text(".notice").contains("set aside"));
+    assert!(browser.text(".notice").contains("are ignored"));
     browser.click("main a[href='/templates']");
     browser.wait("it is in the list", |browser| browser.has("form[action='/templates/unmark']"));
     browser.shoot("templates-marked");
@@ -36,6 +36,6 @@ fn what_many_unlike_documents_carry_is_suggested_marked_and_taken_back() {
     let report = federation.scan(&["--no-sync"]).report();
     assert_eq!(report["clusters"].as_array().unwrap().len(), 0, "{report}");
     browser.click_text("Take back");
-    browser.wait("it is taken back", |browser| browser.text("main").contains("Nothing is marked"));
+    browser.wait("it is taken back", |browser| browser.text("main").contains("No template is marked"));
     browser.check();
 }

@@ -49,7 +49,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     // The slider drops what is weaker; another pivot is what the others are compared with.
     browser.press_on("#threshold", END);
     browser.see_at("threshold=100");
-    browser.wait("all links are dropped", |browser| browser.text("main").contains("nothing holds together"));
+    browser.wait("all links are dropped", |browser| browser.text("main").contains("no members are connected"));
     browser.click_text("Pivot");
     browser.see_at("pivot=");
     browser.wait("another one is the pivot", |browser| browser.has("tr.pivot em"));
@@ -79,7 +79,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     browser.shoot("clusters-decided");
     browser.open(&format!("{}/clusters?verdict=open", scan(&browser)));
     browser.see("h1", "Clusters 0 of this filter");
-    tab(&browser, "Verdicts", "What was decided");
+    tab(&browser, "Verdicts", "Verdicts");
     assert_eq!(browser.texts("tbody .verdict"), ["done", "intentional", "not-a-duplicate", "duplicate"]);
     browser.shoot("verdicts");
     browser.check();
@@ -109,7 +109,7 @@ fn two_members_of_a_cluster_are_laid_side_by_side() {
     browser.click("section details summary");
     browser.wait("the places are listed", |browser| browser.text("details table").contains("At byte of A"));
     assert_eq!(browser.texts("details table tbody tr").len(), runs);
-    browser.click_text("The other way round");
+    browser.click_text("Swap A and B");
     browser.wait("they have changed places", |browser| {
         browser.script("return document.querySelector('#f-a').value") == second
     });

@@ -97,7 +97,7 @@ fn a_scan_that_failed_says_why_and_what_to_do_and_a_partial_one_what_is_missing(
     // There is no result of it, and its pages say so.
     let scan = browser.path();
     browser.open(&format!("{scan}/result"));
-    browser.see("h1", "Not as things stand");
+    browser.see("h1", "Not possible in the present state");
     let told = browser.text("main");
     assert!(told.contains("it failed") && told.contains("tokyo/kb"), "{told}");
     assert!(browser.has(&format!("main a[href='{scan}']")), "{told}");

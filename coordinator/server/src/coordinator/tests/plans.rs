@@ -1,4 +1,4 @@
-//! Plans made where people have decided about what a result shows.
+//! Plans for results with verdicts.
 
 use cognate_fingerprint::View;
 use cognate_proto::options::ScanView;
@@ -10,7 +10,7 @@ use super::*;
 use crate::harness::indexes::*;
 use cognate_result::plan::{Decision, Keep, Left};
 
-/// The decision about the set that has this document, if it is planned at all.
+/// The decision about the set that has this document, if the plan has that set.
 fn planned(coordinator: &Coordinator, scan: u64, path: &str) -> Decision {
     let keep = Keep { rules: vec!["shortest-path".parse().unwrap()], min_copies: 1 };
     let mut found = None;
@@ -74,7 +74,7 @@ async fn a_plan_obeys_what_was_decided_about_documents_sets_and_clusters() {
     decide(&coordinator, 1, Verdict::Duplicate, vec![of_set]);
     assert_eq!((plan(1).left, plan(1).said.len()), (Some(Left::Tie), 2));
     undo(&coordinator, 0);
-    // The cluster is another one in a later scan, and what was said of it has to be looked at again.
+    // In a later scan the cluster is another one, so its verdict has to be reviewed again.
     fill(&coordinator, "b", View::Raw, 2, &[held("archive/three.txt", &[1, 2, 3, 9])]);
     result(&coordinator, 2, spec_of(ScanView::Raw)).await;
     let later = plan(2);

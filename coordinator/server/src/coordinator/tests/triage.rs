@@ -1,4 +1,4 @@
-//! Looking through a result, and deciding about what it shows.
+//! Reviewing a result, and setting verdicts.
 
 use cognate_fingerprint::View;
 use cognate_proto::options::ScanView;
@@ -10,7 +10,7 @@ use crate::harness::indexes::*;
 use crate::verdict::VerdictRequest;
 use cognate_result::browse::{Browse, ClusterFilter, ClusterQuery, ClusterRow, DocumentQuery, SetFilter, Sort, Window};
 
-/// Two clusters across the sites, one within a, a set of copies, and what nobody else has.
+/// Two clusters across the sites, one within a, a set of copies, and documents that only one site has.
 fn of_a() -> Vec<Held> {
     vec![
         held("drafts/one.txt", &[1, 2, 3, 4]),
@@ -56,7 +56,7 @@ async fn clusters_are_found_by_all_that_is_said_of_them() {
     let coordinator = scanned_twice(&folder).await;
     let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
     let (drafts, letters, parts) = ("drafts/two.txt", "letters/a.txt", "big.txt");
-    // As the brute force says: by bytes, falling, then by id.
+    // The order of the brute force: by bytes, descending, then by id.
     let all = clusters(&browse, "");
     assert_eq!(all[0], drafts);
     assert_eq!(all.len(), 3);
@@ -85,10 +85,10 @@ async fn clusters_are_found_by_all_that_is_said_of_them() {
     check("verdict=open", &[drafts, letters, parts]);
     check("verdict=any", &[]);
     assert!(browse.clusters(&"site=c".parse().unwrap(), Sort::default(), Window::default()).is_err());
-    // The rows say what the report says.
+    // The rows agree with the report.
     let row = cluster(&browse, drafts);
     assert_eq!((row.members, row.documents, row.sites.join(",")), (3, 4, "a,b".to_owned()));
-    // A copy of 400, and twice 300 that the others share with the one that they are joined to.
+    // A copy of 400, and twice the 300 that the others share with the member that they are joined to.
     assert_eq!((row.shared_bytes, row.redundant_bytes, row.total_bytes), (300, 1000, 1300));
     browse
         .report()
@@ -120,9 +120,9 @@ async fn lists_are_walked_through_in_their_order_page_by_page() {
         assert_eq!(whole, paged, "{name}");
         for (place, number) in whole.iter().enumerate() {
             let (before, after) = browse.neighbours(&filter, sort, *number).unwrap();
-            let beside = |place: Option<usize>| place.and_then(|place| whole.get(place).copied());
-            assert_eq!(before.map(|row| row.number), beside(place.checked_sub(1)), "{name}");
-            assert_eq!(after.map(|row| row.number), beside(Some(place + 1)), "{name}");
+            let neighbour = |place: Option<usize>| place.and_then(|place| whole.get(place).copied());
+            assert_eq!(before.map(|row| row.number), neighbour(place.checked_sub(1)), "{name}");
+            assert_eq!(after.map(|row| row.number), neighbour(Some(place + 1)), "{name}");
         }
     }
 }
@@ -140,7 +140,7 @@ async fn a_cluster_shows_how_its_members_lie_to_one_of_them() {
     assert_eq!((first.copies, first.documents.len(), first.documents[0].path.as_str()), (2, 2, "drafts/One copy.txt"));
     let to_pivot = first.to_pivot.as_ref().unwrap();
     assert_eq!((to_pivot.shared_bytes, to_pivot.in_pivot.unwrap().0, to_pivot.pivot_in.unwrap().0), (300, 7500, 6000));
-    // With another pivot the shares are the other way round.
+    // With another pivot the shares are reversed.
     let pivot = Some(first.digest.clone());
     let turned = browse.cluster(row.number, &ClusterQuery { pivot, ..ClusterQuery::default() }).unwrap().unwrap();
     let two = turned.members.rows.iter().find(|row| row.documents[0].path == "drafts/two.txt").unwrap();
@@ -187,7 +187,7 @@ async fn documents_and_sets_are_listed_by_what_became_of_them() {
 }
 
 #[tokio::test]
-async fn a_result_of_two_views_tells_both_and_each_document_once() {
+async fn a_result_of_two_views_shows_both_and_each_document_once() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
     let report = result(&coordinator, 1, both()).await;
@@ -225,7 +225,7 @@ pub(super) fn undo(coordinator: &Coordinator, action: u64) -> u64 {
     coordinator.services().verdicts.undo(action, &parts, "anna").unwrap()
 }
 
-/// The verdicts as they stand for a scan: what about, what, and why it does not hold.
+/// The current verdicts of a scan: subject, verdict, and the reason why it no longer holds.
 fn states(coordinator: &Coordinator, scan: u64) -> Vec<(Verdict, String)> {
     let mut all: Vec<VerdictState> = Vec::new();
     let browse = coordinator.services().results.browse(ScanId(scan)).unwrap();
@@ -264,10 +264,11 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
         clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=open"),
         Vec::<String>::new()
     );
-    // Nothing has changed: nothing is open again.
+    // Nothing has changed, so nothing is open again.
     result(&coordinator, 2, spec_of(ScanView::Raw)).await;
     assert_eq!(sorted(2), expected(["", "", ""]));
-    // A draft more; a letter is written anew, whichever of the two gave the cluster its id; nothing of the third.
+    // One draft is added, and one letter is rewritten, whichever of the two gave the cluster its id; the third is
+    // unchanged.
     let mut documents = of_a();
     documents.push(held("drafts/zero.txt", &[1, 2, 3, 9]));
     documents[4] = held("letters/b.txt", &[20, 21, 24]);
@@ -282,10 +283,10 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     let browse = coordinator.services().results.browse(ScanId(4)).unwrap();
     assert_eq!(clusters(&browse, "verdict=changed").len(), 2);
     assert_eq!(clusters(&browse, "verdict=keep"), ["big.txt"]);
-    // And what the earlier scan showed is still as it was decided.
+    // In the earlier scan the verdicts still hold.
     assert_eq!(sorted(1), expected(["", "", ""]));
     drop(browse);
-    // What changed since is found by asking for it.
+    // The filter for changes since a scan finds these.
     let filter: ClusterFilter = "since=0000000000000001&change=either".parse().unwrap();
     let browse = coordinator.services().results.browse_for(ScanId(4), &filter).unwrap();
     assert_eq!(browse.clusters(&filter, Sort::default(), Window::default()).unwrap().total, 2);
@@ -336,13 +337,13 @@ async fn a_decision_can_be_taken_back_and_what_was_decided_before_holds_again() 
         browse.mark_of_cluster(&coordinator.services().records.store, &row).unwrap().map(|mark| mark.verdict)
     };
     assert_eq!(verdict(&coordinator), Some("done"));
-    // The last of one's own where none is named.
+    // Without a number, the last action of the person is undone.
     assert_eq!(undo(&coordinator, 0), 1);
     assert_eq!(verdict(&coordinator), Some("duplicate"));
-    // Asked again by its number, it does nothing more.
+    // Repeated with its number, it has no further effect.
     undo(&coordinator, second);
     assert_eq!(verdict(&coordinator), Some("duplicate"));
-    // An earlier one is taken back from under a later one.
+    // An earlier action can be undone while a later one holds.
     decide(&coordinator, 1, Verdict::Keep, vec![subject(&row)]);
     undo(&coordinator, first);
     assert_eq!(verdict(&coordinator), Some("keep"));
@@ -350,7 +351,7 @@ async fn a_decision_can_be_taken_back_and_what_was_decided_before_holds_again() 
     assert_eq!(verdict(&coordinator), None);
     assert!(coordinator.services().verdicts.undoable(0, "anna").is_err(), "nothing is left");
     assert!(coordinator.services().verdicts.undoable(0, "bert").is_err(), "he decided nothing");
-    // Everything stands in the history, latest first, and after a restart.
+    // The history has all actions, latest first, and after a restart as well.
     let history = coordinator.services().verdicts.verdict_history().unwrap();
     let listed: Vec<_> = history.iter().map(|action| (action.verdict(), action.undone_by.as_str())).collect();
     assert_eq!(listed, [(Verdict::Keep, "anna"), (Verdict::Done, "anna"), (Verdict::Duplicate, "anna")]);
@@ -388,7 +389,7 @@ async fn a_filter_decides_about_what_it_showed_and_about_nothing_else() {
     assert_eq!(clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=intentional").len(), 2);
     assert_eq!(undo(&coordinator, action), 2);
     assert_eq!(clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=open").len(), 3);
-    // What makes no sense is refused.
+    // Invalid requests are refused.
     assert!(request("verdict=maybe", None).is_err());
     assert!(request("", None).is_err());
     let unspecified = SetVerdictsRequest { scan: 1, filter: "all".to_owned(), ..SetVerdictsRequest::default() };
@@ -427,7 +428,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
         };
         assert!(coordinator.services().verdicts.decide(&VerdictRequest::from_wire(request).unwrap(), "anna").is_err());
     }
-    // The document is written anew; another copy of what it was comes up elsewhere.
+    // The document is rewritten; another copy of its earlier content appears elsewhere.
     let mut documents = of_a();
     documents[0] = held("drafts/one.txt", &[1, 2, 3, 8]);
     documents.push(held("letters/x.txt", &[1, 2, 3, 4]));
@@ -444,7 +445,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
     let mark = browse.mark_of_set(&coordinator.services().records.store, &set).unwrap().unwrap();
     assert_eq!(mark.changed.as_deref(), Some("its documents are at other places"));
     drop(browse);
-    // When a site is forgotten, what was decided about its documents goes with it; of clusters, ids alone are kept.
+    // Forgetting a site removes the verdicts about its documents; of clusters, only the ids remain.
     coordinator.services().removal.forget_site(&"a".parse().unwrap(), "anna").unwrap();
     let left =
         coordinator.services().records.store.verdicts().map(|row| row.unwrap().1.entries[0].decided.site.clone());

@@ -1,4 +1,4 @@
-//! Scans over text, and over bytes and text: what stands in both, in one, or in neither.
+//! Scans over text, and over bytes and text: documents that match under both views, under one, or under neither.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::harness::indexes::*;
 use cognate_result::report::{DocumentFilter, DocumentSection, IdenticalSet, SiteSection};
 
-/// Two sites with office documents, an archive, pictures and what cannot be opened, under bytes and under text.
+/// Two sites with office documents, an archive, pictures and unreadable files, under bytes and under text.
 pub(super) fn with_texts(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let coordinator = open(folder);
     let bytes_of_a = [
@@ -63,7 +63,7 @@ pub(super) async fn result(coordinator: &Coordinator, id: u64, spec: ScanOptions
     coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
     let state = wait(coordinator, ScanId(id), ended).await;
     assert_eq!(state.status(), ScanStatus::Complete, "{}", state.failure);
-    // What is tidied comes after the result.
+    // Cleaning up follows the publication of the result.
     let tidied = async {
         while coordinator.services().scans.lock().contains_key(&ScanId(id)) {
             tokio::task::yield_now().await;
@@ -106,7 +106,7 @@ fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(ToString::to_string).collect()
 }
 
-/// Counts of a site hold against its documents.
+/// Compares the counts of a site with its documents.
 fn check_sums(report: &Report) -> Vec<SiteSection> {
     let sites = report.sites().unwrap();
     let listed = documents(report);
@@ -116,12 +116,12 @@ fn check_sums(report: &Report) -> Vec<SiteSection> {
     }
     let mut places: Vec<_> = listed.iter().map(|one| (&one.site, &one.path)).collect();
     places.dedup();
-    assert_eq!(places.len(), listed.len(), "each stands once");
+    assert_eq!(places.len(), listed.len(), "each is listed once");
     sites
 }
 
 #[tokio::test]
-async fn a_document_that_is_the_same_in_text_alone_is_identical_and_each_stands_once() {
+async fn a_document_with_equal_text_is_identical_and_is_listed_once() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
     let report = result(&coordinator, 1, both()).await;
@@ -141,7 +141,7 @@ async fn a_document_that_is_the_same_in_text_alone_is_identical_and_each_stands_
     ];
     let expected = expected.map(|(place, status)| (place.to_owned(), status.to_owned()));
     assert_eq!(statuses(&report), BTreeMap::from(expected));
-    // Sets of bytes first; the text of the twins says nothing that their bytes do not.
+    // Sets of bytes first; the text of the twins adds nothing to their bytes.
     let same_text = strings(&["a/report-copy.docx", "a/report.docx", "b/report.pdf"]);
     let found = sets(&report);
     assert_eq!(
@@ -154,9 +154,9 @@ async fn a_document_that_is_the_same_in_text_alone_is_identical_and_each_stands_
     assert_eq!((a.documents, a.bytes, a.text_bytes), (9, 1800, Some(1300)));
     assert_eq!((a.members, a.no_text, a.unreadable), (Some(2), Some(2), 1));
     assert_eq!(a.unextractable, BTreeMap::from([("encrypted".to_owned(), 1)]));
-    // What cannot be read at all is told once.
+    // A document that cannot be read at all is listed once.
     assert_eq!((sites[1].unreadable, sites[1].documents), (1, 3));
-    // The partner is told of the view that decides.
+    // The partner is named under the view that decides.
     let pdf = documents(&report).into_iter().find(|one| one.path == "report.pdf").unwrap();
     let partner = pdf.partner.unwrap();
     assert_eq!((partner.relation.as_str(), partner.view.as_deref()), ("identical", Some("text")));
@@ -243,7 +243,7 @@ async fn a_crash_between_the_views_goes_on_with_the_second() {
         std::fs::copy(place(1), place(2)).unwrap();
     }
     coordinator.services().scans.analyser.record(ScanId(2), &row).unwrap();
-    // Were the first view analysed again, it would be from this.
+    // A second analysis of the first view would start from this.
     let modified = || std::fs::metadata(scans.join(ScanId(2).to_string()).join("links-0")).unwrap().modified().unwrap();
     let before = modified();
     close(coordinator).await;
@@ -287,7 +287,7 @@ async fn the_same_message_in_other_bytes_and_other_words_is_a_set_where_that_is_
     let of_messages: Vec<_> = found.iter().filter(|(tier, _)| *tier == "same message").collect();
     assert_eq!(of_messages, [&("same message", strings(&["a/1.eml", "a/3.eml", "b/2.msg"]))]);
     check_sums(&report);
-    // As against one site, and as that site hears of it.
+    // The same with one site, and in the report to that site.
     let against = |site: &str, other: &str| {
         let filter = DocumentFilter {
             site: Some(site.to_owned()),
@@ -335,7 +335,7 @@ async fn passages_are_documents_and_their_document_is_what_holds_them() {
     assert_eq!(sets(&report), [("same text", strings(&["a/essay.docx!/#2", "b/other.pdf!/#7"]))]);
     let sites = check_sums(&report);
     assert_eq!((sites[0].passages, sites[0].members, sites[0].documents), (Some(3), Some(1), 6));
-    // What holds passages is a folder of theirs: which documents have how many in common is told as of folders.
+    // A document with passages counts as their folder: the folders show how many passages each two documents share.
     let mut pairs = Vec::new();
     report
         .folders::<Error>(|pair| {
@@ -358,7 +358,7 @@ async fn patterns_and_sizes_are_said_of_files_and_what_they_hold_goes_with_them(
     let archives = result(&coordinator, 1, selecting("*.zip", None)).await;
     let of_archive = ["a/x.zip", "a/x.zip!/inner.txt", "a/x.zip!/logo.png"];
     assert_eq!(statuses(&archives).into_keys().collect::<Vec<_>>(), of_archive);
-    // The archive is too large, though what it holds is not.
+    // The archive is too large, although its members are not.
     let small = result(&coordinator, 2, selecting("*", Some(300))).await;
     assert!(statuses(&small).keys().all(|place| !place.starts_with("a/x.zip")), "{:?}", statuses(&small));
     assert_eq!(statuses(&small)["a/report.docx"], "identical");

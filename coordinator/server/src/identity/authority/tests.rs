@@ -56,7 +56,7 @@ fn a_ca_outlives_its_process_and_is_made_once() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).unwrap();
     assert!(Authority::open(folder.path(), clock).unwrap_err().to_string().contains("can be read by others"));
 
-    // A key that another CA's certificate does not fit is not used.
+    // A key that does not belong to the CA's certificate is not used.
     let (other, _) = self::authority();
     std::fs::copy(other.path().join(KEY_FILE), &key).unwrap();
     assert!(matches!(
@@ -116,7 +116,7 @@ fn requests_that_prove_nothing_are_refused() {
         assert!(matches!(error, Error::Invalid(_)), "{error}");
         error.to_string()
     };
-    // Signed by another key than it is for: the last byte is the signature's.
+    // Signed by another key than the one that it is for: the last byte is part of the signature.
     let mut forged = request(&good, |_| {});
     *forged.last_mut().unwrap() ^= 1;
     assert!(refused(&forged).contains("not signed by its own key"));

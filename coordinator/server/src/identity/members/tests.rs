@@ -1,4 +1,4 @@
-//! Invitations, certificates and what ends them, by a clock that the test sets.
+//! Invitations, certificates and their ends, by a clock that the test sets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +29,7 @@ fn pass(seconds: u64) {
 
 fn open(folder: &std::path::Path) -> Members {
     let authority = Authority::open(folder, clock).unwrap();
-    // The threads of a store that was just closed may hold it a moment longer.
+    // The threads of a store that was just closed may hold the folder a moment longer.
     let store = loop {
         match Store::open(&folder.join("store"), &folder.join("journal"), true) {
             Err(cognate_storage::Error::Locked { .. }) => std::thread::yield_now(),
@@ -114,7 +114,7 @@ fn an_invitation_is_for_one_key_and_an_answer_that_was_lost_is_given_again() {
     let federation = federation.restarted();
     assert_eq!(federation.enroll(&invitation, &ours).unwrap(), first);
     assert_eq!(refusal(federation.enroll(&invitation, &key())), Refusal::TokenUsed);
-    // After its time as well: what was given is given again, and nothing else.
+    // After its end as well: the same certificate is given again, and no other.
     pass(25 * 3600);
     assert_eq!(federation.enroll(&invitation, &ours).unwrap(), first);
     assert_eq!(refusal(federation.enroll(&invitation, &key())), Refusal::TokenUsed);
@@ -148,7 +148,7 @@ fn who_guesses_is_locked_out_for_a_quarter_of_an_hour() {
         assert_eq!(refusal(federation.enroll(&guess, &key())), Refusal::Token, "{attempt}");
     }
     assert_eq!(refusal(federation.enroll(&invitation, &key())), Refusal::TokenLocked);
-    // Another's invitation is not concerned.
+    // The invitation of another member is not affected.
     federation.enroll(&federation.invite(&site("tokyo")), &key()).unwrap();
     pass(15 * 60 - 1);
     assert_eq!(refusal(federation.enroll(&invitation, &key())), Refusal::TokenLocked);
@@ -166,17 +166,17 @@ fn who_guesses_is_locked_out_for_a_quarter_of_an_hour() {
 #[test]
 fn what_a_member_is_comes_from_the_registry_alone() {
     let federation = Federation::new();
-    // The secret of one with the number of another.
+    // The secret of one invitation with the number of another.
     let (paris, tokyo) = (federation.invite(&site("paris")), federation.invite(&site("tokyo")));
     let crossed = Invitation { secret: tokyo.secret.clone(), ..paris.clone() };
     assert_eq!(refusal(federation.enroll(&crossed, &key())), Refusal::Token);
-    // A line that says something else than the registry.
+    // A line that differs from the registry.
     let changed = Invitation { membership: tokyo.membership.clone(), ..paris };
     let answer = federation.enroll(&changed, &key()).unwrap();
     assert_eq!(answer.membership.unwrap().name, "paris");
     let info = CertificateInfo::read(&answer.certificate).unwrap();
     assert_eq!(info.member.unwrap().name, "paris");
-    // The journal does not know the secret.
+    // The journal does not contain the secret.
     let journal = std::fs::read(federation.folder.path().join("journal")).unwrap();
     assert!(!journal.windows(32).any(|window| window == tokyo.secret.as_slice()));
 }
@@ -189,7 +189,7 @@ fn a_renewal_survives_the_loss_of_any_number_of_answers() {
         federation.members.renew(peer, &RenewRequest { signing_request: key.signing_request().unwrap() })
     };
     pass(20 * 24 * 3600);
-    // The worker never hears of these.
+    // The worker never receives these.
     for _ in 0..3 {
         renew(&first, &key()).unwrap();
         federation.members.identify(&first).unwrap();
@@ -199,18 +199,18 @@ fn a_renewal_survives_the_loss_of_any_number_of_answers() {
     assert_eq!(renew(&first, &ours).unwrap(), answer);
     let second = peer(&answer.certificate);
     federation.members.identify(&second).unwrap();
-    // With the renewal after, the first key is over.
+    // After the next renewal, the first key is invalid.
     let third = peer(&renew(&second, &key()).unwrap().certificate);
     federation.members.identify(&second).unwrap();
     federation.members.identify(&third).unwrap();
     assert_eq!(refusal(federation.members.identify(&first)), Refusal::NotMember);
     assert_eq!(refusal(renew(&first, &key())), Refusal::NotMember);
-    // The key in use is not certified again, and nobody is renewed without a certificate.
+    // The key in use is not certified again, and a renewal needs a certificate.
     let (line, last) = (federation.invite(&site("oslo")), key());
     let oslo = peer(&federation.enroll(&line, &last).unwrap().certificate);
     assert!(matches!(renew(&oslo, &last), Err(Error::Invalid(_))));
     assert_eq!(refusal(renew(&PeerInfo::Anonymous, &key())), Refusal::NoCertificate);
-    // A renewal does not open the invitation again.
+    // A renewal does not make the invitation valid again.
     renew(&oslo, &key()).unwrap();
     assert_eq!(refusal(federation.enroll(&line, &key())), Refusal::TokenUsed);
 }
@@ -222,21 +222,21 @@ fn a_certificate_counts_only_while_the_registry_says_so() {
     let paris = federation.enrolled(&site("paris"));
     identify(&paris).unwrap();
 
-    // Enrolled anew: the key before is over at once.
+    // Enrolled again: the previous key is invalid at once.
     let again = federation.invite(&site("paris"));
     identify(&paris).unwrap();
-    let anew = peer(&federation.enroll(&again, &key()).unwrap().certificate);
-    identify(&anew).unwrap();
+    let renewed = peer(&federation.enroll(&again, &key()).unwrap().certificate);
+    identify(&renewed).unwrap();
     assert_eq!(refusal(identify(&paris)), Refusal::NotMember);
 
-    // Revoked, also an invitation that is still open.
+    // Revoked, with an invitation that is still open.
     let open = federation.invite(&site("paris"));
     federation.members.revoke(MemberKind::Site, "paris", "admin").unwrap();
-    assert_eq!(refusal(identify(&anew)), Refusal::Revoked);
+    assert_eq!(refusal(identify(&renewed)), Refusal::Revoked);
     assert_eq!(refusal(federation.enroll(&open, &key())), Refusal::Revoked);
-    // Invited again, and not yet enrolled: the old certificate stays over.
+    // Invited again, and not yet enrolled: the old certificate stays invalid.
     let open = federation.invite(&site("paris"));
-    assert_eq!(refusal(identify(&anew)), Refusal::NotMember);
+    assert_eq!(refusal(identify(&renewed)), Refusal::NotMember);
     let back = peer(&federation.enroll(&open, &key()).unwrap().certificate);
     identify(&back).unwrap();
 
@@ -246,7 +246,7 @@ fn a_certificate_counts_only_while_the_registry_says_so() {
     assert_eq!(refusal(identify(&back)), Refusal::NotMember);
     assert!(matches!(federation.members.revoke(MemberKind::Site, "paris", ""), Err(Error::UnknownMember(_))));
 
-    // The same name as a person is somebody else.
+    // A person with the same name is another member.
     let person = federation.enrolled(&person("paris", Role::Viewer));
     assert!(matches!(identify(&person).unwrap(), Identity::Operator(_)));
 
@@ -255,13 +255,13 @@ fn a_certificate_counts_only_while_the_registry_says_so() {
     identify(&oslo).unwrap();
     pass(1);
     assert_eq!(refusal(identify(&oslo)), Refusal::CertificateExpired);
-    // Before its time: the clock was set back.
+    // Before its validity: the clock was set back.
     NOW.with(|now| now.store(START - 7200, Ordering::Relaxed));
     assert_eq!(refusal(identify(&oslo)), Refusal::CertificateExpired);
 }
 
 #[test]
-fn a_member_of_another_federation_is_nobody_here() {
+fn a_member_of_another_federation_is_refused() {
     let (ours, other) = (Federation::new(), Federation::new());
     let paris = other.enrolled(&site("paris"));
     ours.enrolled(&site("paris"));
