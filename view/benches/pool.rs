@@ -19,7 +19,7 @@ fn pool() -> Pool {
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(bytes).expect("room");
+    file.write_all(bytes).expect("disk space");
     file
 }
 
@@ -42,9 +42,9 @@ fn text(bytes: usize) -> Vec<u8> {
 fn drain(mut parts: Parts<impl std::io::Read>) -> usize {
     let mut text = vec![0; 64 * 1024];
     let mut bytes = 0;
-    while parts.next_part().expect("whole").is_some() {
+    while parts.next_part().expect("complete stream").is_some() {
         loop {
-            match parts.read(&mut text).expect("whole") {
+            match parts.read(&mut text).expect("complete stream") {
                 0 => break,
                 read => bytes += read,
             }
@@ -60,7 +60,7 @@ fn small_documents_through_a_child(bencher: Bencher<'_, '_>, bytes: usize) {
     bencher.counter(ItemsCount::new(1_usize)).bench(|| drain(pool.extract(&file, "x.txt").expect("asked").parts()));
 }
 
-/// The same here.
+/// The same in this process.
 #[divan::bench(args = [100, 1000, 10_000])]
 fn small_documents_in_this_process(bencher: Bencher<'_, '_>, bytes: usize) {
     let file = file(&text(bytes));

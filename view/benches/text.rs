@@ -12,7 +12,7 @@ fn main() {
 
 const BYTES: usize = 8 << 20;
 
-/// Takes text and normalises it, as a worker does, in a bounded room.
+/// Takes text and normalises it, as a worker does, in bounded memory.
 #[derive(Default)]
 struct Normalised {
     normaliser: Normaliser,
@@ -196,8 +196,8 @@ fn normalises(bencher: Bencher<'_, '_>, text: &str) {
     bencher.counter(BytesCount::of_str(text)).bench_local(|| {
         let mut normalised = Normalised::default();
         for paragraph in text.split("\n\n") {
-            normalised.push(paragraph).expect("it is kept");
-            normalised.end_paragraph().expect("it is kept");
+            normalised.push(paragraph).expect("it is collected");
+            normalised.end_paragraph().expect("it is collected");
         }
         normalised.bytes
     });

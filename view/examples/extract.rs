@@ -1,5 +1,5 @@
-//! Reads files: `cargo run --release -p cognate-view --example extract -- FILE…` prints the kind of each, what
-//! came of it, its bytes, those of its text, and milliseconds. After `--text` it prints the text instead, after
+//! Reads files: `cargo run --release -p cognate-view --example extract -- FILE…` prints the kind of each, its
+//! outcome, its bytes, those of its text, and milliseconds. After `--text` it prints the text instead, after
 //! `--members` a row for each document inside too.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
@@ -30,12 +30,12 @@ impl Source for OpenFile {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Collected {
     normaliser: Normaliser,
     out: String,
 }
 
-impl Text for Kept {
+impl Text for Collected {
     fn push(&mut self, text: &str) -> Result<(), Reason> {
         self.normaliser.push(text, &mut self.out);
         Ok(())
@@ -64,15 +64,15 @@ fn main() -> io::Result<()> {
 fn show(name: &str, source: &mut dyn Source, text: bool, inside: bool) -> io::Result<()> {
     let begun = Instant::now();
     let kind = Kind::detect(source)?;
-    let mut kept = Kept::default();
-    let outcome = extract(kind, source, &mut kept);
-    kept.normaliser.finish(&mut kept.out);
+    let mut collected = Collected::default();
+    let outcome = extract(kind, source, &mut collected);
+    collected.normaliser.finish(&mut collected.out);
     let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
     if text {
-        println!("{}", kept.out);
+        println!("{}", collected.out);
     } else {
         let came = outcome.map_or_else(|reason| reason.to_string(), |()| "text".to_owned());
-        let (bytes, of_text) = (source.length_bytes(), kept.out.len());
+        let (bytes, of_text) = (source.length_bytes(), collected.out.len());
         println!("{kind:?}\t{came}\t{bytes}\t{of_text}\t{milliseconds:.1}\t{name}");
     }
     if inside {

@@ -11,13 +11,13 @@ use crate::limits::Limits;
 use crate::outcome::Reason;
 use crate::stop::Stop;
 
-/// A stream may become this large whatever its compressed size.
+/// Bytes that one stream may expand to whatever its compressed size.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
-/// All streams of a document together may.
+/// Bytes that all streams of a document together may expand to whatever their size.
 const RATIO_FREE_BYTES_ALTOGETHER: u64 = 64 << 20;
-/// After so many streams that became too large for what they were, the document is what they are.
+/// After this many streams that exceeded the ratio, the document itself is refused for the same reason.
 const RATIO_HITS_MAX: u32 = 16;
-/// So much of a member may always be held: the beginning of a text decides on its encoding.
+/// Bytes of a member that always fit in memory: the beginning of a text decides on its encoding.
 const HELD_BYTES_LEAST: u64 = 2 << 20;
 /// Bytes of work between two checks of the clock.
 const CLOCK_BYTES: u64 = 1 << 18;
@@ -60,14 +60,14 @@ impl Budget {
         self.stopped.get()
     }
 
-    /// Stops everything, unless it is already.
+    /// Stops the reading of the document; the first reason to stop remains.
     pub(crate) fn stop(&self, reason: Reason) -> Reason {
         let first = self.stopped.get().unwrap_or(reason);
         self.stopped.set(Some(first));
         first
     }
 
-    /// One more member.
+    /// Counts one more member.
     pub(crate) fn member(&self) -> Result<(), Reason> {
         self.go_on()?;
         if self.members.get() == self.limits.members_max {
@@ -88,7 +88,7 @@ impl Budget {
         if depth < self.limits.depth_max { Ok(()) } else { Err(Reason::TooDeep) }
     }
 
-    /// That many bytes came out of something.
+    /// Counts bytes that a decoder gave.
     pub(crate) fn expand(&self, bytes: u64) -> Result<(), Reason> {
         let expanded = self.expanded_bytes.get().saturating_add(bytes);
         self.expanded_bytes.set(expanded);
@@ -113,7 +113,7 @@ impl Budget {
         Err(Reason::Ratio)
     }
 
-    /// That much text was made of one part.
+    /// Counts text of one part: its bytes so far, and those that are added.
     pub(crate) fn text(&self, part_bytes: u64, more: u64) -> Result<(), Reason> {
         if part_bytes.saturating_add(more) > self.limits.text_bytes_max {
             return Err(Reason::TooLarge);
@@ -121,7 +121,7 @@ impl Budget {
         self.work(more)
     }
 
-    /// Something was done that took about as long as so many bytes take. Now and then the clock is looked at.
+    /// Counts work that takes as long as this many bytes do. The clock is read only after enough work.
     pub(crate) fn work(&self, bytes: u64) -> Result<(), Reason> {
         match self.until_clock.get().checked_sub(bytes) {
             Some(left) => self.until_clock.set(left),
@@ -150,7 +150,7 @@ impl Budget {
         left.min(self.held_bytes_max() / 2).max(HELD_BYTES_LEAST)
     }
 
-    /// Counts what is held in memory, for as long as it is.
+    /// Counts bytes as memory in use until the returned value is dropped.
     pub(crate) fn hold(self: &Rc<Budget>, bytes: u64) -> HeldMemory {
         self.held_bytes.set(self.held_bytes.get() + bytes);
         HeldMemory { budget: Rc::clone(self), bytes }

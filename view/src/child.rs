@@ -1,8 +1,8 @@
 //! The child: confines itself, then reads one document after the other and answers with their parts.
 //!
-//! Its standard input is a socket. Down comes a greeting with the limits, and for each document a request with its
-//! descriptor; up goes one byte that says what confines it, and for each document a stream of parts and one byte that
-//! says whether it may have the next.
+//! Its standard input is a socket. The parent sends a greeting with the limits, and for each document a request with
+//! its descriptor. The child sends one byte with its confinement, and for each document a stream of parts and one byte:
+//! ready for the next document, or to be replaced.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IoSliceMut, Write};
@@ -27,14 +27,14 @@ pub(crate) const HINT_BYTES_MAX: usize = 255;
 pub(crate) const READY: u8 = 1;
 /// The child wants to be replaced.
 const RETIRING: u8 = 2;
-/// After so many documents a child is replaced, whatever they were.
+/// Number of documents after which a child is replaced.
 const DOCUMENTS_MAX: u32 = 10_000;
 
 const GREETING_BYTES: usize = 8 * 7;
 
-/// Reads documents for the program that started this one, until that is done.
+/// Reads documents for the parent process until it closes the connection.
 ///
-/// Call it before anything else, on the only thread: where the first argument is [`CHILD_ARGUMENT`].
+/// Call it before anything else, on the only thread, if the first argument is [`CHILD_ARGUMENT`].
 pub fn child_main() -> ExitCode {
     serve(crate::walk::walk)
 }
@@ -42,12 +42,12 @@ pub fn child_main() -> ExitCode {
 /// Reads a document of a file, with a hint for names, and writes the stream of its parts: [`walk`](crate::walk) is one.
 pub type WalkFn = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
 
-/// As [`child_main`], with what is done for each document: for tests of what may befall a child.
+/// As [`child_main`], with another function for each document: for tests in which a child fails.
 pub fn serve(walk: WalkFn) -> ExitCode {
     match catch_unwind(AssertUnwindSafe(|| serve_until_the_end(walk))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(_)) => ExitCode::FAILURE,
-        // Whatever state it is in, it is not used again.
+        // The state after a panic is unknown, so the process ends.
         Err(_) => std::process::exit(101),
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn request(name: &str) -> Vec<u8> {
     request
 }
 
-/// The next document and its name; `None` when there are no more.
+/// The next document and its name; `None` if the parent has no more.
 fn next_request() -> io::Result<Option<(File, String)>> {
     let mut length = [0; 1];
     let Some(file) = receive(&mut length)? else { return Ok(None) };
@@ -124,7 +124,7 @@ fn next_request() -> io::Result<Option<(File, String)>> {
     Ok(Some((file, String::from_utf8_lossy(&name).into_owned())))
 }
 
-/// Fills the buffer from the parent; the descriptor that comes with it.
+/// Fills the buffer from the parent and returns the descriptor that came with the bytes.
 fn receive(mut buffer: &mut [u8]) -> io::Result<Option<File>> {
     let mut file = None;
     while !buffer.is_empty() {
@@ -171,7 +171,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// A child that keeps more than this above what it began with is replaced.
+    /// Growth in pages since its start after which a child is replaced.
     const PAGES_MORE_MAX: u64 = 16 * 1024;
 
     fn open() -> Memory {

@@ -45,7 +45,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Pdf => pdf::extract(source, text),
         Kind::Rtf => rtf::extract(source, text),
         Kind::Mail => mail::extract(source, text),
-        // All its text is that of its messages.
+        // A mailbox has no text besides that of its messages.
         Kind::Mbox => Ok(()),
         Kind::OldOffice => Err(old_office::reason(source)),
         _ => Err(Reason::Unsupported),
@@ -55,8 +55,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
 /// Visits the documents inside of a document that is no archive: attachments of mail, the messages of a mailbox, files
 /// embedded in documents of an office. Other kinds hold none.
 ///
-/// Names come as the document gives them, `/` and `..` and all; a member without one is named by its number. They need
-/// not differ.
+/// Names are those of the document, with `/` and `..`; a member without a name gets its number. Names may repeat.
 ///
 /// # Errors
 /// The reason why the visit could not go on: the one that `each` returned, or that of the document.
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_document_is_told_from_a_locked_one() {
+    fn an_old_document_is_distinguished_from_a_locked_one() {
         let compound = |name: &str| {
             let mut file = vec![0; 1024];
             file[..8].copy_from_slice(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]);

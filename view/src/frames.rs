@@ -3,8 +3,8 @@
 //! It begins with [`MAGIC`]; then come frames of a kind (one byte), a length (four bytes, little-endian) and that many
 //! bytes, at most [`FRAME_BYTES_MAX`]. A part is a frame that begins it, frames of its text, and a frame that ends it
 //! with its outcome, the length of its text and a checksum over all of it. The part with the empty name is the document
-//! itself, and the last one. The other side may be anybody: names, lengths, order and UTF-8 are all checked, and
-//! nothing is allocated that was not sent.
+//! itself, and the last one. The writer is not trusted: names, lengths, order and UTF-8 are checked, and the
+//! reader allocates no more than it received.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -74,7 +74,7 @@ impl<W: Write> PartsWriter<W> {
     /// Begins a stream.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn new(mut out: W) -> io::Result<PartsWriter<W>> {
         out.write_all(&MAGIC)?;
         Ok(PartsWriter::with(out))
@@ -87,7 +87,7 @@ impl<W: Write> PartsWriter<W> {
     /// Begins a part. The part before it has ended.
     ///
     /// # Errors
-    /// When it cannot be written, or the name is not that of a part.
+    /// If it cannot be written, or the name is not that of a part.
     pub fn begin(&mut self, name: &str, kind: Kind) -> io::Result<()> {
         if !name.is_empty() && !valid_name(name) {
             return Err(damaged("an invalid name"));
@@ -103,7 +103,7 @@ impl<W: Write> PartsWriter<W> {
     /// More of the text of the part that is open.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
@@ -111,7 +111,7 @@ impl<W: Write> PartsWriter<W> {
             let (now, later) = rest.split_at(rest.floor_char_boundary(space));
             self.text.extend_from_slice(now.as_bytes());
             rest = later;
-            // What is left of the frame may be too little for the next character.
+            // The rest of the frame may be too short for the next character.
             if !rest.is_empty() {
                 self.flush_text()?;
             }
@@ -127,7 +127,7 @@ impl<W: Write> PartsWriter<W> {
     /// Ends the part that is open.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn end(&mut self, outcome: Outcome, message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>) -> io::Result<()> {
         self.flush_text()?;
         let (tag, reason) = match outcome {
@@ -153,7 +153,7 @@ impl<W: Write> PartsWriter<W> {
     /// Ends the stream; the last part was the document itself.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -235,7 +235,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// The next frame; none after the end of the document itself.
+    /// The next frame; `None` after the end of the document itself.
     pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
         if self.done {
             return Ok(None);
@@ -361,10 +361,10 @@ impl<R: Read> Parts<R> {
         Parts { frames: Frames::new(stream), taken: 0, state: State::Between }
     }
 
-    /// The next part; what was not read of the part before is passed over. None after the document itself.
+    /// The next part; unread text of the previous part is skipped. `None` after the document itself.
     ///
     /// # Errors
-    /// When the stream cannot be read, ends early or is damaged.
+    /// If the stream cannot be read, ends early or is damaged.
     pub fn next_part(&mut self) -> io::Result<Option<PartHead>> {
         if matches!(self.state, State::Open) {
             self.outcome()?;
@@ -382,10 +382,10 @@ impl<R: Read> Parts<R> {
         }
     }
 
-    /// The end of the present part; unread text is passed over.
+    /// The end of the present part; unread text is skipped.
     ///
     /// # Errors
-    /// When the stream cannot be read, ends early or is damaged, or there is no present part.
+    /// If the stream cannot be read, ends early or is damaged, or if no part is open.
     pub fn outcome(&mut self) -> io::Result<PartEnd> {
         loop {
             if let State::Ended(end) = self.state {
@@ -408,7 +408,7 @@ impl<R: Read> Parts<R> {
     /// Reads one frame of the open part.
     fn more(&mut self) -> io::Result<()> {
         let State::Open = self.state else {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "there is no part before the first or after the last"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "no part is open before the first or after the last"));
         };
         match self.frames.next()? {
             Some(Frame::Text) => self.taken = 0,

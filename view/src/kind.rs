@@ -1,6 +1,6 @@
 //! The kind of a document, by its bytes.
 //!
-//! Detection reads the head, and of containers the directory, each to a bound: what it costs does not grow with the
+//! Detection reads the head, and of containers the directory, each to a bound: its cost does not grow with the
 //! document. It leaves the source at its start.
 
 pub(crate) mod compound;
@@ -37,9 +37,9 @@ pub enum Kind {
     Mail = 9,
     /// Many messages in one file.
     Mbox = 10,
-    /// A message as Outlook keeps it.
+    /// A message as Outlook saves it.
     Msg = 11,
-    /// A compound file of an office: of one of before 2007 (`.doc`, `.xls`, `.ppt`), or of a newer one with a password.
+    /// A compound file of an office program: from before 2007 (`.doc`, `.xls`, `.ppt`), or newer and with a password.
     OldOffice = 12,
     /// A zip archive that is none of the above.
     Zip = 20,
@@ -60,10 +60,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Tells what a document is.
+    /// Detects the kind of a document.
     ///
     /// # Errors
-    /// When the source cannot be read. The undamaged part of a document decides its kind.
+    /// If the source cannot be read. The undamaged part of a document decides its kind.
     pub fn detect(source: &mut dyn Source) -> io::Result<Kind> {
         let head = source::head(source)?;
         let kind = match signature(&head) {

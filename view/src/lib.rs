@@ -1,9 +1,9 @@
 //! Text out of documents of many formats, as a reader sees it, and the documents inside of archives.
 //!
 //! A document becomes a list of **parts**: the documents that it holds, each before the one that holds it, and at last
-//! itself, under the empty name. Each part has a [`Kind`], which its bytes say and not its name, an [`Outcome`], and
-//! the text that a reader would see, normalised. What comes in is hostile until it was read: everything is within
-//! [`Limits`], and the worker has all of it done by a child process that can do nothing else.
+//! itself, under the empty name. Each part has a [`Kind`], which its bytes decide and not its name, an [`Outcome`], and
+//! the text that a reader would see, normalised. Documents may be hostile: all work is within [`Limits`], and the worker
+//! leaves it to a child process that can do nothing else.
 //!
 //! This crate does not know sites or the wire.
 
@@ -39,9 +39,9 @@ pub use source::Source;
 pub use text::Text;
 pub use walk::walk;
 
-/// The version of all that decides on text: extraction and normalisation. A change that can change any text changes it,
-/// and with it the ids of the methods that read text.
+/// The version of extraction and normalisation. Every change that can change a text increases it, and so changes the ids
+/// of the methods that read text.
 pub const TEXT_VERSION: u32 = 1;
 
-/// Begins the name of what is inside a document: `mail.zip!/inner/letter.docx`.
+/// Separates the name of a document from that of a document inside it: `mail.zip!/inner/letter.docx`.
 pub const INSIDE: &str = "!/";

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Limits of one document with all its members. Whatever exceeds them is left out, and the outcome shows it.
+/// Limits of one document with all its members. Parts that exceed them are left out, and the outcome gives the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes that all decompression together may give.
+    /// Bytes of the output of all decompression together at most.
     pub expanded_bytes_max: u64,
     /// Size of a member at most, in multiples of its compressed size (beyond its first megabyte).
     pub ratio_max: u32,

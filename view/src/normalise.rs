@@ -1,11 +1,11 @@
-//! The normaliser: what stays of a text when it does not matter how it was written down.
+//! The normaliser: removes from a text the differences that depend only on the program that wrote it.
 //!
 //! - Characters are in Unicode NFKC: composed, ligatures and wide forms as plain letters. Case stays.
-//! - Every run of white space, whatever its characters, is one space; there is none at the edges of a paragraph.
-//! - Paragraphs are set apart by one line feed, which occurs nowhere else. Empty ones are none.
-//! - Control characters are left out, and so is whatever a reader cannot see (the Unicode property
+//! - Every run of white space, whatever its characters, is one space; a paragraph neither begins nor ends with one.
+//! - One line feed separates two paragraphs and occurs nowhere else. Empty paragraphs are left out.
+//! - Control characters are left out, and so are invisible characters (the Unicode property
 //!   `Default_Ignorable_Code_Point`): soft hyphens, zero-width spaces and joiners, marks of direction, variation selectors.
-//! - Of combining marks in a row the first [`MARKS_MAX`] are kept: more is no language, and what waits stays small.
+//! - Of combining marks in a row the first [`MARKS_MAX`] remain: no language needs more, and the bound limits memory.
 //!
 //! **Invariant**: the result is the same whatever the sizes of the pushes, and normalising it again changes nothing.
 
@@ -15,21 +15,21 @@ use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
 /// Characters in a row that may join the one before.
 const MARKS_MAX: usize = 64;
-/// Such characters that are looked at: several may become one.
+/// Such characters that are held at most: several may compose to one.
 const MARKS_WAITING_MAX: usize = 4 * MARKS_MAX;
 
-/// Takes text in pieces and appends what stays of it.
+/// Takes text in pieces and appends the normalised text.
 #[derive(Default, Debug)]
 pub struct Normaliser {
-    /// A character that what follows may still join, and what has joined it so far.
+    /// The last character, which later ones may join, and those that have joined it so far.
     waiting: String,
     /// Number of characters that have joined.
     marks: usize,
-    /// White space has passed since the last character.
+    /// True if white space followed the last character.
     space: bool,
-    /// The paragraph has a character already.
+    /// True if the paragraph has a character already.
     within: bool,
-    /// A paragraph has ended, and there is text before it.
+    /// True if a paragraph with text has ended.
     line: bool,
 }
 
@@ -40,14 +40,14 @@ impl Normaliser {
         Normaliser::default()
     }
 
-    /// More of the present paragraph. What is certain of it is appended to `out`.
+    /// Adds text to the present paragraph. The part that later text cannot change is appended to `out`.
     pub fn push(&mut self, mut text: &str, out: &mut String) {
         while let Some(first) = text.chars().next() {
             let plain = plain(text);
             if plain > 0 {
                 let (run, rest) = text.split_at(plain);
                 self.flush(out);
-                // Its last character may be joined by what comes next.
+                // The next character may join its last one.
                 let last = run.char_indices().next_back().map_or(0, |(at, _)| at);
                 self.run(&run[..last], out);
                 self.waiting.push_str(&run[last..]);
@@ -59,7 +59,7 @@ impl Normaliser {
         }
     }
 
-    /// The present paragraph ends.
+    /// Ends the present paragraph.
     pub fn end_paragraph(&mut self, out: &mut String) {
         self.flush(out);
         self.line |= self.within;
@@ -67,7 +67,7 @@ impl Normaliser {
         self.space = false;
     }
 
-    /// The text ends. The next push begins another.
+    /// Ends the text. The next push begins another.
     pub fn finish(&mut self, out: &mut String) {
         self.flush(out);
         *self = Normaliser::default();
@@ -87,7 +87,7 @@ impl Normaliser {
         }
     }
 
-    /// The waiting text is final.
+    /// Appends the waiting text, which is final.
     fn flush(&mut self, out: &mut String) {
         if self.waiting.is_empty() {
             return;
@@ -198,7 +198,7 @@ fn begins(character: char) -> bool {
     canonical_combining_class(first) == 0 && is_nfkc_quick(std::iter::once(first)) == IsNormalized::Yes
 }
 
-/// `Default_Ignorable_Code_Point` of Unicode: what is not seen even where it could be shown.
+/// `Default_Ignorable_Code_Point` of Unicode: characters that are invisible in every font.
 fn is_invisible(character: char) -> bool {
     matches!(u32::from(character),
         0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E

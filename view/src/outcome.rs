@@ -11,7 +11,7 @@ pub enum Outcome {
     NoText,
     /// It is an archive: its members are parts of their own.
     Container,
-    /// It could not be read, or not to its end; what there is of its text is of no use.
+    /// It could not be read, or not to its end; its text so far must not be used.
     Unextractable(Reason),
 }
 
@@ -23,9 +23,9 @@ pub enum Reason {
     Encrypted = 1,
     /// It is cut short or broken.
     Damaged = 2,
-    /// It has text, in a form that is not known here.
+    /// It has text in a format that cannot be read.
     Unsupported = 3,
-    /// It, or what it becomes, is too large.
+    /// It is too large, or becomes too large when it is unpacked.
     TooLarge = 4,
     /// It becomes too many times its own size.
     Ratio = 5,

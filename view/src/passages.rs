@@ -19,7 +19,7 @@ impl<R: Read> Read for JoinedLines<R> {
     }
 }
 
-/// Hands on passage after passage of a text whose paragraphs are lines.
+/// Calls `each` with every passage of a text whose paragraphs are lines.
 ///
 /// # Errors
 /// Errors of reading, and those of `each`.
@@ -34,14 +34,14 @@ pub fn each_passage<E: From<io::Error>>(
         let is_last = (&mut text).take(space).read_until(b'\n', &mut passage)? == 0;
         let ended = passage.last() == Some(&b'\n');
         if let Some(last) = passage.last_mut().filter(|_| ended) {
-            // What is joined with the next paragraph is held apart by a space.
+            // A space separates it from the next paragraph, which may join it.
             *last = b' ';
         }
         let is_long = ended && passage.len() > PASSAGE_BYTES_MIN;
         if is_last || is_long || passage.len() >= PASSAGE_BYTES_MAX {
             match passage.trim_ascii() {
                 [] => {}
-                whole => each(whole)?,
+                trimmed => each(trimmed)?,
             }
             passage.clear();
         }

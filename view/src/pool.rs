@@ -1,8 +1,8 @@
 //! The children that read documents, and how the worker asks them.
 //!
 //! A child is the worker's own program, started again with one argument. It gets each document as an open descriptor
-//! and answers with a stream of parts; it is used for many documents. What goes wrong in it ends as the outcome of the
-//! document that it was reading, and the next document gets a new child.
+//! and answers with a stream of parts; it is used for many documents. If it fails, the document that it was reading
+//! gets the reason as its outcome, and the next document gets a new child.
 
 mod answer;
 mod process;
@@ -29,11 +29,11 @@ pub struct Pool(Arc<Shared>);
 impl Pool {
     /// Makes a pool and starts its first child; others are started when they are needed.
     ///
-    /// `program` with `arguments` is this program again: what it is to do then is [`child_main`](crate::child_main),
-    /// before anything else.
+    /// `program` with `arguments` must call [`child_main`](crate::child_main) before anything else; the worker passes its
+    /// own program.
     ///
     /// # Errors
-    /// When the child cannot be started or does not answer.
+    /// If the child cannot be started or does not answer.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -54,14 +54,14 @@ impl Pool {
     /// (`notes.txt.gz`) matters. The file is read from its beginning to its end, and its position is not touched.
     ///
     /// # Errors
-    /// When a child cannot be started or the descriptor not handed over. What is wrong with the document is no error.
+    /// If a child cannot be started or the descriptor cannot be sent. A document that cannot be read is no error.
     pub fn extract(&self, file: &File, name: &str) -> io::Result<Extraction> {
         let mut slot = Shared::acquire(&self.0)?;
         // The position is shared with the caller's descriptor; the child does not use it.
         let file = file.try_clone()?;
         let name = process::hint(name);
         if slot.process()?.ask(&file, &name).is_err() {
-            // It died while it was idle. Where a new one cannot be asked either, that is no accident.
+            // It died while it was idle. A failure of a new one as well is an error.
             slot.replace()?;
             slot.process()?.ask(&file, &name)?;
         }
@@ -73,7 +73,7 @@ impl Pool {
         self.0.confinement
     }
 
-    /// The limits that the children keep.
+    /// The limits of the children.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }

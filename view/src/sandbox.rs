@@ -44,7 +44,7 @@ impl fmt::Display for Confinement {
     }
 }
 
-/// Gives up what this process may do, down to reading and answering.
+/// Gives up all rights of this process except reading and answering.
 pub(crate) fn confine(limits: &Limits) -> Confinement {
     Confinement { resources: resources::limit(limits), system_calls: filter::apply() }
 }

@@ -46,7 +46,7 @@ impl FileSource {
         Ok(FileSource { file, length_bytes, at: 0, buffer: Vec::new(), buffer_at: 0 })
     }
 
-    /// Reads at the present place, as much as is wanted at once.
+    /// Reads at the present place, at most the size of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         let left = usize::try_from(self.length_bytes.saturating_sub(self.at)).unwrap_or(usize::MAX);
         self.buffer.resize(left.min(BUFFER_BYTES), 0);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_the_beginning_whatever_was_read_before() {
+    fn a_head_is_the_beginning_after_any_reads() {
         for length in [0, 1, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1] {
             let bytes = vec![7; length];
             let mut source = Cursor::new(bytes.as_slice());

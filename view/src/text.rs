@@ -4,17 +4,16 @@ use crate::outcome::Reason;
 
 /// Takes text as an extractor finds it.
 ///
-/// White space is folded and characters are normalised on the other side: an extractor hands over what it finds, a
-/// space or a tab where words must not run together, and reports the end of a paragraph (a heading, an item, a cell, a
-/// row of a sheet).
+/// The receiver folds white space and normalises characters: an extractor passes text unchanged, a space or a tab between
+/// words that must not run together, and the end of each paragraph (a heading, an item, a cell, a row of a sheet).
 pub trait Text {
-    /// More of the present paragraph.
+    /// Adds text to the present paragraph.
     ///
     /// # Errors
-    /// When there is too much text, or too much time has gone: the extractor gives up with the same reason.
+    /// If the text or the time exceeds its limit; the extractor then ends with the same reason.
     fn push(&mut self, text: &str) -> Result<(), Reason>;
 
-    /// The present paragraph ends. Empty paragraphs are no paragraphs.
+    /// Ends the present paragraph. Empty paragraphs are ignored.
     ///
     /// # Errors
     /// As [`Text::push`].

@@ -21,16 +21,16 @@ use sink::Sink;
 
 /// Bytes at the beginning of a member that decide how it is read.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// The name of what is compressed and has none.
+/// The name of a compressed file without a name.
 const NAMELESS: &str = "content";
 
-/// Reads a document here, in this process, and writes the stream of its parts. A [`Pool`](crate::Pool) does it where
-/// nothing can go wrong but the document.
+/// Reads a document in this process and writes the stream of its parts. A [`Pool`](crate::Pool) does the same in a child, so
+/// that a hostile document cannot harm the worker.
 ///
 /// The hint is the name of the member of a document that is compressed alone.
 ///
 /// # Errors
-/// When the stream cannot be written. What is wrong with the document is no error.
+/// If the stream cannot be written. A document that cannot be read is no error.
 pub fn walk(file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = PartsWriter::new(out)?;
     match FileSource::new(file) {
@@ -96,7 +96,7 @@ impl Walker<'_> {
         self.begin(document.name, kind);
         let read = match kind {
             Kind::Other => Ok(Outcome::NoText),
-            // All its text is that of its messages.
+            // A mailbox has no text besides that of its messages.
             Kind::Mbox => Ok(Outcome::Container),
             _ => self.text(kind, source).map(|()| Outcome::Text),
         };
@@ -123,7 +123,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Visits what was compressed: one file, or the members of a tar archive.
+    /// Visits the content of a compressed file: one file, or the members of a tar archive.
     fn compressed(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) -> Result<(), Reason> {
         let failed = |error: io::Error| reason(&error);
         let mut head = Vec::new();
@@ -137,16 +137,16 @@ impl Walker<'_> {
         // An error of the stream comes again at the next read.
         let _ = (&mut stream).take(HEAD_BYTES).read_to_end(&mut head);
         let is_tar = matches!(Kind::detect(&mut Cursor::new(head.as_slice())), Ok(Kind::Tar));
-        let mut whole = head.as_slice().chain(&mut stream);
+        let mut complete = head.as_slice().chain(&mut stream);
         if is_tar {
             let each =
                 &mut |name: &str, content: MemberContent<'_>| self.member(document, name, content).and(self.go_on());
-            archive::tar(&mut whole, &budget, each)?;
+            archive::tar(&mut complete, &budget, each)?;
         } else {
-            self.member(document, &name, MemberContent::Bytes(&mut whole, None))?;
+            self.member(document, &name, MemberContent::Bytes(&mut complete, None))?;
         }
-        // To the end, because checksums are there.
-        io::copy(&mut whole, &mut io::sink()).map(drop).map_err(failed)
+        // Read to the end, where the checksums are.
+        io::copy(&mut complete, &mut io::sink()).map(drop).map_err(failed)
     }
 
     /// Writes a member and its members.
@@ -192,7 +192,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Tells a document inside of one that is no archive.
+    /// Writes the parts of a document inside another that is no archive.
     fn embedded(&mut self, of: &Document<'_>, name: &str, source: &mut dyn Source) -> Result<(), Reason> {
         self.budget.may_open(of.depth)?;
         self.budget.member()?;
@@ -203,7 +203,7 @@ impl Walker<'_> {
         self.go_on()
     }
 
-    /// Tells the text of the part that is open.
+    /// Writes the text of the open part.
     fn text(&mut self, kind: Kind, source: &mut dyn Source) -> Result<(), Reason> {
         source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
         let mut sink = Sink::new(&mut self.parts, &self.budget);

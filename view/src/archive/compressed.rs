@@ -50,7 +50,7 @@ pub(crate) fn own_name(head: &[u8]) -> Option<String> {
     (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-/// One gzip member after the other. What follows the last and is none is left out, as gzip does.
+/// Reads one gzip member after the other and ignores bytes after the last member, as gzip does.
 struct Gzip<R> {
     decoder: Option<GzDecoder<R>>,
 }
@@ -95,7 +95,7 @@ impl<R: Read> Read for FillingReader<R> {
     }
 }
 
-/// One zstd frame after the other; frames to be skipped are.
+/// Reads one zstd frame after the other and skips skippable frames.
 pub(super) struct Zstd<R> {
     stream: R,
     decoder: FrameDecoder,
@@ -109,7 +109,7 @@ impl<R: BufRead> Zstd<R> {
         Zstd { stream, decoder, open: false }
     }
 
-    /// Begins the next frame; false if there is none.
+    /// Begins the next frame; false at the end of the stream.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.stream.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.stream) {
@@ -152,7 +152,7 @@ impl<R: BufRead> Read for Zstd<R> {
     }
 }
 
-/// Passes over so many bytes, all of which must be there.
+/// Skips this number of bytes; a stream that ends earlier is an error.
 pub(super) fn skip(stream: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
     if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

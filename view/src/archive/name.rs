@@ -1,4 +1,4 @@
-//! Names of members: as the archive has them, made into names that cannot lead elsewhere.
+//! Names of members: as the archive has them, made into names that cannot point outside the document.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(crate) fn without_ending(name: &str) -> Option<String> {
     (!stem.is_empty()).then(|| format!("{stem}{inside}"))
 }
 
-/// A name without what could lead elsewhere: no empty components, no `.` and `..`, no NUL.
+/// A name that cannot point elsewhere: no empty components, no `.` and `..`, no NUL.
 pub(crate) fn clean(name: &str) -> Cow<'_, str> {
     let plain = |component: &&str| !matches!(*component, "" | "." | "..");
     if !name.contains('\0') && name.split('/').all(|component| plain(&component)) {

@@ -47,12 +47,12 @@ pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut VisitMember
                     0 | b'0' | b'7' => each(&name, MemberContent::Bytes(&mut entry, Some(size)))?,
                     b'S' => match Sparse::read(&header.sparse, &mut entry) {
                         Ok(mut sparse) => {
-                            let whole = sparse.size();
-                            each(&name, MemberContent::Bytes(&mut sparse.over(&mut entry, budget), Some(whole)))?;
+                            let size = sparse.size();
+                            each(&name, MemberContent::Bytes(&mut sparse.over(&mut entry, budget), Some(size)))?;
                         }
                         Err(error) => each(&name, MemberContent::Closed(reason(&error)))?,
                     },
-                    // Links, devices, pipes, folders, and what others have made up.
+                    // Links, devices, pipes, folders, and types that other programs define.
                     _ => {}
                 }
                 let left = entry.left;
@@ -64,7 +64,7 @@ pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut VisitMember
     Ok(())
 }
 
-/// Reads a header; true if there is one. An incomplete one is damage.
+/// Reads a header; false at the end of the stream. An incomplete header is damage.
 fn read_block(stream: &mut dyn Read, block: &mut [u8; BLOCK_BYTES]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < BLOCK_BYTES {

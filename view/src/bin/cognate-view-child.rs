@@ -16,8 +16,8 @@ fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io:
     let mut head = [0; 64];
     let read = std::os::unix::fs::FileExt::read_at(&file, &mut head, 0)?;
     let Some(order) = head[..read].strip_prefix(b"!") else { return cognate_view::walk(file, hint, limits, out) };
-    let told = match order {
-        b"panic" => panic!("as it was told"),
+    let answer = match order {
+        b"panic" => panic!("the document asked for a panic"),
         b"abort" => std::process::abort(),
         b"exit" => std::process::exit(0),
         b"recurse" => depth(0).to_string(),
@@ -34,26 +34,26 @@ fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io:
             out.flush()?;
             std::process::exit(1);
         }
-        b"read" => told(file.read(&mut [0; 1])),
-        b"open" => told(File::open("/etc/passwd")),
-        b"create" => told(File::create("/tmp/cognate-view-child")),
-        b"connect" => told(std::net::TcpStream::connect(("127.0.0.1", 1))),
-        b"socket" => told(std::os::unix::net::UnixStream::pair()),
-        b"start" => told(std::process::Command::new("/bin/true").status()),
-        b"thread" => told(std::thread::Builder::new().spawn(|| ())),
-        b"folder" => told(std::fs::read_dir("/").map(Iterator::count)),
+        b"read" => described(file.read(&mut [0; 1])),
+        b"open" => described(File::open("/etc/passwd")),
+        b"create" => described(File::create("/tmp/cognate-view-child")),
+        b"connect" => described(std::net::TcpStream::connect(("127.0.0.1", 1))),
+        b"socket" => described(std::os::unix::net::UnixStream::pair()),
+        b"start" => described(std::process::Command::new("/bin/true").status()),
+        b"thread" => described(std::thread::Builder::new().spawn(|| ())),
+        b"folder" => described(std::fs::read_dir("/").map(Iterator::count)),
         b"name" => hint.to_owned(),
         b"environment" => std::env::vars_os().count().to_string(),
-        _ => "an order that is not known".to_owned(),
+        _ => "unknown order".to_owned(),
     };
     let mut parts = PartsWriter::new(out)?;
     parts.begin("", Kind::Text)?;
-    parts.text(&told)?;
+    parts.text(&answer)?;
     parts.end(Outcome::Text, None)?;
     parts.finish().map(drop)
 }
 
-fn told<T>(result: io::Result<T>) -> String {
+fn described<T>(result: io::Result<T>) -> String {
     result.map_or_else(|error| format!("{:?}", error.kind()), |_| "done".to_owned())
 }
 

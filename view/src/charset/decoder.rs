@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 32 << 10;
 pub(crate) enum Encoding {
     /// One of those of the web.
     Web(&'static encoding_rs::Encoding),
-    /// UTF-32, which the web has not.
+    /// UTF-32, which the encodings of the web do not include.
     Utf32 {
         /// The big end comes first.
         big: bool,
@@ -27,7 +27,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding of a text, which is read to a bound for it. What is no text is taken to be UTF-8.
+    /// The encoding of a text, by its first bytes. Bytes that are no text count as UTF-8.
     pub(crate) fn of(source: &mut dyn Source) -> io::Result<Encoding> {
         Ok(match sniff(&source::head(source)?) {
             Some(Charset::Utf16Le) => Encoding::Web(encoding_rs::UTF_16LE),
@@ -54,13 +54,13 @@ fn narrow(source: &mut dyn Source) -> io::Result<&'static encoding_rs::Encoding>
     source.seek(SeekFrom::Start(0))?;
     let mut sample = Vec::new();
     source.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
-    let whole = match std::str::from_utf8(&sample) {
+    let length = match std::str::from_utf8(&sample) {
         Ok(_) => sample.len(),
         // The last character may be cut off.
         Err(error) if error.error_len().is_none() && sample.len() as u64 == SAMPLE_BYTES => error.valid_up_to(),
         Err(_) => sample.len(),
     };
-    Ok(Encoding::of_bytes(&sample[..whole]))
+    Ok(Encoding::of_bytes(&sample[..length]))
 }
 
 fn guess(bytes: &[u8]) -> &'static encoding_rs::Encoding {
@@ -73,7 +73,7 @@ fn guess(bytes: &[u8]) -> &'static encoding_rs::Encoding {
     detector.guess(None, utf8)
 }
 
-/// A source as UTF-8: what cannot be decoded becomes U+FFFD.
+/// A source as UTF-8: bytes that cannot be decoded become U+FFFD.
 pub(crate) struct Decoder<'s> {
     source: &'s mut dyn Source,
     decoding: Decoding,
@@ -122,7 +122,7 @@ impl<'s> Decoder<'s> {
                 let most = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * PIECE_BYTES);
                 self.text.reserve(most);
                 let (_, taken, _) = decoder.decode_to_string(bytes, &mut self.text, self.ended);
-                debug_assert_eq!(taken, bytes.len(), "there is room for all of it");
+                debug_assert_eq!(taken, bytes.len(), "the output has space for all of it");
             }
             Decoding::Utf32 { big } => {
                 let units = bytes.chunks_exact(4);

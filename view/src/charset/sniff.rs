@@ -15,14 +15,14 @@ pub(crate) enum Charset {
     Utf32Le,
     /// UTF-32, big end first.
     Utf32Be,
-    /// One of the encodings of before Unicode. Which one needs more than the beginning.
+    /// One of the encodings that are older than Unicode; the beginning does not show which.
     Legacy,
 }
 
 /// The encoding of a text with this beginning, or `None` if it is no text.
 ///
-/// Text has no zero bytes and no control characters other than those that lay it out. What is not UTF-8 must be one of
-/// the old encodings then: compressed data has control characters within its first hundred bytes.
+/// Text has no zero bytes and no control characters other than those that lay it out. Text that is not UTF-8 must be in
+/// one of the old encodings: compressed data has control characters within its first hundred bytes.
 pub(crate) fn sniff(head: &[u8]) -> Option<Charset> {
     if let Some((charset, mark)) = mark(head) {
         let text = &head[mark..];
@@ -34,7 +34,7 @@ pub(crate) fn sniff(head: &[u8]) -> Option<Charset> {
     if !has_control(head) {
         return Some(if is_utf8(head) { Charset::Utf8 } else { Charset::Legacy });
     }
-    // Without zeros there is nothing wide about it: even a text without any ASCII letter has line ends.
+    // Every text in wide characters has zero bytes: even one without an ASCII letter has line ends.
     if !head.contains(&0) {
         return None;
     }
@@ -135,8 +135,8 @@ fn characters(charset: Charset, text: &[u8]) -> Box<dyn Iterator<Item = Option<c
         }));
     }
     let read = if big { u16::from_be_bytes } else { u16::from_le_bytes };
-    let whole = text.len() - text.len() % 2;
-    let mut units = text[..whole].chunks_exact(2).map(move |unit| read([unit[0], unit[1]])).collect::<Vec<_>>();
+    let even = text.len() - text.len() % 2;
+    let mut units = text[..even].chunks_exact(2).map(move |unit| read([unit[0], unit[1]])).collect::<Vec<_>>();
     if units.last().is_some_and(|unit| (0xD800..0xDC00).contains(unit)) {
         units.pop();
     }

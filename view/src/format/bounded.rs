@@ -1,4 +1,4 @@
-//! A reader of what is being decompressed: it stops where too much comes out of too little.
+//! A reader of decompressed bytes: it stops if the output is too large for its input.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};

@@ -1,7 +1,7 @@
 //! Text documents of Office Open XML: the body, then notes, headers, footers and comments.
 //!
 //! Text deleted under tracked changes, hidden text, and the instructions of fields are left out; insertions and
-//! the results of fields are kept. Of alternatives for programs of different ages the first is read. A text box comes
+//! the results of fields are read. Of alternatives for programs of different ages the first is read. A text box comes
 //! after the paragraph to which it is anchored.
 
 use crate::format::package::Package;
@@ -94,7 +94,7 @@ impl XmlVisitor for Story<'_> {
             "noBreakHyphen" => self.push("-")?,
             "sym" => {
                 let character = tag.attribute("char").and_then(|code| u32::from_str_radix(&code, 16).ok());
-                // Fonts of symbols put theirs at places of private use, which say nothing.
+                // Fonts of symbols use code points of private use, which mean nothing elsewhere.
                 let character = character.and_then(char::from_u32).filter(|c| !('\u{E000}'..='\u{F8FF}').contains(c));
                 self.push(character.unwrap_or(' ').encode_utf8(&mut [0; 4]))?;
             }

@@ -13,7 +13,7 @@ pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> 
     for name in package.names() {
         let embedded = ["word/embeddings/", "xl/embeddings/", "ppt/embeddings/"];
         if embedded.iter().any(|folder| name.strip_prefix(folder).is_some_and(|file| !file.is_empty())) {
-            each(&name, &mut Cursor::new(package.whole(&name)?))?;
+            each(&name, &mut Cursor::new(package.bytes(&name)?))?;
         }
     }
     Ok(())

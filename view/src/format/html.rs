@@ -44,7 +44,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     }
 }
 
-/// Reads the visible text of a page that is at hand as text.
+/// Reads the visible text of a page that was decoded already.
 pub(super) fn extract_str(page: &str, text: &mut dyn Text) -> Result<(), Reason> {
     let emitter = Page::new(is_xml(page.as_bytes()), text);
     match Tokenizer::new_with_emitter(page, emitter).next() {
@@ -141,15 +141,15 @@ impl<'t> Page<'t> {
         }
     }
 
-    /// Hands over what there is, but for a character that is cut off.
+    /// Hands over the complete characters of the piece.
     fn flush(&mut self) {
-        let whole = match std::str::from_utf8(&self.piece) {
+        let complete = match std::str::from_utf8(&self.piece) {
             Ok(_) => self.piece.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => self.piece.len(),
         };
-        let result = self.text.push(&String::from_utf8_lossy(&self.piece[..whole]));
-        self.piece.drain(..whole);
+        let result = self.text.push(&String::from_utf8_lossy(&self.piece[..complete]));
+        self.piece.drain(..complete);
         self.note(result);
     }
 
@@ -289,7 +289,7 @@ impl Emitter for Page<'_> {
     }
 
     fn push_attribute_value(&mut self, value: &[u8]) {
-        // Only those are kept that may hide.
+        // Other attributes cannot hide an element.
         if matches!(self.attribute.as_slice(), b"style" | b"hidden") {
             keep(&mut self.value, value);
         }

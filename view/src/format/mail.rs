@@ -1,5 +1,5 @@
-//! Mail: subject and people of the header, then the body as plain text, or the visible text of its HTML where there is
-//! no other. Attachments are documents of their own.
+//! Mail: subject and people of the header, then the body as plain text, or the visible text of its HTML if it has no
+//! plain text. Attachments are documents of their own.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read as _, SeekFrom};

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_line_of_a_mailbox_within_a_paragraph_is_text() {
+    fn a_line_within_a_paragraph_never_begins_a_message() {
         let mailbox =
             b"From a@b Mon Jan  1 00:00:00 2024\nSubject: one\n\nText\nFrom c@d Tue Jan  2 00:00:00 2024\n>From x\n";
         let found = messages(mailbox);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_kept_whole() {
+    fn long_lines_are_not_cut() {
         let long = "x".repeat(200_000);
         let mailbox = format!("From a@b Mon Jan  1 00:00:00 2024\n\n{long}\n");
         assert_eq!(messages(mailbox.as_bytes())[0].1, format!("\n{long}\n"));

@@ -42,7 +42,7 @@ fn is_archive(source: &mut dyn Source) -> Result<bool, Reason> {
     Ok(archive)
 }
 
-/// Says whether members are encrypted.
+/// Finds out from the manifest that members are encrypted.
 #[derive(Default)]
 struct Manifest {
     encrypted: bool,
@@ -118,7 +118,7 @@ impl XmlVisitor for Body<'_> {
         }
         match tag.name() {
             "body" => self.within += 1,
-            // Sheets have some by themselves, which say nothing.
+            // Programs name sheets themselves, and such names carry no meaning.
             name if is_furniture(name) && !self.sheet => self.within += 1,
             "spreadsheet" => self.sheet = true,
             "table" if self.sheet => self.heading(&tag.attribute("name").unwrap_or_default())?,

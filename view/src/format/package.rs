@@ -16,7 +16,7 @@ use crate::stop::broken;
 /// Parts of a document at most, and references of one of them.
 const PARTS_MAX: usize = 100_000;
 /// Size at most of a part that is read into memory.
-const WHOLE_BYTES_MAX: u64 = 128 << 20;
+const PART_BYTES_MAX: u64 = 128 << 20;
 
 /// A document that is a zip archive.
 pub(super) struct Package<'s> {
@@ -43,7 +43,7 @@ impl<'s> Package<'s> {
             .collect()
     }
 
-    /// The bytes of a part, or `None` if there is no part of this name.
+    /// A reader of a part, or `None` if no part has this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Bounded<impl Read>>, Reason> {
         let read_before = self.read.get();
         let file = match self.archive.by_name(name) {
@@ -55,15 +55,15 @@ impl<'s> Package<'s> {
     }
 
     /// All bytes of a part, up to a bound.
-    pub(super) fn whole(&mut self, name: &str) -> Result<Vec<u8>, Reason> {
+    pub(super) fn bytes(&mut self, name: &str) -> Result<Vec<u8>, Reason> {
         let mut bytes = Vec::new();
         if let Some(part) = self.part(name)? {
-            part.any_bytes().take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(broken)?;
+            part.any_bytes().take(PART_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(broken)?;
         }
-        if bytes.len() as u64 > WHOLE_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
+        if bytes.len() as u64 > PART_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
     }
 
-    /// Walks a part of XML. Tells whether there is one of this name.
+    /// Walks a part of XML; false if no part has this name.
     pub(super) fn walk(&mut self, name: &str, visit: &mut dyn XmlVisitor) -> Result<bool, Reason> {
         match self.part(name)? {
             Some(part) => xml::walk(part, visit).map(|()| true),

@@ -8,7 +8,7 @@ const ASIDE_BYTES_MAX: usize = 1 << 20;
 /// Ends a paragraph that waits. No text has it: it is a control character.
 const END: char = '\u{1E}';
 
-/// Takes text, and keeps what is set aside until the paragraph around it ends.
+/// Takes text, and delays notes and boxes until the paragraph around them ends.
 pub(super) struct Paragraphs<'t> {
     text: &'t mut dyn Text,
     aside: String,

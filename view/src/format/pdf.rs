@@ -26,7 +26,7 @@ use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
-/// How large a document may be: it is at hand as a whole.
+/// Size of a document at most: it is in memory at once.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 
 /// Reads a document page by page.
@@ -48,7 +48,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         std::mem::take(&mut drawn.lines).give(text)?;
         text.end_paragraph()?;
     }
-    // A font can say which shapes to draw and not which letters they are.
+    // A font may define shapes without the letters that they mean.
     if drawn.unknown > drawn.known { Err(Reason::Unsupported) } else { Ok(()) }
 }
 

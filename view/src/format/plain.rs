@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_many_pieces_is_read_whole() {
+    fn text_of_many_pieces_is_read_to_its_end() {
         let line = "Zeile für Zeile, und noch eine.\n";
         let wanted = vec![line.trim_end(); 5000].join(" ");
         check(line.repeat(5000).as_bytes(), &wanted);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_with_zeros_is_not_supported() {
+    fn text_with_zeros_after_its_beginning_is_not_supported() {
         let bytes = ["echo hello\n".repeat(5000).as_bytes(), b"\0\0\x01"].concat();
         assert_eq!(text_of(Kind::Text, &bytes), Err(Reason::Unsupported));
     }

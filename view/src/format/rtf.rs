@@ -1,6 +1,6 @@
-//! RTF, read by a tokenizer of our own: the format is small, and what is wanted of it smaller.
+//! RTF, read by a tokenizer of our own: the format is small, and its text needs only a part of it.
 //!
-//! Left out are tables of fonts and styles, pictures, instructions of fields, what is hidden or deleted, and the
+//! Left out are tables of fonts and styles, pictures, instructions of fields, hidden or deleted text, and the
 //! numbers of lists. Notes come after the paragraph in which they are set.
 
 mod group;

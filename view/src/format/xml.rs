@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_ill_formed_is_damaged() {
+    fn truncated_or_ill_formed_markup_is_damaged() {
         for xml in ["<a><b></b>", "<a></b>", "<a", "<a>x</a", "<a>&"] {
             assert_eq!(recorded(xml), Err(Reason::Damaged), "{xml}");
         }

@@ -66,7 +66,7 @@ fn text_of_any_length_goes_through_in_frames_of_characters() {
 }
 
 #[test]
-fn text_that_nobody_reads_is_passed_over() {
+fn unread_text_is_skipped() {
     let stream = written(&[("a", Kind::Text, &"text".repeat(100_000), Outcome::Text), PARTS[2]]);
     let mut parts = Parts::new(stream.as_slice());
     assert_eq!(parts.next_part().unwrap().unwrap().name, "a");
@@ -86,14 +86,14 @@ fn a_stream_that_ends_early_is_an_error_wherever_it_ends() {
 
 #[test]
 fn the_document_itself_is_the_last_part() {
-    // What follows it is not read; what ends without it is no stream.
+    // Bytes after it are not read; a stream that ends without it is invalid.
     let doubled = [written(&PARTS), written(&PARTS)].concat();
     assert_eq!(read(doubled.as_slice()).unwrap().len(), 3);
     assert!(read(written(&PARTS[..2]).as_slice()).is_err());
 }
 
 #[test]
-fn names_are_checked_on_both_sides() {
+fn the_writer_and_the_reader_check_names() {
     let long = "x".repeat(NAME_BYTES_MAX + 1);
     for name in ["/a", "a/", "a//b", "..", "a/../b", ".", "a\0b", &long] {
         assert!(PartsWriter::in_memory().begin(name, Kind::Text).is_err(), "{name:?}");
@@ -109,7 +109,7 @@ fn names_are_checked_on_both_sides() {
 }
 
 #[test]
-fn nothing_is_allocated_that_was_not_sent() {
+fn a_stated_length_allocates_nothing_before_its_bytes_arrive() {
     let mut stream = written(&PARTS[..1]);
     for (tag, length) in [(BEGIN, u32::MAX), (TEXT, u32::MAX), (END, u32::MAX), (BEGIN, 0), (TEXT, 65_537), (9, 1)] {
         stream.push(tag);
@@ -120,7 +120,7 @@ fn nothing_is_allocated_that_was_not_sent() {
 }
 
 #[test]
-fn after_an_error_there_are_only_errors() {
+fn a_stream_returns_only_errors_after_the_first_error() {
     let mut stream = written(&PARTS);
     let last = MAGIC.len() + HEAD_BYTES + 1 + PARTS[0].0.len() + HEAD_BYTES;
     stream[last] ^= 1;
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400), frames in proptest::collection::vec((1..5_u8, 0..40_u32, any::<[u8; 40]>()), 0..12)) {
+    fn no_stream_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), frames in proptest::collection::vec((1..5_u8, 0..40_u32, any::<[u8; 40]>()), 0..12)) {
         let _ = read(bytes.as_slice());
         let mut stream = MAGIC.to_vec();
         for (tag, length, payload) in frames {

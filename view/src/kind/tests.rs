@@ -36,7 +36,7 @@ fn marks_of_archives_and_documents_are_known() {
 }
 
 #[test]
-fn a_pdf_may_begin_within_its_first_kilobyte_and_what_mentions_one_is_text() {
+fn a_pdf_may_begin_within_its_first_kilobyte_and_source_code_that_mentions_one_is_text() {
     let late = [b"MIME junk\r\n\r\n".as_slice(), b"%PDF-1.4\n1 0 obj\n", b"startxref\n9\n%%EOF\n"].concat();
     assert_eq!(kind_of(&late), Kind::Pdf);
     check(&[(b"HEADER = b'%PDF-1.4'\n", Kind::Text), (b"\n\n%PDF-1.4\n", Kind::Pdf)]);
@@ -132,7 +132,7 @@ fn zip_of(names: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn zips_are_known_by_what_is_in_them() {
+fn zips_are_known_by_their_members() {
     let zip = |names: &[&str]| zip_of(&names.iter().map(|&name| (name, b"x".as_slice())).collect::<Vec<_>>());
     assert_eq!(kind_of(&zip(&["_rels/.rels", "word/document.xml", "[Content_Types].xml"])), Kind::Docx);
     assert_eq!(kind_of(&zip(&["[Content_Types].xml", "xl/workbook.xml"])), Kind::Xlsx);

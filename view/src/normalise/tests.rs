@@ -13,7 +13,7 @@ fn normalised(paragraphs: &[Vec<&str>]) -> String {
     out
 }
 
-fn whole(text: &str) -> String {
+fn one_push(text: &str) -> String {
     normalised(&[vec![text]])
 }
 
@@ -42,7 +42,7 @@ fn text_is_folded_as_the_definition_says() {
         ("\u{1100}\u{1161}\u{11A8}", "각"),
         ("e\u{200D}\u{301}", "é"),
     ] {
-        assert_eq!(whole(text), wanted, "{text:?}");
+        assert_eq!(one_push(text), wanted, "{text:?}");
     }
 }
 
@@ -53,14 +53,14 @@ fn paragraphs_are_set_apart_by_one_line_feed() {
 }
 
 #[test]
-fn endless_marks_are_cut_and_take_no_room() {
+fn endless_marks_are_cut_and_take_no_memory() {
     let text = format!("a{}b", "\u{301}".repeat(1_000_000));
     let (mut normaliser, mut out) = (Normaliser::new(), String::new());
     normaliser.push(&text, &mut out);
     assert!(normaliser.waiting.capacity() < 4096);
     normaliser.finish(&mut out);
     assert_eq!(out.chars().count(), 1 + MARKS_MAX + 1);
-    assert_eq!(whole(&out), out);
+    assert_eq!(one_push(&out), out);
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn every_character_alone_is_normalised_as_defined_and_once_for_all() {
     let planes = ('\0'..'\u{20000}').chain('\u{2F800}'..'\u{2FA20}').chain('\u{E0000}'..'\u{E1001}');
     for character in planes.filter(|c| !alike(c)) {
         for text in [format!("{character}"), format!("a{character}\u{301}b {character}")] {
-            let once = whole(&text);
+            let once = one_push(&text);
             assert_eq!(once, defined(&text), "{text:?}");
-            assert_eq!(whole(&once), once, "{text:?}");
+            assert_eq!(one_push(&once), once, "{text:?}");
         }
     }
 }
@@ -125,16 +125,16 @@ proptest! {
             pieces.push(piece);
             rest = behind;
         }
-        prop_assert_eq!(normalised(&[pieces]), whole(&text));
+        prop_assert_eq!(normalised(&[pieces]), one_push(&text));
     }
 
     #[test]
-    fn the_result_is_what_the_definition_says(text in texts()) {
-        prop_assert_eq!(whole(&text), defined(&text));
+    fn the_result_equals_the_definition(text in texts()) {
+        prop_assert_eq!(one_push(&text), defined(&text));
     }
 
     #[test]
-    fn what_is_normalised_stays_as_it_is(texts in prop::collection::vec(texts(), 0..5)) {
+    fn normalised_text_stays_as_it_is(texts in prop::collection::vec(texts(), 0..5)) {
         let once = normalised(&texts.iter().map(|text| vec![text.as_str()]).collect::<Vec<_>>());
         let again = normalised(&once.split('\n').map(|line| vec![line]).collect::<Vec<_>>());
         prop_assert_eq!(again, once);

@@ -62,7 +62,7 @@ impl Answer {
     fn broken(&mut self, mut slot: Slot, error: &io::Error) -> io::Result<()> {
         let request = self.request.take();
         if let Some((file, name)) = request.filter(|_| slot.process().is_ok_and(|process| process.may_be_innocent())) {
-            // Nothing was said about this document: a child that has read others may have been on its last legs.
+            // No frame came for this document: earlier documents may have broken the child.
             slot.replace()?;
             slot.process()?.ask(&file, &name)?;
             self.frames = Some(Frames::new(slot));

@@ -24,7 +24,7 @@ use crate::sandbox::Confinement;
 
 /// Time limit for the start of a child, on a busy machine.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
-/// A child gives up by itself when the time is over; one that does not is killed after as much more.
+/// A child gives up by itself at its time limit; after this much more time it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of a dying child's error output that are read.
 const LAST_WORDS_BYTES_MAX: usize = 4096;
@@ -48,15 +48,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a child, and hears what confines it.
+    /// Starts a child and receives its confinement.
     pub(super) fn start(program: &Path, arguments: &[OsString], limits: &Limits) -> io::Result<(Process, Confinement)> {
         let (socket, theirs) = UnixStream::pair()?;
         let mut command = Command::new(program);
-        // In a group of its own: what a terminal sends to stop the worker is not for the document that is being read.
+        // In a group of its own, so that signals of a terminal reach only the worker, which ends its children itself.
         command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        // It has the child's end of the socket: while it is open, the end of the child cannot be noticed.
+        // It holds the child's end of the socket: while that is open, the parent cannot notice the end of the child.
         drop(command);
         let errors = child.stderr.take();
         let mut process = Process {
@@ -114,10 +114,10 @@ impl Process {
         if self.waited >= self.time_max {
             return Reason::TimedOut;
         }
-        // One that has ended already keeps its status.
+        // A child that has ended already keeps its exit status.
         let _ = self.child.kill();
         let Ok(status) = self.child.wait() else { return Reason::Crashed };
-        // The allocator's last words, by Rust's own runtime. The system kills who takes too much of what all share.
+        // Rust's runtime prints this message if an allocation fails. The system kills processes if memory runs out.
         let starved = self.last_words().contains("memory allocation of");
         let killed = status.signal() == Some(rustix::process::Signal::KILL.as_raw());
         if starved || killed { Reason::OutOfMemory } else { Reason::Crashed }
@@ -126,14 +126,14 @@ impl Process {
     fn last_words(&mut self) -> String {
         let mut words = [0; LAST_WORDS_BYTES_MAX];
         let Some(errors) = &mut self.errors else { return String::new() };
-        // Whatever else might hold the other end is not waited for.
+        // Does not wait: another process might hold the other end open.
         let now = Timespec::default();
-        let there = rustix::event::poll(&mut [PollFd::new(errors, PollFlags::IN)], Some(&now));
-        let length = if there.is_ok_and(|ready| ready > 0) { errors.read(&mut words).unwrap_or(0) } else { 0 };
+        let readable = rustix::event::poll(&mut [PollFd::new(errors, PollFlags::IN)], Some(&now));
+        let length = if readable.is_ok_and(|ready| ready > 0) { errors.read(&mut words).unwrap_or(0) } else { 0 };
         String::from_utf8_lossy(&words[..length]).into_owned()
     }
 
-    /// Receives what there is, and waits for it within the time.
+    /// Receives bytes; waits for them within the time limit.
     fn receive(&mut self) -> io::Result<()> {
         loop {
             match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {

@@ -43,7 +43,7 @@ impl Shared {
             if state.running < this.size {
                 state.running += 1;
                 drop(state);
-                // From here on the slot gives the place back, whatever happens.
+                // From this line on, dropping the slot frees the place.
                 let mut slot = Slot { pool: Arc::clone(this), process: None, given_back: false };
                 slot.replace()?;
                 return Ok(slot);

@@ -41,12 +41,12 @@ fn filter() -> Option<seccompiler::BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
     let executable = u64::try_from(c::PROT_EXEC).ok()?;
     let only = [
-        // The parent is at standard input, and last words go to standard error; whatever else is open is not written
-        // to.
+        // Standard input is the socket of the parent, and a panic prints to standard error; no other descriptor is
+        // written to.
         (c::SYS_recvmsg, 0, SeccompCmpOp::Eq, 0),
         (c::SYS_sendto, 0, SeccompCmpOp::Eq, 0),
         (c::SYS_write, 0, SeccompCmpOp::Eq, 2),
-        // Memory that can be run is never made.
+        // Executable memory is never mapped.
         (c::SYS_mmap, 2, SeccompCmpOp::MaskedEq(executable), 0),
         (c::SYS_mprotect, 2, SeccompCmpOp::MaskedEq(executable), 0),
         // Signals go to this process alone: it ends itself with one.

@@ -1,4 +1,4 @@
-//! A system without a filter of system calls that is known here.
+//! For systems on which no filter of system calls is implemented.
 
 /// Applies no filter.
 pub(super) fn apply() -> bool {

@@ -1,4 +1,4 @@
-//! Limits that the system keeps for a process.
+//! Resource limits of a process, which the system enforces.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -11,12 +11,12 @@ const CPU_SECONDS_MAX: u64 = 3600;
 pub(super) fn limit(limits: &Limits) -> bool {
     let memory = limits.memory_bytes_max;
     let wanted = [
-        // What it allocates. Its program and its libraries, which it shares with the worker, are not counted.
+        // Allocated memory only: program and libraries are shared with the worker.
         (Resource::Data, memory),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
         (Resource::Cpu, CPU_SECONDS_MAX),
-        // Standard input, output and error, the document that it is handed, and what its parent was started with.
+        // Standard input, output and error, the document, and descriptors that the parent inherited.
         (Resource::Nofile, 64),
         (Resource::Nproc, 0),
     ];

@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::normalise::Normaliser;
 use crate::outcome::Reason;
 
-/// Keeps normalised text.
+/// Collects normalised text.
 #[derive(Default)]
 pub(crate) struct CollectedText {
     normaliser: Normaliser,
@@ -36,7 +36,7 @@ impl Text for CollectedText {
 
 /// The text of a document, normalised.
 pub(crate) fn text_of(kind: Kind, bytes: &[u8]) -> Result<String, Reason> {
-    let mut kept = CollectedText::default();
-    crate::format::extract(kind, &mut Cursor::new(bytes), &mut kept)?;
-    Ok(kept.finish())
+    let mut collected = CollectedText::default();
+    crate::format::extract(kind, &mut Cursor::new(bytes), &mut collected)?;
+    Ok(collected.finish())
 }

@@ -49,7 +49,7 @@ impl<'s, 'o> Sink<'s, 'o> {
 impl Text for Sink<'_, '_> {
     fn push(&mut self, text: &str) -> Result<(), Reason> {
         self.normaliser.push(text, &mut self.ready);
-        // White space becomes nothing, and takes its time.
+        // White space may become no text at all, but costs time.
         self.budget.work(text.len() as u64)?;
         if self.ready.len() >= READY_BYTES { self.flush() } else { Ok(()) }
     }

@@ -4,24 +4,24 @@ use cognate_view::{Limits, Parts, Reason};
 use proptest::prelude::*;
 
 use crate::make::{self, DEFLATED, Style, Zip, tar_entry};
-use crate::reader::{because, collect, file, own, pool, read, told, walked};
+use crate::reader::{because, collect, file, lines, own, pool, read, walked};
 
 fn check(name: &str, bytes: &[u8], wanted: &[&str]) {
-    assert_eq!(told(&walked(name, bytes, &Limits::default())), wanted);
+    assert_eq!(lines(&walked(name, bytes, &Limits::default())), wanted);
 }
 
 #[test]
-fn members_come_before_what_holds_them_under_names_of_their_own() {
+fn members_come_before_their_container_under_names_of_their_own() {
     let inner = make::zip(&[("letter.txt", b"Dear all")]);
     let outer = make::zip(&[("a/b.txt", b"first"), ("mail.zip", &inner), ("z", b"")]);
     let wanted = ["a/b.txt: first", "mail.zip!/letter.txt: Dear all", "mail.zip: container", "z: ", ": container"];
     check("outer.zip", &outer, &wanted);
     let pool = pool(Limits::default());
-    assert_eq!(told(&read(&pool, "outer.zip", &outer)), wanted, "the same through a child");
+    assert_eq!(lines(&read(&pool, "outer.zip", &outer)), wanted, "the same through a child");
 }
 
 #[test]
-fn what_is_compressed_alone_has_one_member() {
+fn a_compressed_file_has_one_member() {
     let text = "one and two ".repeat(20_000);
     let wanted = format!("notes.txt: {}", text.trim_end());
     for bytes in [
@@ -46,7 +46,7 @@ fn what_is_compressed_alone_has_one_member() {
     }
     check("", &make::gzip_named("own.txt", b"text"), &["own.txt: text", ": container"]);
     check("outer.txt", &make::gzip_named("own.txt", b"text"), &["outer.txt: text", ": container"]);
-    let through = told(&read(&pool(Limits::default()), "in/notes.txt.gz", &make::gzip(b"text")));
+    let through = lines(&read(&pool(Limits::default()), "in/notes.txt.gz", &make::gzip(b"text")));
     assert_eq!(through, ["notes.txt: text", ": container"]);
 }
 
@@ -76,7 +76,7 @@ fn streams_of_several_members_are_read_to_the_end() {
         two(make::bzip2(b"one "), make::bzip2(b"two")),
         two(make::xz(b"one "), make::xz(b"two")),
         two(make::zstd(b"one "), make::zstd(b"two")),
-        // What is to be skipped, and what follows a gzip file and is none.
+        // A skippable frame, and bytes after a gzip file that are no member.
         [&[0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &make::zstd(b"one two")].concat(),
         two(make::gzip(b"one two"), vec![0; 512]),
     ] {
@@ -129,7 +129,7 @@ fn a_directory_that_begins_elsewhere_is_damage_and_never_an_empty_archive() {
 }
 
 #[test]
-fn what_is_no_file_is_no_document() {
+fn folders_links_and_devices_are_no_documents() {
     let mut zip = Zip::default();
     zip.add("folder/", b"", Style::default());
     zip.add("link", b"/etc/passwd", Style { mode: 0o120_777, ..Style::default() });
@@ -153,10 +153,10 @@ fn names_lead_nowhere_else_and_never_double() {
 }
 
 #[test]
-fn members_that_are_locked_are_told_and_the_others_read() {
+fn locked_members_are_reported_and_the_others_read() {
     let mut zip = Zip::default();
     zip.add("locked", b"secret bytes", Style { flags: 1, ..Style::default() });
-    zip.add("odd", b"by a method that nobody has", Style { method: 98, ..Style::default() });
+    zip.add("odd", b"by an unknown method", Style { method: 98, ..Style::default() });
     zip.add("open", b"text", DEFLATED);
     let wanted = ["locked: (encrypted)", "odd: (a format that is not supported)", "open: text", ": container"];
     check("", &zip.finish(), &wanted);
@@ -204,18 +204,18 @@ fn holes_of_sparse_files_are_zeros() {
 }
 
 #[test]
-fn archives_lie_in_archives_as_deep_as_is_allowed() {
+fn archives_are_read_in_archives_to_the_allowed_depth() {
     let limits = Limits { depth_max: 3, ..Limits::default() };
     let mut bytes = b"text".to_vec();
     for depth in 1..=3 {
         bytes = make::zip(&[(&depth.to_string(), &bytes)]);
     }
-    assert_eq!(told(&walked("", &bytes, &limits))[0], "3!/2!/1: text");
-    let bytes = make::zip(&[("4", &bytes), ("beside", b"text")]);
+    assert_eq!(lines(&walked("", &bytes, &limits))[0], "3!/2!/1: text");
+    let bytes = make::zip(&[("4", &bytes), ("next", b"text")]);
     let parts = walked("", &bytes, &limits);
     let wanted =
-        ["4!/3!/2: (archives too deep in archives)", "4!/3: container", "4: container", "beside: text", ": container"];
-    assert_eq!(told(&parts), wanted);
+        ["4!/3!/2: (archives too deep in archives)", "4!/3: container", "4: container", "next: text", ": container"];
+    assert_eq!(lines(&parts), wanted);
 }
 
 #[test]
@@ -232,20 +232,20 @@ fn members_that_memory_does_not_hold_are_read_as_they_come_or_refused() {
         let parts = walked("", &bytes, &limits);
         let texts: Vec<&str> =
             parts.iter().filter(|part| part.text.len() > 10).map(|part| part.name.as_str()).collect();
-        assert_eq!(texts, ["t.txt", "h.html", "x.tar!/t.txt"], "{:?}", told(&parts));
+        assert_eq!(texts, ["t.txt", "h.html", "x.tar!/t.txt"], "{:?}", lines(&parts));
         for part in parts.iter().filter(|part| part.text.len() > 10) {
             assert!(part.text == text.trim_end(), "{}: {} of {} bytes", part.name, part.text.len(), text.len());
         }
-        let others: Vec<String> = told(&parts).into_iter().filter(|line| line.len() < 100).collect();
+        let others: Vec<String> = lines(&parts).into_iter().filter(|line| line.len() < 100).collect();
         assert_eq!(others, ["x.tar!/small: s", "x.tar: container", "p.pdf: (too large)", "last: l", ": container"]);
     }
 }
 
 #[test]
-fn what_has_no_text_is_passed_over_unread() {
+fn members_without_text_are_skipped_unread() {
     let noise: Vec<u8> = (0..300_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let parts = walked("", &make::zip(&[("picture", &noise), ("text", b"t")]), &Limits::default());
-    assert_eq!(told(&parts), ["picture: no text", "text: t", ": container"]);
+    assert_eq!(lines(&parts), ["picture: no text", "text: t", ": container"]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn too_many_members_are_too_many() {
         assert_eq!((parts.len(), own(&parts)), (11, because(Reason::TooMany)));
     }
     let ten = make::zip(&members[..10]);
-    assert_eq!(told(&walked("", &ten, &limits)).last().unwrap(), ": container");
+    assert_eq!(lines(&walked("", &ten, &limits)).last().unwrap(), ": container");
 }
 
 fn members() -> impl Strategy<Value = Vec<(String, String)>> {
@@ -271,11 +271,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn what_is_in_an_archive_reads_as_it_does_beside_it(members in members(), salt in 0..64_u16) {
+    fn members_of_an_archive_read_as_they_do_outside_of_it(members in members(), salt in 0..64_u16) {
         let limits = Limits::default();
         let alone: Vec<String> = members.iter().map(|(name, text)| {
             let parts = walked("", text.as_bytes(), &limits);
-            told(&parts).concat().replacen("", name, 1)
+            lines(&parts).concat().replacen("", name, 1)
         }).collect();
         let list: Vec<(&str, &[u8])> = members.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
         let mut zip = Zip::default();
@@ -288,7 +288,7 @@ proptest! {
         let archives =
             [zip.finish(), make::gzip(&tar), make::zstd(&tar), make::xz(&tar), make::bzip2(&tar), make::seven_zip(&list), tar];
         for bytes in archives {
-            let mut parts = told(&walked("", &bytes, &limits));
+            let mut parts = lines(&walked("", &bytes, &limits));
             prop_assert_eq!(parts.pop().unwrap(), ": container");
             // 7z keeps what is empty apart.
             let (mut parts, mut alone) = (parts, alone.clone());
@@ -306,7 +306,7 @@ fn attachments_of_mail_are_documents_and_messages_have_their_hash() {
     let bytes = make::zip(&[("m.eml", mail)]);
     cognate_view::walk(file(&bytes), "", &Limits::default(), &mut stream).unwrap();
     let parts = collect(Parts::new(stream.as_slice()));
-    assert_eq!(told(&parts)[0], "m.eml!/levels.txt: The levels are high.");
+    assert_eq!(lines(&parts)[0], "m.eml!/levels.txt: The levels are high.");
     assert!(parts[1].name == "m.eml" && parts[1].text.contains("See the attachment."), "{parts:?}");
     let mut parts = Parts::new(stream.as_slice());
     while let Some(head) = parts.next_part().unwrap() {
@@ -314,5 +314,5 @@ fn attachments_of_mail_are_documents_and_messages_have_their_hash() {
     }
     // A message that holds more than may be opened says so, and its text is no use without.
     let limits = Limits { depth_max: 1, ..Limits::default() };
-    assert_eq!(told(&walked("", &bytes, &limits))[0], "m.eml: (archives too deep in archives)");
+    assert_eq!(lines(&walked("", &bytes, &limits))[0], "m.eml: (archives too deep in archives)");
 }

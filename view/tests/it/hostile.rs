@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cognate_view::{Kind, Limits, Outcome, Pool, Reason};
 
 use crate::make::{self, DEFLATED, Style, Zip};
-use crate::reader::{Part, because, own, pool, read, told, walked};
+use crate::reader::{Part, because, lines, own, pool, read, walked};
 
 /// A sequence of numbers that looks like chance and is the same every time.
 struct Chance(u64);
@@ -22,7 +22,7 @@ fn defused(pool: &Pool, bytes: &[u8]) -> Vec<Part> {
     let start = Instant::now();
     let parts = read(pool, "bomb.gz", bytes);
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-    assert_eq!(told(&read(pool, "", b"the next")), [": the next"]);
+    assert_eq!(lines(&read(pool, "", b"the next")), [": the next"]);
     parts
 }
 
@@ -35,19 +35,19 @@ fn letters(mebibytes: usize) -> Vec<u8> {
 fn bombs_are_refused() {
     let pool = pool(Limits::default());
     let gzip = make::gzip(&letters(64));
-    assert_eq!(told(&defused(&pool, &gzip)), ["bomb: (compressed too strongly)", ": (compressed too strongly)"]);
+    assert_eq!(lines(&defused(&pool, &gzip)), ["bomb: (compressed too strongly)", ": (compressed too strongly)"]);
     for bytes in [make::bzip2(&letters(8)), make::xz(&letters(16)), make::zstd(&letters(8))] {
         assert_eq!(own(&defused(&pool, &bytes)), because(Reason::Ratio));
     }
     let member = make::zip(&[("letters", &letters(64)), ("text", b"t")]);
-    assert_eq!(told(&defused(&pool, &member)), ["letters: (compressed too strongly)", "text: t", ": container"]);
+    assert_eq!(lines(&defused(&pool, &member)), ["letters: (compressed too strongly)", "text: t", ": container"]);
     let tar = make::gzip(&make::tar(&[("text", b"t"), ("letters", &letters(64))]));
     let parts = defused(&pool, &tar);
-    assert_eq!(told(&parts), ["text: t", "letters: (compressed too strongly)", ": (compressed too strongly)"]);
+    assert_eq!(lines(&parts), ["text: t", "letters: (compressed too strongly)", ": (compressed too strongly)"]);
 }
 
 #[test]
-fn bombs_in_bombs_are_refused_as_a_whole() {
+fn nested_bombs_are_refused_with_their_archive() {
     let pool = pool(Limits::default());
     // Like 42.zip: sixteen in each of sixteen in each of sixteen.
     let mut bytes = letters(40);
@@ -61,23 +61,23 @@ fn bombs_in_bombs_are_refused_as_a_whole() {
         bytes = zip.finish();
     }
     let parts = defused(&pool, &bytes);
-    assert_eq!(own(&parts), because(Reason::Ratio), "{:?}", told(&parts).len());
+    assert_eq!(own(&parts), because(Reason::Ratio), "{:?}", lines(&parts).len());
     assert!(parts.len() < 1000, "{}", parts.len());
 }
 
 #[test]
-fn members_that_lie_over_each_other_are_refused() {
+fn members_that_overlap_are_refused() {
     let mut zip = Zip::default();
     let kernel = letters(1);
     let deflated = make::deflate(&kernel);
     zip.add_deflated("0", &deflated, crc32fast::hash(&kernel), kernel.len() as u64);
     for number in 1..1000 {
-        let told = (crc32fast::hash(&kernel), deflated.len() as u64, kernel.len() as u64);
-        zip.list(&number.to_string(), told, DEFLATED, 0);
+        let fields = (crc32fast::hash(&kernel), deflated.len() as u64, kernel.len() as u64);
+        zip.list(&number.to_string(), fields, DEFLATED, 0);
     }
     let parts = walked("", &zip.finish(), &Limits::default());
     assert_eq!(own(&parts), because(Reason::Damaged));
-    assert!(parts.len() <= 2, "what is there once is read once: {:?}", told(&parts));
+    assert!(parts.len() <= 2, "bytes that occur once are read once: {:?}", lines(&parts));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn text_and_bytes_and_time_have_their_ends() {
     let limits = Limits { text_bytes_max: 100_000, ..Limits::default() };
     assert_eq!(own(&walked("", text.as_bytes(), &limits)), because(Reason::TooLarge));
     let zip = make::zip(&[("large", text.as_bytes()), ("small", b"s")]);
-    assert_eq!(told(&walked("", &zip, &limits))[1..], ["small: s", ": container"]);
+    assert_eq!(lines(&walked("", &zip, &limits))[1..], ["small: s", ": container"]);
     let limits = Limits { expanded_bytes_max: 1_500_000, ratio_max: 10_000, ..Limits::default() };
     let zip = make::zip(&[("one", text.as_bytes()), ("two", text.as_bytes()), ("three", b"")]);
     let parts = walked("", &zip, &limits);
@@ -140,20 +140,20 @@ fn containers() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn of_what_is_cut_off_the_members_before_the_cut_stay() {
+fn the_members_before_the_cut_of_a_truncated_archive_remain() {
     let limits = Limits::default();
     for (name, bytes) in containers() {
-        let whole = walked("", &bytes, &limits);
+        let complete = walked("", &bytes, &limits);
         let mut most = 0;
         for cut in (1..24).map(|point| bytes.len() * point / 24) {
             let parts = walked("", &bytes[..cut], &limits);
             let (document, members) = parts.split_last().unwrap();
             let cut_off = matches!(document.outcome, Outcome::Unextractable(Reason::Damaged));
             // A tar archive without its end is one that some programs write.
-            let ends = document.outcome == Outcome::Container && members == &whole[..members.len()];
+            let ends = document.outcome == Outcome::Container && members == &complete[..members.len()];
             assert!(cut_off || ends || document.kind == Kind::Other, "{name} cut at {cut}: {:?}", document.outcome);
             let read = members.iter().filter(|part| part.outcome == Outcome::Text).count();
-            assert_eq!(members[..read], whole[..read], "{name} cut at {cut}");
+            assert_eq!(members[..read], complete[..read], "{name} cut at {cut}");
             most = most.max(read);
         }
         // Others unpack so much at once that all of this is one piece.
@@ -196,9 +196,9 @@ fn a_folder_of_hostile_documents_disturbs_nothing_and_takes_no_memory_of_the_par
         }
         bytes.truncate(bytes.len() - chance.next(bytes.len() / 4));
         let parts = read(&pool, "", &bytes);
-        assert!(parts.len() <= 8, "{:?}", told(&parts));
-        let text = format!("beside {round}");
-        assert_eq!(told(&read(&pool, "", text.as_bytes())), [format!(": {text}")]);
+        assert!(parts.len() <= 8, "{:?}", lines(&parts));
+        let text = format!("next to {round}");
+        assert_eq!(lines(&read(&pool, "", text.as_bytes())), [format!(": {text}")]);
     }
     // Other tests run next to this one, within the same process.
     let grown = resident_bytes().saturating_sub(before);

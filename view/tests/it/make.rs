@@ -105,35 +105,35 @@ impl Zip {
             _ => bytes.to_vec(),
         };
         let at = u32::try_from(self.bytes.len()).unwrap();
-        let (sum, compressed, whole) = (crc32fast::hash(bytes), content.len() as u64, bytes.len() as u64);
-        let told = if style.descriptor { (0, 0, 0) } else { (sum, compressed, whole) };
+        let (sum, compressed, expanded) = (crc32fast::hash(bytes), content.len() as u64, bytes.len() as u64);
+        let fields = if style.descriptor { (0, 0, 0) } else { (sum, compressed, expanded) };
         self.bytes.extend(b"PK\x03\x04");
-        let local = head(name, told, style);
+        let local = head(name, fields, style);
         self.bytes.extend(&local);
         self.bytes.extend(&content);
         if style.descriptor {
             self.bytes.extend(b"PK\x07\x08");
             self.bytes.extend(sum.to_le_bytes());
-            for size in [compressed, whole] {
+            for size in [compressed, expanded] {
                 self.bytes.extend(&size.to_le_bytes()[..if style.wide { 8 } else { 4 }]);
             }
         }
-        self.list(name, (sum, compressed, whole), style, at);
+        self.list(name, (sum, compressed, expanded), style, at);
     }
 
     /// Adds what is deflated already.
-    pub(crate) fn add_deflated(&mut self, name: &str, content: &[u8], sum: u32, whole: u64) {
+    pub(crate) fn add_deflated(&mut self, name: &str, content: &[u8], sum: u32, expanded: u64) {
         let at = u32::try_from(self.bytes.len()).unwrap();
-        let told = (sum, content.len() as u64, whole);
+        let fields = (sum, content.len() as u64, expanded);
         self.bytes.extend(b"PK\x03\x04");
-        self.bytes.extend(head(name, told, DEFLATED));
+        self.bytes.extend(head(name, fields, DEFLATED));
         self.bytes.extend(content);
-        self.list(name, told, DEFLATED, at);
+        self.list(name, fields, DEFLATED, at);
     }
 
     /// Names a member in the directory alone.
-    pub(crate) fn list(&mut self, name: &str, told: (u32, u64, u64), style: Style, at: u32) {
-        let local = head(name, told, style);
+    pub(crate) fn list(&mut self, name: &str, fields: (u32, u64, u64), style: Style, at: u32) {
+        let local = head(name, fields, style);
         let (fixed, rest) = local.split_at(26);
         self.directory.extend(b"PK\x01\x02\x14\x03");
         self.directory.extend(fixed);
@@ -180,14 +180,14 @@ impl Zip {
 }
 
 /// The fields after the signature of a header: the same before the member and in the directory.
-fn head(name: &str, (sum, compressed, whole): (u32, u64, u64), style: Style) -> Vec<u8> {
+fn head(name: &str, (sum, compressed, expanded): (u32, u64, u64), style: Style) -> Vec<u8> {
     let mut head = vec![45, 0];
     let flags = style.flags | if style.descriptor { 8 } else { 0 };
     head.extend(flags.to_le_bytes());
     head.extend(style.method.to_le_bytes());
     head.extend([0; 4]);
     head.extend(sum.to_le_bytes());
-    for size in [compressed, whole] {
+    for size in [compressed, expanded] {
         let narrow = if style.wide { u32::MAX } else { u32::try_from(size).unwrap() };
         head.extend(narrow.to_le_bytes());
     }
@@ -195,7 +195,7 @@ fn head(name: &str, (sum, compressed, whole): (u32, u64, u64), style: Style) -> 
     let mut extra = Vec::new();
     if style.wide {
         extra.extend([1, 0, 16, 0]);
-        extra.extend(whole.to_le_bytes());
+        extra.extend(expanded.to_le_bytes());
         extra.extend(compressed.to_le_bytes());
     }
     head.extend(u16::try_from(extra.len()).unwrap().to_le_bytes());

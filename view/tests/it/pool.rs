@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cognate_view::{CHILD_ARGUMENT, Limits, Outcome, Parts, Pool, Reason};
 
-use crate::reader::{PROGRAM, because, collect, faulty, file, own, pool, read, told};
+use crate::reader::{PROGRAM, because, collect, faulty, file, lines, own, pool, read};
 
 fn short() -> Limits {
     Limits { time_max: Duration::from_millis(200), ..Limits::default() }
@@ -17,9 +17,9 @@ fn documents_are_read_one_after_the_other_by_the_same_child() {
     let pool = pool(Limits::default());
     for number in 0..50 {
         let text = format!("Document {number}");
-        assert_eq!(told(&read(&pool, "x.txt", text.as_bytes())), [format!(": {text}")]);
+        assert_eq!(lines(&read(&pool, "x.txt", text.as_bytes())), [format!(": {text}")]);
     }
-    assert_eq!(told(&read(&pool, "x", b"")), [": "]);
+    assert_eq!(lines(&read(&pool, "x", b"")), [": "]);
     assert_eq!(children().len(), 1);
 }
 
@@ -34,7 +34,7 @@ fn children() -> Vec<u32> {
 fn a_child_is_confined_by_all_that_this_system_has() {
     let pool = faulty(Limits::default());
     assert!(pool.confinement().is_full(), "{}", pool.confinement());
-    let after = |order: &str| told(&read(&pool, "", order.as_bytes())).remove(0);
+    let after = |order: &str| lines(&read(&pool, "", order.as_bytes())).remove(0);
     for order in ["read", "open", "create", "connect", "socket", "start", "thread", "folder"] {
         assert_eq!(after(&format!("!{order}")), ": PermissionDenied", "{order}");
     }
@@ -56,11 +56,11 @@ fn a_child_has_no_descriptor_of_its_parent_and_no_environment() {
 }
 
 #[test]
-fn whatever_befalls_a_child_is_told_of_its_document_and_the_next_is_read() {
+fn a_failure_of_a_child_is_the_outcome_of_its_document_and_the_next_is_read() {
     let pool = faulty(Limits { memory_bytes_max: 64 << 20, ..short() });
     let check = |order: &str, reason: Reason| {
         assert_eq!(own(&read(&pool, "", order.as_bytes())), because(reason), "{order}");
-        assert_eq!(told(&read(&pool, "", b"The next")), [": The next"], "after {order}");
+        assert_eq!(lines(&read(&pool, "", b"The next")), [": The next"], "after {order}");
     };
     check("!panic", Reason::Crashed);
     check("!abort", Reason::Crashed);
@@ -73,7 +73,7 @@ fn whatever_befalls_a_child_is_told_of_its_document_and_the_next_is_read() {
 }
 
 #[test]
-fn what_was_told_before_a_crash_stays() {
+fn parts_sent_before_a_crash_remain() {
     let parts = read(&faulty(short()), "", b"!half");
     assert_eq!(parts.len(), 2);
     assert_eq!((parts[0].name.as_str(), parts[0].outcome), ("member", because(Reason::Crashed)));
@@ -84,11 +84,11 @@ fn what_was_told_before_a_crash_stays() {
 #[test]
 fn a_child_that_died_while_it_was_idle_costs_no_document() {
     let pool = pool(Limits::default());
-    assert_eq!(told(&read(&pool, "", b"one")), [": one"]);
+    assert_eq!(lines(&read(&pool, "", b"one")), [": one"]);
     let [child] = children()[..] else { panic!("{:?}", children()) };
     let child = rustix::process::Pid::from_raw(child.try_into().unwrap()).unwrap();
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
-    assert_eq!(told(&read(&pool, "", b"two")), [": two"]);
+    assert_eq!(lines(&read(&pool, "", b"two")), [": two"]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_extraction_that_is_dropped_gives_its_place_back() {
         let mut extraction = pool.extract(&large, "").unwrap();
         extraction.read_exact(&mut [0; 100]).unwrap();
     }
-    assert_eq!(told(&read(&pool, "", b"after")), [": after"]);
+    assert_eq!(lines(&read(&pool, "", b"after")), [": after"]);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn the_position_of_a_file_is_not_touched() {
     let mut file = file(b"one two");
     file.seek(std::io::SeekFrom::Start(4)).unwrap();
     let parts = collect(pool.extract(&file, "").unwrap().parts());
-    assert_eq!(told(&parts), [": one two"]);
+    assert_eq!(lines(&parts), [": one two"]);
     assert_eq!(file.stream_position().unwrap(), 4);
 }
 
 #[test]
-fn an_extraction_can_be_kept_and_read_again() {
+fn an_extraction_can_be_stored_and_read_again() {
     let pool = pool(Limits::default());
-    let mut kept = Vec::new();
-    pool.extract(&file(b"some text"), "").unwrap().read_to_end(&mut kept).unwrap();
-    assert_eq!(told(&collect(Parts::new(kept.as_slice()))), [": some text"]);
+    let mut stored = Vec::new();
+    pool.extract(&file(b"some text"), "").unwrap().read_to_end(&mut stored).unwrap();
+    assert_eq!(lines(&collect(Parts::new(stored.as_slice()))), [": some text"]);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn threads_share_a_pool_and_wait_for_a_free_child() {
             scope.spawn(move || {
                 for document in 0..50 {
                     let text = format!("{thread} {document}");
-                    assert_eq!(told(&read(pool, "", text.as_bytes())), [format!(": {text}")]);
+                    assert_eq!(lines(&read(pool, "", text.as_bytes())), [format!(": {text}")]);
                 }
             });
         }

@@ -57,7 +57,7 @@ pub(crate) fn collect(mut parts: Parts<impl std::io::Read>) -> Vec<Part> {
 }
 
 /// `NAME: TEXT` or `NAME: REASON` for each part, for tests to compare.
-pub(crate) fn told(parts: &[Part]) -> Vec<String> {
+pub(crate) fn lines(parts: &[Part]) -> Vec<String> {
     let line = |part: &Part| match part.outcome {
         Outcome::Text => format!("{}: {}", part.name, part.text),
         Outcome::NoText => format!("{}: no text", part.name),

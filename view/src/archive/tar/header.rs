@@ -20,7 +20,7 @@ impl Header {
             return None;
         }
         let name = text(&block[..100]);
-        // POSIX has a field for the beginning of a long name, where GNU keeps times and the map of a sparse file.
+        // POSIX has a field for the beginning of a long name, where GNU tar writes times and the map of a sparse file.
         let posix = &block[257..263] == b"ustar\0";
         let prefix = if posix { text(&block[345..500]) } else { String::new() };
         let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
@@ -38,7 +38,7 @@ fn text(field: &[u8]) -> String {
     String::from_utf8_lossy(&field[..end]).into_owned()
 }
 
-/// A number in octal digits, or of more than they can say in base 256.
+/// A number in octal digits, or in base 256 if it is too large for them.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     let (&first, rest) = field.split_first()?;
     if first & 0x80 != 0 {
@@ -89,7 +89,7 @@ mod tests {
         for (fields, name) in [
             (&[(0, &b"a.txt"[..])][..], "a.txt"),
             (&[(0, b"a.txt"), (257, b"ustar\0"), (345, b"in/here")], "in/here/a.txt"),
-            // GNU keeps other things in the place of the prefix.
+            // GNU tar writes other fields at the place of the prefix.
             (&[(0, b"a.txt"), (257, b"ustar  "), (345, b"in/here")], "a.txt"),
             (&[(0, &[b'x'; 100])], &"x".repeat(100)),
         ] {

@@ -1,4 +1,4 @@
-//! Files with holes, as GNU tar keeps them: a map of what there is, then that.
+//! Files with holes, as GNU tar writes them: a map of the pieces that have bytes, then their bytes.
 
 use std::io::{self, Read};
 
@@ -83,7 +83,7 @@ impl<R: Read> Read for Filled<'_, R> {
             return Ok(0);
         }
         let read = if hole {
-            // Holes cost nothing in the archive: they count as what came out of nothing.
+            // Holes take no bytes in the archive: they count as output of a decoder.
             self.budget.expand(space as u64).map_err(fault)?;
             buffer[..space].fill(0);
             space

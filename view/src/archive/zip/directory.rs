@@ -22,11 +22,10 @@ const LOCAL_BYTES: u64 = 30;
 /// The largest directory that is read: a hundred thousand names of hundreds of bytes.
 const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
 
-/// Reads the directory: files in its order, at most so many and one.
+/// Reads the directory: files in its order, at most one more than the limit.
 ///
 /// # Errors
-/// Damaged if there is no readable directory, or if members overlap: such archives are only made to unpack the same
-/// bytes many times.
+/// Damaged without a readable directory, or if members overlap: only bombs have overlapping members.
 pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Member>, Reason> {
     let (at, length, moved) = find(source).map_err(|error| reason(&error))?.ok_or(Reason::Damaged)?;
     if length > DIRECTORY_BYTES_MAX {
@@ -40,12 +39,12 @@ pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Memb
         if member.is_file() {
             members.push(member);
         }
-        // One more than the limit: the caller counts them and stops there.
+        // One more than the limit, so that the caller, which counts members, notices.
         if members.len() as u64 > u64::from(members_max) {
             fields = Fields(&[]);
         }
     }
-    // A directory that is not all members (and a signature after them) is none, or another one.
+    // Bytes other than members and a signature show that this is not the directory of the archive.
     if !(fields.0.is_empty() || fields.0.starts_with(&SIGNATURE_SIGNATURE.to_le_bytes())) {
         return Err(Reason::Damaged);
     }
@@ -54,9 +53,9 @@ pub(super) fn read(source: &mut dyn Source, members_max: u32) -> Result<Vec<Memb
 
 /// The place of the directory, its length, and the number of bytes before the archive.
 fn find(source: &mut dyn Source) -> io::Result<Option<(u64, u64, u64)>> {
-    let whole = source.length_bytes();
-    let tail_bytes = whole.min((END_BYTES + COMMENT_BYTES_MAX) as u64);
-    let tail_at = whole - tail_bytes;
+    let length_bytes = source.length_bytes();
+    let tail_bytes = length_bytes.min((END_BYTES + COMMENT_BYTES_MAX) as u64);
+    let tail_at = length_bytes - tail_bytes;
     let tail = read_at(source, tail_at, tail_bytes)?;
     let mut until = tail.len();
     while let Some(at) = tail[..until].windows(END_SIGNATURE.len()).rposition(|bytes| bytes == END_SIGNATURE) {
@@ -75,7 +74,7 @@ fn end(source: &mut dyn Source, record: &[u8], at: u64) -> io::Result<Option<(u6
         return Ok(None);
     }
     let mut end_at = at;
-    // Not only where a length is too large for the short record: there may be too many members for it alone.
+    // Even if the lengths fit into the short record, the number of members may not.
     if let Some(wide) = end64(source, at)? {
         (length, stated, end_at) = wide;
     }

@@ -38,7 +38,7 @@ pub(super) fn visit(source: &mut dyn Source, budget: &Rc<Budget>, each: &mut Vis
     Ok(())
 }
 
-/// Reads the header at a place, if there is one.
+/// Reads the header at an offset; `None` if no header begins there.
 fn header(source: &mut dyn Source, at: u64) -> io::Result<Option<(Member, u64)>> {
     let header = read_at(source, at, HEADER_BYTES)?;
     let Some((mut member, name_length, extra_length)) = fixed(&header, at) else { return Ok(None) };
@@ -64,7 +64,7 @@ fn fixed(header: &[u8], at: u64) -> Option<(Member, u16, u16)> {
     Some((member, fields.u16()?, fields.u16()?))
 }
 
-/// Visits a member of unknown size; how long it was.
+/// Visits a member of unknown size and returns its size.
 fn deflated(
     source: &mut dyn Source,
     member: &Member,
@@ -77,7 +77,7 @@ fn deflated(
     let mut decoder = DeflateDecoder::new(BufReader::with_capacity(32 * 1024, stream));
     let mut metered = Metered::new(&mut decoder, budget, compressed);
     each(&member.name, MemberContent::Bytes(&mut metered, None))?;
-    // To the end of what the visitor left.
+    // Read what the visitor left, to find the end.
     let rest = io::copy(&mut metered, &mut io::sink());
     rest.map_err(|error| reason(&error))?;
     Ok(decoder.total_in())

@@ -49,7 +49,7 @@ pub(super) fn visit_member(
     each(&member.name, MemberContent::Bytes(&mut checked, Some(member.bytes)))
 }
 
-/// Reads so many bytes, no more and no less, that have this checksum.
+/// Reads exactly the stated number of bytes and checks their checksum.
 struct Checked<R> {
     inner: R,
     sum: crc32fast::Hasher,
@@ -61,8 +61,8 @@ impl<R: Read> Read for Checked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         if read == 0 && !buffer.is_empty() {
-            let whole = self.left == 0 && self.sum.clone().finalize() == self.stated;
-            return if whole { Ok(0) } else { Err(fault(Reason::Damaged)) };
+            let complete = self.left == 0 && self.sum.clone().finalize() == self.stated;
+            return if complete { Ok(0) } else { Err(fault(Reason::Damaged)) };
         }
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| fault(Reason::Damaged))?;
         self.sum.update(&buffer[..read]);

@@ -78,7 +78,7 @@ pub(super) fn extra(fields: &[u8], kind: u16) -> Option<&[u8]> {
     }
 }
 
-/// Takes from the zip64 field, in its order, what did not fit into four bytes.
+/// Takes the numbers that did not fit into four bytes from the zip64 field, in its order.
 pub(super) fn widen(fields: &[u8], numbers: &mut [&mut u64]) -> Option<()> {
     const ZIP64: u16 = 1;
     let mut wide = Fields(extra(fields, ZIP64).unwrap_or_default());
@@ -95,7 +95,7 @@ pub(super) fn name(bytes: &[u8], flags: u16) -> String {
         Err(_) if flags & UTF8 != 0 => String::from_utf8_lossy(bytes).into_owned(),
         Err(_) => bytes.iter().map(|&byte| cp437(byte)).collect(),
     };
-    // Some programs on Windows separate with what is no separator elsewhere.
+    // Some programs on Windows write backslashes as separators.
     if name.contains('\\') && !name.contains('/') { name.replace('\\', "/") } else { name }
 }
 

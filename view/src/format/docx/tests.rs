@@ -50,7 +50,7 @@ fn runs_are_joined_and_paragraphs_and_cells_parted() {
 }
 
 #[test]
-fn deletions_instructions_and_hidden_text_are_left_out_and_insertions_kept() {
+fn deletions_instructions_and_hidden_text_are_left_out_and_insertions_read() {
     let runs = [
         r("a"),
         "<w:del><w:r><w:delText>x</w:delText><w:t>x</w:t></w:r></w:del>".to_owned(),
@@ -65,7 +65,7 @@ fn deletions_instructions_and_hidden_text_are_left_out_and_insertions_kept() {
 }
 
 #[test]
-fn boxes_stand_behind_their_paragraph_and_alternatives_are_read_once() {
+fn boxes_come_after_their_paragraph_and_alternatives_are_read_once() {
     let content = format!("<w:txbxContent>{}{}</w:txbxContent>", p(&r("box")), p(&r("of two")));
     let alternatives = format!(
         "<w:r><mc:AlternateContent><mc:Choice><x>{content}</x></mc:Choice><mc:Fallback><y>{content}</y></mc:Fallback>\
@@ -107,7 +107,7 @@ fn references_to_the_outside_are_not_followed() {
 }
 
 #[test]
-fn what_is_wrong_with_a_document_is_told() {
+fn a_document_that_cannot_be_read_gives_its_reason() {
     let document = docx(&p(&r(&"a ".repeat(1000))), &[]);
     assert_eq!(text_of(Kind::Docx, &document[..document.len() / 2]), Err(Reason::Damaged));
     assert_eq!(text_of(Kind::Docx, &encrypted(&document)), Err(Reason::Encrypted));

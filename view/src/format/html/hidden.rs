@@ -18,7 +18,7 @@ impl HiddenElements {
         !self.open.is_empty()
     }
 
-    /// An element begins. Tells whether it is shown.
+    /// Begins an element; true if it is shown.
     pub(super) fn start(&mut self, name: &Name, hides: bool, empty: bool) -> bool {
         let ends = self.open.split_first().is_some_and(|(first, within)| {
             let apart = within.iter().any(|open| holds_its_own(open.bytes()));
@@ -39,7 +39,7 @@ impl HiddenElements {
         false
     }
 
-    /// An element ends. Tells whether it was shown.
+    /// Ends an element; true if it was shown.
     pub(super) fn end(&mut self, name: &Name) -> bool {
         let Some(first) = self.open.first().copied() else {
             return true;
@@ -50,7 +50,7 @@ impl HiddenElements {
         }
         match self.open.iter().rposition(|open| open == name) {
             Some(at) => self.open.truncate(at),
-            // What is not open in here is open around it, and ends what need not be ended.
+            // The tag ends an element around the hidden one, and with it every element whose end tag may be omitted.
             None if may_lack_its_end(first.bytes()) && name.bytes() != b"br" => {
                 self.open.clear();
                 return true;

@@ -15,7 +15,7 @@ fn blocks_and_cells_are_paragraphs_and_inline_elements_part_nothing() {
 }
 
 #[test]
-fn what_is_not_shown_is_left_out() {
+fn hidden_elements_are_left_out() {
     for hidden in [
         "<script>if (a < b) document.write('<p>x</p>')</script>",
         "<style>p > b {}</style>",
@@ -39,7 +39,7 @@ fn what_is_not_shown_is_left_out() {
 }
 
 #[test]
-fn what_only_looks_hidden_is_shown() {
+fn elements_that_only_look_hidden_are_shown() {
     check("<p style='display:block'>a</p><p data-hidden>b</p><dialog open>c</dialog>", "a\nb\nc");
     check("<div hidden=until-found>a</div>", "a");
     check("<textarea>a <b></textarea>", "a <b>");
@@ -70,7 +70,7 @@ fn entities_are_characters_and_no_others_are_followed() {
 }
 
 #[test]
-fn pages_say_in_which_encoding_they_are() {
+fn the_encoding_that_a_page_declares_is_used() {
     let latin = |meta: &str| {
         let page = format!("<html><head>{meta}</head><body>\u{E9}\u{A4}</body></html>");
         page.chars().map(|c| u8::try_from(u32::from(c)).expect("latin")).collect::<Vec<_>>()

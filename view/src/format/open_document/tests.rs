@@ -42,7 +42,7 @@ fn headings_and_paragraphs_are_read_with_their_spaces() {
 }
 
 #[test]
-fn notes_annotations_and_boxes_stand_behind_their_paragraph() {
+fn notes_annotations_and_boxes_come_after_their_paragraph() {
     let note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>note</text:p></text:note-body></text:note>";
     let annotation =
         "<office:annotation><dc:creator>x</dc:creator><dc:date>x</dc:date><text:p>remark</text:p></office:annotation>";
@@ -92,7 +92,7 @@ fn flat_files_are_read_too() {
 }
 
 #[test]
-fn a_document_with_a_password_is_told_from_a_damaged_one() {
+fn a_document_with_a_password_is_distinguished_from_a_damaged_one() {
     let manifest = b"<manifest:manifest><manifest:file-entry><manifest:encryption-data/></manifest:file-entry></manifest:manifest>";
     let locked = zip_of(&[
         ("mimetype", b"application/vnd.oasis.opendocument.text"),

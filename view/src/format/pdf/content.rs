@@ -12,9 +12,9 @@ use super::geometry::{Matrix, Point};
 use super::layers::Layers;
 use super::state::States;
 
-/// How deep forms may be inside of each other.
+/// Depth of forms within each other at most.
 const DEPTH_MAX: u32 = 50;
-/// How many forms are read of a page.
+/// Forms of a page that are read at most.
 const FORMS_MAX: u32 = 1 << 20;
 /// Annotations with one of these flags are not shown.
 const HIDDEN: u32 = 1 << 1 | 1 << 5;
@@ -107,7 +107,7 @@ impl<'c, 'a> Content<'c, 'a> {
         state.matrix = state.matrix * by;
     }
 
-    /// The font with a name, or one that stands in for it where the page has none.
+    /// The font with a name, or a substitute if the page has none.
     fn named_font(&mut self, name: &Name<'_>, resources: &Resources<'a>) -> UsedFont {
         match resources.get_font(name) {
             Some(font) => self.fonts.get(&font),
@@ -161,7 +161,7 @@ impl<'c, 'a> Content<'c, 'a> {
             return;
         };
         let mut bytes = text.as_bytes();
-        // A font that only stands in says nothing of characters that are not in ASCII.
+        // The letters of a substitute are only right within ASCII.
         let is_shown = self.layers.is_visible() && (!is_substitute || bytes.is_ascii());
         while !bytes.is_empty() {
             let (code, length) = font.read_code(bytes);

@@ -14,7 +14,7 @@ pub(super) struct Drawn {
     pub(super) known: u64,
     pub(super) unknown: u64,
     run: Vec<(Option<BfString>, Mark)>,
-    /// Where the last run began and ended, and how many characters it had.
+    /// Start and end of the last run, and its number of characters.
     last: Option<(Point, Point, usize)>,
 }
 

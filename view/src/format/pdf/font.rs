@@ -94,7 +94,7 @@ impl Font {
 #[derive(Clone)]
 pub(super) struct UsedFont {
     pub(super) font: Rc<Font>,
-    /// The document names no font that can be read: it stands in for one.
+    /// A substitute, because the document names no font that can be read.
     pub(super) is_substitute: bool,
 }
 
@@ -106,9 +106,9 @@ pub(super) struct Fonts<'a> {
     substitute: Option<Rc<Font>>,
 }
 
-/// The place of a dictionary in the document tells it from others, its bytes do as well.
+/// A dictionary is identified by its place in the document, or by its bytes.
 impl<'a> Fonts<'a> {
-    /// The font of a dictionary, or one that stands in for it where it cannot be read.
+    /// The font of a dictionary, or a substitute if it cannot be read.
     pub(super) fn get(&mut self, dict: &Dict<'a>) -> UsedFont {
         let read = self.read.entry(dict.data()).or_insert_with(|| Font::new(dict).map(Rc::new));
         match read {

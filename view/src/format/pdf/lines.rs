@@ -1,19 +1,19 @@
-//! Characters that stand somewhere become lines, and lines paragraphs.
+//! Joins characters at their places into lines, and lines into paragraphs.
 
 use super::geometry::Point;
 use crate::outcome::Reason;
 use crate::text::Text;
 
-/// What is farther apart than this share of the size of the font are two words.
+/// Gap between two words, as a share of the size of the font; smaller gaps are within a word.
 const WORD_GAP: f64 = 0.15;
-/// What stands off the line by less than this share of the size is in the line: raised and lowered characters.
+/// Distance from the line, as a share of the size, below which a character is raised or lowered and still in the line.
 const LINE_SHIFT: f64 = 0.5;
-/// What is farther below than this many times the usual distance of lines is another paragraph.
+/// Multiple of the usual distance of lines above which another paragraph begins.
 const PARAGRAPH_GAP: f64 = 1.25;
-/// How far lines may be apart in a paragraph however they usually are, in sizes of the font.
+/// Distance of lines in a paragraph at most, whatever the usual distance, in sizes of the font.
 const LEADING_MAX: f64 = 3.0;
 
-/// Where a character stands.
+/// The place of a character on the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) origin: Point,
@@ -21,9 +21,9 @@ pub(super) struct Mark {
     pub(super) along: Point,
     /// The size of the font.
     pub(super) size: f64,
-    /// How far the next character is, in sizes.
+    /// Distance to the next character, in sizes.
     pub(super) advance: f64,
-    /// Characters stand below each other.
+    /// True if characters are written below each other.
     pub(super) upright: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Lines {
     last: Option<Last>,
 }
 
-/// A line, and where it stands in its own direction.
+/// A line, and its place in its own direction.
 #[derive(Debug)]
 struct Line {
     text: String,
@@ -46,13 +46,13 @@ struct Line {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Place {
     angle: i8,
-    /// How far along and how far down.
+    /// Distance in the direction of writing; `y` is the distance below.
     x: f64,
     y: f64,
     size: f64,
 }
 
-/// The character before.
+/// The previous character.
 struct Last {
     line: Place,
     at: Place,
@@ -134,13 +134,13 @@ fn place(mark: &Mark) -> Place {
     Place { angle, x, y, size: mark.size }
 }
 
-/// Whether a character is drawn over itself, to look bold.
+/// True if a character is drawn over itself, to look bold.
 fn is_again(last: &Last, text: &str, at: Place) -> bool {
     let near = 0.1 * at.size;
     last.text == text && last.at.angle == at.angle && (last.at.x - at.x).abs() < near && (last.at.y - at.y).abs() < near
 }
 
-/// Whether a character stands in the line of the one before.
+/// True if a character is in the line of the previous one.
 fn continues(last: &Last, at: Place, upright: bool) -> bool {
     if last.line.angle != at.angle || last.upright != upright {
         return false;
@@ -153,14 +153,14 @@ fn continues(last: &Last, at: Place, upright: bool) -> bool {
     off < LINE_SHIFT * size && at.x > last.at.x - LINE_SHIFT * size
 }
 
-/// How far lines usually are below each other, in sizes of the font.
+/// Median distance of successive lines, in sizes of the font.
 fn usual_leading(lines: &[Line]) -> f64 {
     let mut gaps: Vec<f64> = lines.windows(2).filter_map(|pair| gap(pair[0].place, pair[1].place)).collect();
     gaps.sort_by(f64::total_cmp);
     gaps.get(gaps.len() / 2).copied().unwrap_or(1.2).clamp(1.0, LEADING_MAX)
 }
 
-/// How far a line is below another of the same font, in sizes, or nothing where it is elsewhere.
+/// Distance of a line below another of the same font, in sizes; `None` if it is not below it.
 fn gap(line: Place, next: Place) -> Option<f64> {
     let alike = line.angle == next.angle && (line.size - next.size).abs() < 0.1 * line.size;
     let gap = (next.y - line.y) / line.size;

@@ -3,12 +3,12 @@
 use super::font::UsedFont;
 use super::geometry::{Matrix, Point};
 
-/// How many states may be saved at once; later ones are counted and not saved.
+/// States that may be saved at once; later ones are counted and not saved.
 const SAVED_MAX: usize = 1 << 16;
 /// The units of a font's own space for its size.
 const UNITS_PER_SIZE: f32 = 1000.0;
 
-/// What holds until it is changed or an earlier state is restored.
+/// The parameters that stay in force until they are changed or an earlier state is restored.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) matrix: Matrix,

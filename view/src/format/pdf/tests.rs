@@ -69,7 +69,7 @@ fn words_lines_and_paragraphs_are_put_together() {
 }
 
 #[test]
-fn a_word_that_is_parted_at_the_end_of_a_line_is_whole() {
+fn a_word_that_is_hyphenated_at_the_end_of_a_line_is_one_word() {
     check(
         &["BT /F 12 Tf 50 700 Td (docu-) Tj 0 -14 Td (ments of UTF-) Tj 0 -14 Td (8 are) Tj ET"],
         "documents of UTF- 8 are",
@@ -85,7 +85,7 @@ fn pages_end_paragraphs_and_columns_are_read_one_after_the_other() {
 }
 
 #[test]
-fn what_is_drawn_twice_to_look_bold_is_read_once() {
+fn characters_drawn_twice_to_look_bold_are_read_once() {
     check(&["BT /F 12 Tf 2 Tr 50 700 Td (bold) Tj ET"], "bold");
     check(&["BT /F 12 Tf 1 0 0 1 50 700 Tm (b) Tj 1 0 0 1 50.3 700 Tm (b) Tj ET"], "b");
 }
@@ -140,7 +140,7 @@ fn forms_in_forms_are_read_to_a_depth_and_one_that_draws_itself_ends() {
 }
 
 #[test]
-fn fonts_say_letters_by_maps_by_names_and_by_collections() {
+fn fonts_give_letters_by_maps_by_names_and_by_collections() {
     let map = "begincmap 1 begincodespacerange <00> <FF> endcodespacerange 2 beginbfchar <01> <0058> <02> <00660069> \
                endbfchar endcmap";
     let wide = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange 1 beginbfrange <0001> <0003> <0061> \
@@ -161,7 +161,7 @@ fn fonts_say_letters_by_maps_by_names_and_by_collections() {
         (composite("/Encoding/UniJIS-UTF16-H"), "<3042 65E5>", Ok("あ日")),
         (composite("/Encoding/Identity-H").replace("Japan1", "Identity"), "<0001>", Err(Reason::Unsupported)),
         ("<</Type/Font/Subtype/Type1/BaseFont/Symbol>>".to_owned(), "<61>", Ok("α")),
-        (of("/Subtype/Unknown"), "(stands in)", Ok("stands in")),
+        (of("/Subtype/Unknown"), "(a substitute)", Ok("a substitute")),
         (of("/Subtype/Unknown"), "<FE>", Ok("")),
     ];
     for (font, text, wanted) in cases {

@@ -34,7 +34,7 @@ impl Group {
     /// A group within this one.
     pub(super) fn inner(&self) -> Group {
         let fonts = if self.role == Some(Role::Fonts) { self.role } else { None };
-        // Of alternatives the one in Unicode is read, which says so.
+        // Of several forms of a text, the one in Unicode is read, which is marked as such.
         let skipped = self.skipped || self.role == Some(Role::Alternatives);
         Group { role: fonts, skipped, skipped_around: self.skipped, ignorable: false, ..*self }
     }

@@ -25,13 +25,13 @@ fn characters_by_number_have_stand_ins_that_are_skipped() {
 }
 
 #[test]
-fn fonts_say_in_which_encoding_text_is() {
+fn the_font_decides_on_the_encoding() {
     let fonts = "{\\fonttbl{\\f0\\fcharset0 Arial;}{\\f1\\fcharset204 Arial Cyr;}{\\f2\\fcharset128 Mincho;}}";
     check(&format!("{fonts}\\f0 \\'e9 {{\\f1 \\'cf\\'f0}} \\f2 \\'93\\'fa\\'96\\'7b \\f0\\'e9"), "é Пр 日本 é");
 }
 
 #[test]
-fn what_is_not_text_is_skipped() {
+fn groups_that_are_no_text_are_skipped() {
     for skipped in [
         "{\\stylesheet{\\s1 x;}}",
         "{\\info{\\title x}}",
@@ -52,7 +52,7 @@ fn what_is_not_text_is_skipped() {
 }
 
 #[test]
-fn what_is_cut_short_is_damaged_and_depth_is_bounded() {
+fn a_truncated_document_is_damaged_and_depth_is_bounded() {
     assert_eq!(text_of(Kind::Rtf, b"{\\rtf1 a"), Err(Reason::Damaged));
     assert_eq!(text_of(Kind::Rtf, b"{\\rtf1 a\\"), Err(Reason::Damaged));
     let deep = [b"{\\rtf1 ".as_slice(), &b"{".repeat(20_000)].concat();

@@ -45,7 +45,7 @@ pub(super) fn names(data: &[u8]) -> Option<Names> {
     Some(names)
 }
 
-/// What is read of the top dictionary.
+/// The entries of the top dictionary that are used.
 #[derive(Default)]
 struct Top {
     charset: usize,
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn a_font_that_is_cut_anywhere_has_no_names_and_breaks_nothing() {
-        let whole = font(&[0x80, 2, 1, 5, 1, 9, 0, 35]);
-        for length in 0..whole.len() {
-            let _ = names(&whole[..length]);
+        let complete = font(&[0x80, 2, 1, 5, 1, 9, 0, 35]);
+        for length in 0..complete.len() {
+            let _ = names(&complete[..length]);
         }
-        assert_eq!(names(&whole[..20]), None);
+        assert_eq!(names(&complete[..20]), None);
     }
 }

@@ -13,9 +13,9 @@ use super::program::Program;
 use super::to_unicode;
 use crate::format::pdf::geometry::Point;
 
-/// How long a code is at most.
+/// Bytes of a code at most.
 const CODE_BYTES_MAX: u8 = 4;
-/// The highest number of a character: ranges of widths end there.
+/// The highest number of a character: ranges of widths end at it.
 const CHARACTER_MAX: u32 = 0xFFFF;
 
 /// A font with codes of several bytes.
@@ -30,7 +30,7 @@ pub(in crate::format::pdf) struct Composite {
     downwards_of: HashMap<u32, [f32; 3]>,
 }
 
-/// What the letters are looked up by.
+/// The key by which letters are looked up.
 enum Letters {
     ByCode(CMap),
     ByCharacter(CMap),

@@ -50,7 +50,7 @@ impl Predefined {
             Predefined::ZapfDingbats => "ZapfDingbats",
         };
         let name = TABLES.get(table)?.get(&code).copied();
-        // What Windows leaves out is a bullet.
+        // Codes that Windows leaves undefined are bullets.
         name.or_else(|| (self == Predefined::WinAnsi && code > 40).then_some("bullet"))
     }
 
@@ -83,7 +83,7 @@ impl Encoding {
         }
     }
 
-    /// The name of the glyph of a code, unless that is for the font itself to say.
+    /// The name of the glyph of a code; `None` if the font itself decides.
     pub(super) fn name(&self, code: u8) -> Option<&str> {
         let different = self.differences.get(&code).map(String::as_str);
         different.or_else(|| if code == 0 { Some(".notdef") } else { self.base?.name(code) })

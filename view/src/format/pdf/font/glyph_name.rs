@@ -1,4 +1,4 @@
-//! The letters that names of glyphs say, as the Adobe Glyph List has it.
+//! The letters of glyphs by the names of the glyphs, from the Adobe Glyph List.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_glyphs_say_letters() {
+    fn names_of_glyphs_become_letters() {
         let cases = [
             ("Lcommaaccent", Some("\u{13B}")),
             ("uni20AC0308", Some("\u{20AC}\u{308}")),

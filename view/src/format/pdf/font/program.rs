@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_fonts_are_told_by_how_they_begin() {
+    fn the_kind_of_a_font_is_known_by_its_first_bytes() {
         let cases: [(&[u8], Option<bool>); 7] = [
             (b"%!PS-AdobeFont-1.0", Some(false)),
             (b"\x80\x01\x10\0\0\0%!PS", Some(false)),

@@ -1,4 +1,4 @@
-//! Simple fonts: a code is a byte, an encoding gives it the name of a glyph, and the name says the letters.
+//! Simple fonts: a code is a byte, an encoding gives it the name of a glyph, and the name gives the letters.
 
 use hayro_cmap::{BfString, CMap};
 use hayro_syntax::object::dict::keys::{
@@ -76,7 +76,7 @@ impl Simple {
         Some(simple)
     }
 
-    /// Helvetica, of which a document says nothing.
+    /// Helvetica, for documents that define no font.
     pub(super) fn helvetica() -> Simple {
         let nothing = Widths { given: Vec::new(), missing: 0.0 };
         Simple::standard(&Dict::default(), Standard::HELVETICA, &nothing)
@@ -116,7 +116,7 @@ impl Simple {
         }
     }
 
-    /// The letters of a code: as the document says, else as the name of its glyph says.
+    /// The letters of a code: by the map of the document, else by the name of the glyph.
     pub(super) fn text(&self, code: u32) -> Option<BfString> {
         let given = self.to_unicode.as_ref().and_then(|map| map.lookup_bf_string(code));
         let given = given.filter(|text| !(self.skips_nul && *text == BfString::Char('\0')));

@@ -70,7 +70,7 @@ impl Standard {
         Some(Standard { family, is_bold, is_italic })
     }
 
-    /// The standard font that stands in for one of which nothing is known but its name and its flags.
+    /// The standard font that replaces one of which only the name and the flags are known.
     pub(super) fn instead_of(font: &Dict<'_>) -> Standard {
         let name = font.get::<Name<'_>>(BASE_FONT);
         let has = |part| name.as_ref().is_some_and(|name| name.as_str().contains(part));
