@@ -1,4 +1,4 @@
-//! `cognate case`: queries that are kept with all that was answered to them.
+//! `cognate case`: stored queries with every answer to them.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use cognate_export::human::count;
 use cognate_export::stored_query::CaseRow;
 use cognate_export::table::table;
 
-/// Keeps what is sought, what was searched, what was found, and what later checks find, as one record.
+/// Saves a query, the coverage of each check and all matches as one record, and adds later checks to it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate case new leak-7 --view text contract.docx --note \"asked by legal\"
@@ -34,48 +34,48 @@ pub(crate) struct CaseArgs {
 
 #[derive(Subcommand, Debug)]
 enum CaseCommand {
-    /// Open a case: ask for files, and keep the answer
+    /// Open a case: search for files and save the answer
     #[command(after_help = "Example:\n  cognate case new leak-7 --view text contract.docx")]
     New {
-        /// What the case is called
+        /// Name of the case
         name: String,
         #[command(flatten)]
         sought: Box<SoughtArgs>,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// List cases, latest first
     #[command(after_help = "Example:\n  cognate case list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// Show a case with its checks
     #[command(after_help = "Example:\n  cognate case show leak-7")]
     Show {
-        /// The case
+        /// Name of the case
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Ask again, and keep the answer beside those before it
+    /// Search again and add the answer to the case
     #[command(after_help = "Example:\n  cognate case check leak-7")]
     Check {
-        /// The case
+        /// Name of the case
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Write the whole case as one JSON object
+    /// Write the entire case as one JSON object
     #[command(after_help = "Example:\n  cognate case export leak-7 -o leak-7.json")]
     Export {
-        /// The case
+        /// Name of the case
         name: String,
-        /// Write it here instead of to standard output
+        /// Write to this file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },

@@ -1,4 +1,4 @@
-//! What a method sees of a file: its bytes, or the text of one of the documents in it.
+//! A document as a method reads it: the bytes of a file, or the text of one of the documents in it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,21 +12,21 @@ use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
 use crate::extraction;
 
-/// The most that is held of one document.
+/// Most bytes of one document in memory.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Reads files as methods do.
+/// Reads files like methods do.
 pub(crate) struct Seer {
     pool: Option<Pool>,
 }
 
 impl Seer {
-    /// One that reads what a view needs.
+    /// Makes a reader without child processes; they start when a view needs them.
     pub(crate) fn new() -> Seer {
         Seer { pool: None }
     }
 
-    /// What a method under this view sees: line ends of text are spaces, as they are when it is fingerprinted.
+    /// The bytes that a method under this view reads: line ends of text become spaces, as for fingerprints.
     pub(crate) fn view(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
         match view {
             View::Raw => bytes(file),
@@ -100,7 +100,7 @@ fn too_large(file: &Path) -> anyhow::Error {
     anyhow!("`{}` is larger than {} MiB: too large to be laid side by side", file.display(), BYTES_MAX >> 20)
 }
 
-/// Opens a file; what is none is not waited for.
+/// Opens a regular file; does not wait for pipes.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
@@ -108,7 +108,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Which part of a file, and which passage of that.
+/// The member of a file, and the number of the passage in it.
 fn wanted(inside: Option<&str>, view: View) -> (&str, Option<u64>) {
     let inside = inside.unwrap_or_default();
     if view != View::Passages {
@@ -121,7 +121,7 @@ fn wanted(inside: Option<&str>, view: View) -> (&str, Option<u64>) {
     (part, number.parse().ok())
 }
 
-/// The path of a document as the file and what is inside of it.
+/// Splits the path of a document into the file and the member inside it.
 pub(crate) fn split(path: &[u8]) -> (&[u8], Option<String>) {
     match path.windows(INSIDE.len()).position(|two| two == INSIDE.as_bytes()) {
         None => (path, None),

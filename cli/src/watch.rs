@@ -1,4 +1,4 @@
-//! `cognate watch`: queries that are asked again whenever something new was synced.
+//! `cognate watch`: stored queries that the coordinator asks again after each sync.
 
 use clap::{Args, Subcommand};
 use cognate_proto::name::one_line;
@@ -12,8 +12,8 @@ use cognate_export::human::count;
 use cognate_export::stored_query::WatchRow;
 use cognate_export::table::table;
 
-/// Watches for copies, versions and parts of files: whenever an index was sealed after a sync, it is searched for what is
-/// watched, and what is new is told (a line in the log, a counter, a webhook).
+/// Watches for copies, versions and parts of files: after each sync, the coordinator searches the index for the watched
+/// documents, and reports new matches (in the log, as a counter, to a webhook).
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate watch add contracts --view text --webhook https://example.com/hook *.docx
@@ -29,37 +29,37 @@ pub(crate) struct WatchArgs {
 
 #[derive(Subcommand, Debug)]
 enum WatchCommand {
-    /// Watch for files; what matches now is known, and not told
+    /// Watch for files; current matches are not reported
     #[command(after_help = "Example:\n  cognate watch add contracts --view text *.docx")]
     Add {
-        /// What the watch is called
+        /// Name of the watch
         name: String,
         #[command(flatten)]
         sought: Box<SoughtArgs>,
-        /// Tell this address of something new
+        /// Send a notice of new matches to this address
         #[arg(long, value_name = "URL", default_value = "")]
         webhook: String,
     },
     /// List watches
     #[command(after_help = "Example:\n  cognate watch list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// Show one watch
     #[command(after_help = "Example:\n  cognate watch show contracts")]
     Show {
-        /// The watch
+        /// Name of the watch
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Watch no longer
+    /// Remove a watch
     #[command(after_help = "Example:\n  cognate watch remove contracts")]
     Remove {
-        /// The watch
+        /// Name of the watch
         name: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where a comparison keeps what it learns: a folder of the user's, or one that goes away with the process.
+//! State of a comparison: a folder of the user, or a temporary one.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use cognate_proto::name::SiteName;
 
-/// The file that says that a folder is ours, and what it says.
+/// File that marks a folder as a state of `cognate compare`, and its content.
 const MARKER: &str = "cognate-state";
 const MARKER_TEXT: &str = "cognate compare state 1\n";
 
@@ -16,13 +16,13 @@ const MARKER_TEXT: &str = "cognate compare state 1\n";
 pub(super) struct State {
     path: PathBuf,
     kept: bool,
-    /// Held, so that no second process works in the folder; goes with this value.
+    /// Lock that keeps a second process out of the folder; released with this value.
     _lock: Option<File>,
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl State {
-    /// Opens the user's folder, or makes one that goes away.
+    /// Opens the user's folder, or makes a temporary one.
     pub(super) fn open(folder: Option<&Path>) -> anyhow::Result<State> {
         let Some(path) = folder else {
             let temporary = tempfile::Builder::new().prefix("cognate-").tempdir();
@@ -36,12 +36,12 @@ impl State {
         Ok(State { path: path.to_owned(), kept: true, _lock: Some(lock), _temporary: None })
     }
 
-    /// Where it lies.
+    /// Path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there will be a next time.
+    /// True if the folder outlives this process.
     pub(super) fn is_kept(&self) -> bool {
         self.kept
     }
@@ -50,7 +50,7 @@ impl State {
         self.path.join("coordinator")
     }
 
-    /// Moves the coordinator's part out of the way, and says where it is now.
+    /// Moves the coordinator's part out of the way, and returns its new path.
     pub(super) fn set_coordinator_aside(&self) -> anyhow::Result<PathBuf> {
         let aside = (1..=10_000)
             .map(|number| self.path.join(format!("coordinator.damaged-{number}")))
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-/// Makes sure that the folder is ours, and ours alone.
+/// Checks that the folder is a state of ours, and locks it.
 fn claim(path: &Path) -> anyhow::Result<File> {
     let marker = path.join(MARKER);
     let mut file = match File::options().read(true).write(true).open(&marker) {
@@ -88,7 +88,7 @@ fn claim(path: &Path) -> anyhow::Result<File> {
     let readable = file.read_to_string(&mut text);
     match (readable, text.as_str()) {
         (Ok(_), MARKER_TEXT) => {}
-        // Made a moment ago, here or by a process that was stopped before it came to write.
+        // Made just now, by this process or by one that stopped before it wrote the marker.
         (Ok(_), "") => {
             file.write_all(MARKER_TEXT.as_bytes())?;
             file.sync_all()?;

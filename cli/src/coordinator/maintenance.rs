@@ -1,4 +1,4 @@
-//! `cognate coordinator check|backup|restore|rebuild`: what is done to the state as a whole.
+//! `cognate coordinator check|backup|restore|rebuild`: checks and repairs of the state.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,32 +13,32 @@ use super::ConfigArgs;
 use crate::config::{self, CoordinatorFile};
 use crate::exit::{self, Exit, coded};
 
-/// Looks through the state for damage, and says what to do about it.
+/// Checks the state for damage, and prints a remedy for each finding.
 ///
-/// Beside a running coordinator, everything but its store is looked at. Ends with 1 where something is damaged.
+/// While a coordinator is running, the store is not checked. Exit code 1 if something is damaged.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator check --config coordinator.toml --read-data")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Compute from what is stored whatever can be computed from it, and compare
+    /// Also recompute all derived data from the stored data, and compare
     #[arg(long)]
     read_data: bool,
-    /// How the findings are written
+    /// Format of the findings
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }
 
 /// Saves the state to a folder, also while the coordinator is running.
 ///
-/// The key of the certificate authority and the first administrator's credential stay out unless `--include-ca`: keep
-/// them apart from what can be read by whoever reads backups.
+/// The backup leaves out the key of the certificate authority and the first administrator's credential unless you add
+/// `--include-ca`: store these apart from backups that other people can read.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator backup /backup/cognate-monday --config coordinator.toml")]
 pub(crate) struct BackupArgs {
-    /// A folder that is not there yet
+    /// New folder to save to
     #[arg(value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
@@ -48,23 +48,23 @@ pub(crate) struct BackupArgs {
     include_ca: bool,
 }
 
-/// Brings a saved state back into an empty state folder.
+/// Restores a saved state into an empty state folder.
 ///
-/// Every file is held against the backup's manifest first. Sites send again what the backup lacks.
+/// Every file is first checked against the backup's manifest. Sites send again what the backup lacks.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator restore /backup/cognate-monday --config coordinator.toml")]
 pub(crate) struct RestoreArgs {
-    /// The folder that `backup` made
+    /// Folder that `backup` made
     #[arg(value_name = "DIR")]
     from: PathBuf,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Makes the store anew from the journal and the segments.
+/// Rebuilds the store from the journal and the segments.
 ///
-/// This happens by itself when the store is damaged; the old one is set aside, never deleted.
+/// The coordinator does this by itself when the store is damaged; the old store is moved aside, never deleted.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator rebuild --config coordinator.toml")]
@@ -85,7 +85,7 @@ fn state_dir(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
     Ok(config::load::<CoordinatorFile>(&args.config)?.values.state_dir)
 }
 
-/// The same, where there must be a state.
+/// The same, but fails if there is no state.
 fn state_that_is_there(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
     let state_dir = state_dir(args)?;
     if state_dir.join("journal").try_exists()? || state_dir.join("store").try_exists()? {

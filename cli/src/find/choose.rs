@@ -1,5 +1,5 @@
-//! Under which method something is sought, where that is not said: the one that most repositories are indexed under, and of
-//! these the finest.
+//! Method of a search without a requested one: the method of most indexed repositories, and the finest
+//! of these.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::HowArgs;
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::Operator;
 
-/// An index that could be searched: its method, and whether it was made with the key that is at hand.
+/// An index that could be searched: its method, and whether it was made with the given key.
 #[derive(Clone, Copy)]
 struct Candidate {
     method: Method,
     is_own_key: bool,
 }
 
-/// The method, as it is asked for as far as it is.
+/// The method, as far as it is requested.
 pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Method> {
     let listed = operator
         .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
@@ -51,7 +51,7 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
             "there is nothing to search yet: `cognate scan launch --repositories SITE/REPOSITORY,…` makes an index",
         ));
     }
-    // Nothing is indexed so: the answer says which scan to launch.
+    // No such index: the answer names the scan to launch.
     let view = how.view.as_deref().unwrap_or("raw").parse::<View>().map_err(|error| usage(error.to_string()))?;
     let name = how.method.as_deref().unwrap_or("tttd");
     Method::parse(name, view, how.chunk_bytes, how.param.as_deref().unwrap_or_default())
@@ -59,14 +59,14 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
 }
 
 fn candidate(spec: &v1::MethodSpec, key: &Key) -> Option<Candidate> {
-    // A method of another version is none that can be sought under.
+    // A method of another version cannot be searched.
     let method = Method::try_from(spec).ok()?;
     Some(Candidate { method, is_own_key: method.id(key).0.as_slice() == spec.method_id })
 }
 
 fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
     let param = how.param.as_ref().is_none_or(|param| {
-        // As it would be written in full.
+        // In full, as a user would type it.
         let view = method.view();
         Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|asked| asked == *method)
     });
@@ -76,7 +76,7 @@ fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
         && how.chunk_bytes.is_none_or(|bytes| bytes == u64::from(method.chunk_bytes()))
 }
 
-/// Of what is left open: bytes before text, `tttd` before others, then what is searched most widely, then the finest.
+/// Order of preference: bytes before text, `tttd` before others, then the most widely indexed, then the finest.
 fn finest(how: &HowArgs, methods: impl Iterator<Item = Method>) -> Option<Method> {
     let mut counts: BTreeMap<String, (usize, Method)> = BTreeMap::new();
     for method in methods {

@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! Matches for people.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::operator::members::time;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Writes it.
+/// Writes the answer.
 pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
     for (name, found) in query.names.iter().zip(&answer.documents) {
         document(name, found, out)?;

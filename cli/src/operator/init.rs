@@ -1,4 +1,4 @@
-//! `cognate coordinator init`: a new federation, with its CA and its first administrator.
+//! `cognate coordinator init`: creates a federation, with its CA and its first administrator.
 
 use std::path::PathBuf;
 
@@ -14,19 +14,19 @@ use crate::exit::{Exit, coded, of_kind, usage};
 /// The first administrator's file, in the state.
 const OPERATOR_FILE: &str = "operator.toml";
 
-/// Makes a new federation: its CA, and the file of its first administrator in its state folder.
+/// Creates a federation: its CA, and in the state folder the file of its first administrator.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate coordinator init --config /etc/cognate/coordinator.toml
   cognate coordinator init --config coordinator.toml --new-administrator   # the old file was lost or has expired")]
 pub(crate) struct InitArgs {
-    /// The configuration
+    /// Configuration, a TOML file
     #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG")]
     pub(crate) config: PathBuf,
-    /// By which names or addresses others reach this machine, instead of `names` of the configuration
+    /// Names or addresses by which others reach this machine, instead of `names` of the configuration
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) names: Vec<String>,
-    /// Replace the first administrator's file in a federation that is there; the coordinator must not be running
+    /// Replace the first administrator's file of an existing federation; the coordinator must not be running
     #[arg(long)]
     pub(crate) new_administrator: bool,
 }
@@ -60,10 +60,10 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// By which names the coordinator is reached: those of the configuration, or else the one address that it listens on.
+/// Names of the coordinator: those of the configuration, or else the one address that it listens on.
 ///
 /// # Errors
-/// When nobody could know.
+/// If neither gives a name.
 pub(crate) fn names(values: &CoordinatorFile) -> anyhow::Result<Vec<String>> {
     let names = match (values.names.is_empty(), values.listen.parse::<std::net::SocketAddr>()) {
         (false, _) => values.names.clone(),

@@ -1,4 +1,4 @@
-//! What is asked of the registry, for sites and people alike.
+//! Commands about members that sites and operators share.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::client::Operator;
 use crate::exit::{Exit, usage};
 use cognate_export::table;
 
-/// How a table is written.
+/// Format of a table.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum TableFormat {
     /// Columns for people
@@ -24,7 +24,7 @@ pub(crate) enum TableFormat {
     Json,
 }
 
-/// Prints an invitation, on standard output the line alone.
+/// Prints an invitation; standard output gets only its line.
 pub(crate) async fn invite(
     operator: &Operator,
     membership: Membership,
@@ -63,12 +63,12 @@ pub(crate) async fn invite(
     Ok(Exit::Complete)
 }
 
-/// An invitation may be longer than a line for people; it has no blanks and nothing that a terminal would obey.
+/// An invitation may be longer than other lines; it has no blanks and no control characters.
 fn one_line_of_invitation(line: &str) -> String {
     line.chars().filter(char::is_ascii_graphic).collect()
 }
 
-/// Lists the members of a kind.
+/// Lists the members of one kind.
 pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFormat) -> anyhow::Result<Exit> {
     let request = ListMembersRequest { kind: kind.into() };
     let answer = operator.call(|mut client| async move { client.list_members(request).await }).await?;
@@ -93,7 +93,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
     Ok(Exit::Complete)
 }
 
-/// Writes a line to standard output. Whoever reads may have seen enough.
+/// Writes a line to standard output. A closed pipe is no error.
 pub(crate) fn print(line: &str) -> anyhow::Result<()> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -106,7 +106,7 @@ pub(crate) fn print_json(rows: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string_pretty(rows)?)
 }
 
-/// Shuts a member out.
+/// Revokes a member.
 pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) -> anyhow::Result<Exit> {
     let request = RevokeRequest { kind: kind.into(), name: name.to_owned() };
     let revoked = operator.call(|mut client| {

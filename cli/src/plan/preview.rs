@@ -1,4 +1,4 @@
-//! What a plan would do, before anybody does anything.
+//! Preview of a plan, before anyone carries it out.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::Planned;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Documents of one set that are named.
+/// Documents to name of one set.
 const NAMED_MAX: usize = 8;
 
 pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `cognate report audit SCAN`: the auditor's report, signed; and what `report verify` says of one.
+//! `cognate report audit SCAN`: the auditor's signed report; and `report verify`, which checks one.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::operator::members::print;
 use crate::output::write_with;
 use crate::stop::Stop;
 
-/// Has the report of a scan made, and writes it as it came: its signature is over every byte.
+/// Requests the report of a scan, and writes it unchanged: its signature covers every byte.
 pub(super) async fn write(
     operator: &Operator,
     scan: ScanId,
@@ -66,7 +66,7 @@ fn findings(document: &[u8]) -> anyhow::Result<String> {
     Ok(numbered.collect())
 }
 
-/// Whether a file is a signed document, and if so whether it is what was signed, and by whom.
+/// Checks the signature of a signed document, and prints its key; false if the document is not signed.
 pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> anyhow::Result<Option<Exit>> {
     let Some(verified) = verify_signed(document) else { return Ok(None) };
     let key = verified.map_err(|error| anyhow!("`{}` is not what was signed: {error}", file.display()))?;
@@ -88,7 +88,7 @@ pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> an
     Ok(Some(Exit::Complete))
 }
 
-/// The key of the authority that a person's file names.
+/// The key of the authority in an operator's file.
 fn own_authority(path: &Path) -> anyhow::Result<KeyHash> {
     let file = OperatorFile::read(path)?;
     Ok(CertificateInfo::read(&file.credential.ca_certificate)?.key)

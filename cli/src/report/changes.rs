@@ -1,4 +1,4 @@
-//! What is new, changed and gone since an earlier scan.
+//! New, changed and gone documents since an earlier scan.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use cognate_export::{html, xlsx};
 
 const TITLE: &str = "What is new, changed and gone since the earlier scan";
 
-/// Writes what came between two results.
+/// Writes the differences between two results.
 pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     match format {
         ReportFormat::Json => {

@@ -1,4 +1,4 @@
-//! A list of documents with what became of each.
+//! A list of documents with their statuses.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use cognate_export::lists::{DOCUMENTS, document as cells};
 use cognate_export::table::table;
 use cognate_export::{html, xlsx};
 
-/// Writes the documents that a filter lets through.
+/// Writes the documents that a filter selects.
 pub(super) fn write(
     report: &Report,
     filter: &DocumentFilter,
@@ -51,7 +51,7 @@ pub(super) fn write(
     }
 }
 
-/// What is listed, in words.
+/// The title of the list.
 fn title(filter: &DocumentFilter) -> String {
     let what = match filter.statuses.as_slice() {
         [] => "Documents".to_owned(),

@@ -1,4 +1,4 @@
-//! What each site would read and send, shown before it is asked to.
+//! Estimates of the data that each site would read and send, shown before the launch.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::operator::client::Operator;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Shows what a scan would cost, and asks whether to go on.
+/// Shows the estimates of a scan, and asks for confirmation.
 ///
 /// # Errors
-/// When nobody is there to be asked.
+/// If confirmation is needed and there is no terminal.
 pub(super) async fn confirmed(operator: &Operator, options: &ScanOptions, yes: bool) -> anyhow::Result<bool> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !yes && !on_terminal {
         return Err(usage("a scan makes sites read their files: nobody is here to be asked, so say --yes"));
     }
-    // Nothing is read or sent, or nobody would see it.
+    // Nothing is read or sent, or there is no terminal.
     if options.no_sync || (yes && !on_terminal) {
         return Ok(true);
     }

@@ -9,17 +9,17 @@ use crate::exit::usage;
 use crate::operator::client::Operator;
 use crate::options::ScanArgs;
 
-/// Which repositories, and how.
+/// Repositories and options of a scan.
 #[derive(Args, Debug)]
 pub(super) struct SpecArgs {
-    /// The repositories, as SITE/REPOSITORY,…; SITE alone is its `main`
+    /// Repositories, as SITE/REPOSITORY,…; SITE alone means its repository `main`
     #[arg(long, value_name = "SITE/REPOSITORY", value_delimiter = ',')]
     pub(super) repositories: Vec<String>,
     #[command(flatten)]
     pub(super) scan: ScanArgs,
 }
 
-/// Scan options as they are when nothing is typed.
+/// Scan options with their defaults.
 #[derive(Parser, Debug)]
 struct Untouched {
     #[command(flatten)]
@@ -45,7 +45,7 @@ impl SpecArgs {
         self.scan.options(self.parsed()?)
     }
 
-    /// The options that were typed, for these repositories where none were.
+    /// The typed options, with these repositories if none were typed.
     pub(super) fn typed_or_over(&self, repositories: Vec<(SiteName, RepositoryName)>) -> anyhow::Result<ScanOptions> {
         if self.repositories.is_empty() { self.scan.options(repositories) } else { self.typed() }
     }
@@ -54,7 +54,7 @@ impl SpecArgs {
         self.repositories.iter().map(|name| parse(name)).collect()
     }
 
-    /// The options of a profile; of these, repositories can be typed anew.
+    /// The options of a profile; typed repositories replace its own.
     async fn of_profile(&self, operator: &Operator, name: &str) -> anyhow::Result<ScanOptions> {
         let untouched = Untouched::parse_from(["cognate"]).scan;
         if format!("{untouched:?}") != format!("{:?}", self.scan) {

@@ -15,22 +15,22 @@ use crate::explain::model::{Document, Explained, Pair, SCHEMA};
 use crate::seen::{Seer, split};
 use cognate_export::human::count;
 
-/// Shows, from this site's own file, what stands at the places that it shares with another document. The other one is not
-/// needed: what it holds there is the same. Nothing is sent anywhere.
+/// Shows the text of this site's own file at the places that it shares with another document. The other document is not
+/// needed: it has the same text there. Nothing is sent.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate explain latest paris/kb/guide.html tokyo/kb/guide.html --format json -o explained.json
   cognate worker explain explained.json --config worker.toml")]
 pub(super) struct ExplainArgs {
-    /// What `cognate explain --format json` wrote
+    /// Output of `cognate explain --format json`
     file: PathBuf,
-    /// The name of this site, where both documents have a repository of the same name
+    /// Name of this site, needed if both documents have a repository of the same name
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
-    /// Characters of each place that are shown; 0 shows all
+    /// Characters to show of each place; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 400)]
     characters: usize,
-    /// Places that are shown; 0 shows all
+    /// Places to show; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! From the configuration to what the worker is made of, and from its errors to exit codes.
+//! Builds the worker from its configuration, and maps its errors to exit codes.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -33,7 +33,7 @@ pub(super) struct Setup {
     pub(super) policy: Policy,
 }
 
-/// Shows what is in force.
+/// Prints the values in force.
 pub(super) fn print(args: &ConfigArgs) -> anyhow::Result<Exit> {
     let shown = config::load::<WorkerFile>(&args.config)?.print()?;
     std::io::stdout().write_all(shown.as_bytes())?;
@@ -143,14 +143,14 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
 }
 
 impl Setup {
-    /// The federation's key, or none where there is none.
+    /// The federation key, or none if none is configured.
     pub(super) fn key(&self) -> anyhow::Result<Key> {
         let Some(path) = &self.key_file else { return Ok(Key::none()) };
         read_key(path)
     }
 }
 
-/// Reads a key from a file that its owner alone can read.
+/// Reads a key from a file that only its owner can read.
 pub(super) fn read_key(path: &Path) -> anyhow::Result<Key> {
     let shown = path.display();
     let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("the key file `{shown}`: {error}"));
@@ -246,7 +246,7 @@ pub(super) fn now() -> i64 {
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A time as people write it, in UTC.
+/// A time for people, in UTC.
 pub(super) fn time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map(|time| time.to_string()).unwrap_or_else(|_| seconds.to_string())
 }

@@ -1,4 +1,4 @@
-//! Every document of a plan is read again, with the method of the scan and this site's key.
+//! Reads every document of a plan again, with the method of the scan and this site's key.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,29 +20,29 @@ use cognate_export::human::{bytes, count};
 use cognate_export::plan::file::{PlanFile, SCHEMA, Set};
 use cognate_export::plan::script::{kept_path, path_of, script};
 
-/// A plan is no larger than this.
+/// Most bytes of a plan.
 const PLAN_BYTES_MAX: u64 = 4 << 30;
 
-/// What became of a plan.
+/// Result of checking a plan.
 #[derive(Serialize, Default, Debug)]
 struct Checked {
     schema: &'static str,
     site: String,
     scan: String,
-    /// Documents that were read and are what the plan says.
+    /// Documents that were read and match the plan.
     unchanged: u64,
-    /// Sets of which something goes as planned, the documents of those that go, and their bytes.
+    /// Sets with documents that still go, the number of these documents, and their bytes.
     sets: u64,
     go: u64,
     go_bytes: u64,
-    /// What is refused, and why.
+    /// Refused documents, and the reasons.
     refused: Vec<Refused>,
 }
 
 #[derive(Clone, Serialize, Debug)]
 struct Refused {
     set: String,
-    /// `go` or `keep`: what the plan says of it.
+    /// `go` or `keep`, as planned.
     planned: &'static str,
     repository: String,
     path: String,
@@ -130,7 +130,7 @@ struct Checker {
     fingerprinter: Fingerprinter,
 }
 
-/// A file that is what the plan says, told apart from any other name of it.
+/// Identifies a file that matches the plan, whatever its names.
 type Identity = (u64, u64);
 
 impl Checker {
@@ -151,7 +151,7 @@ impl Checker {
         Ok(Checker { roots, fingerprinter: method.fingerprinter(&key) })
     }
 
-    /// What of a set goes as planned: nothing where a copy that is kept here is not what it was and no other one stands for it.
+    /// The documents of a set that still go: none if a copy that should stay has changed and no other one stays.
     fn set(&mut self, set: &Set, plan: &PlanFile, checked: &mut Checked) -> Option<Set> {
         let refuse = |planned, repository: &str, path: &str, reason: String| Refused {
             set: set.digest.clone(),
@@ -211,7 +211,7 @@ impl Checker {
     /// Reads a document again.
     fn look(&mut self, repository: &str, path: &[u8], set: &Set) -> Result<Identity, String> {
         let root = self.roots.get(repository).ok_or("this site has no such repository")?;
-        // A plan comes from elsewhere: no path of it may lead out of the repository.
+        // A plan is untrusted: none of its paths may lead out of the repository.
         let path = DocumentPath::new(path).map_err(|error| error.to_string())?;
         let full = root.join(std::ffi::OsStr::from_bytes(path.as_bytes()));
         let within = || -> io::Result<bool> { Ok(full.canonicalize()?.starts_with(root.canonicalize()?)) };
