@@ -82,7 +82,7 @@ impl ReportFormat {
     pub(crate) fn check_output(self, output: Option<&PathBuf>) -> anyhow::Result<()> {
         if self.needs_file() && output.is_none() {
             let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            return Err(usage(format!("--format {name} is a file: say where with -o FILE")));
+            return Err(usage(format!("--format {name} is a file: name it with -o FILE")));
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl MethodArgs {
     /// The requested method.
     pub(crate) fn any(&self) -> anyhow::Result<Method> {
         if self.view == "both" {
-            return Err(usage("--view both is for scans, which compare one view after the other: say raw or text"));
+            return Err(usage("--view both is for scans, which compare one view after the other: use raw or text"));
         }
         self.of(self.view.parse().map_err(|error| usage(format!("--view: {error}")))?)
     }
@@ -119,9 +119,9 @@ impl KeyArgs {
 }
 
 /// Number of threads: the requested number, or one for each processor.
-pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+pub(crate) fn threads(requested: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    asked.unwrap_or_else(all)
+    requested.unwrap_or_else(all)
 }
 
 /// Reads a size: `500`, `4KB` (1000 each), `64MiB` (1024 each).

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let coordinator = Arc::new(open_coordinator(&state)?);
     let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
     let exit = ended.and_then(|(id, end)| {
-        let exit = tell(args, &end, &stop);
+        let exit = write_result(args, &end, &stop);
         // The result is written, or never will be: a state folder keeps only the indexes, which save work.
         coordinator.delete(id)?;
         exit
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 /// Writes the result of a scan if it has one.
-fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
+fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
     match end {
         ScanEnd::Published(path) => {
             let mut report = Report::open(path)?;
@@ -133,15 +133,15 @@ fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> 
 fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: state.coordinator(),
-        durable: state.is_kept(),
+        durable: state.is_durable(),
         clock: now,
         disk_reserve_bytes: 0,
         site_quota_bytes: None,
     };
     let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let aside = state.set_coordinator_aside()?;
-            tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was set aside");
+            let aside = state.move_coordinator_aside()?;
+            tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was moved aside");
             Coordinator::open(&config)?
         }
         opened => opened?,
@@ -167,7 +167,7 @@ impl Plan {
             return Err(usage(format!("--site `{site}`: none of the folders has that name")));
         }
         if args.scan.no_sync && args.state.is_none() {
-            return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
+            return Err(usage("--no-sync compares the indexes of an earlier run: name its folder with --state DIR"));
         }
         let key = args.key.key()?;
         // A missing site or document shows in the exit code; the report is written regardless.
@@ -229,7 +229,7 @@ async fn scan(
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
     SiteConfig {
         state_dir: state.site(&site.site),
-        remember: state.is_kept(),
+        remember: state.is_durable(),
         repositories: site.repositories.clone(),
         key: plan.key.clone(),
         threads: plan.spec.threads,
@@ -253,7 +253,7 @@ async fn follow(
     let end = loop {
         tokio::select! {
             changed = progress.changed() => {
-                changed.context("the scan ended without saying how")?;
+                changed.context("the scan ended without a status")?;
                 let now = progress.borrow_and_update().clone();
                 bars.show(&now);
                 if let Some(end) = now.ended {

@@ -98,7 +98,7 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
 /// The error for an unknown command.
 pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
     let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    usage(format!("there is no command `{name}`; `cognate --help` lists what there is"))
+    usage(format!("there is no command `{name}`; `cognate --help` lists all commands"))
 }
 
 /// Exit code of an error.

@@ -129,7 +129,7 @@ pub(crate) struct Query {
     pub(crate) names: Vec<String>,
     pub(crate) documents: Vec<Sought>,
     /// True if all files could be read.
-    pub(crate) whole: bool,
+    pub(crate) all_read: bool,
 }
 
 /// Runs the command.
@@ -164,7 +164,7 @@ pub(crate) async fn prepare(
 
 fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     if how.method.is_some() || how.view.is_some() || how.chunk_bytes.is_some() || how.key.key.is_some() {
-        return Err(usage("--fingerprints say their method, view and key themselves: leave these options out"));
+        return Err(usage("--fingerprints contains method, view and key: leave these options out"));
     }
     let file = std::fs::File::open(path).with_context(|| format!("`{}` cannot be read", path.display()))?;
     let refused = |error: String| usage(format!("`{}`: {error}", path.display()));
@@ -172,38 +172,38 @@ fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     let method = Method::try_from(&spec).map_err(|error| refused(error.to_string()))?;
     let id = cognate_proto::spec::method_id(&spec.method_id).map_err(|error| refused(error.to_string()))?;
     let (names, documents) = documents.into_iter().unzip();
-    Ok(Query { under: Under { method, id }, spec, names, documents, whole: true })
+    Ok(Query { under: Under { method, id }, spec, names, documents, all_read: true })
 }
 
 fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> {
     let id = method.id(key);
     let spec = v1::MethodSpec { method_id: id.0.to_vec(), ..v1::MethodSpec::from(method) };
     let under = Under { method: *method, id };
-    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), whole: true };
+    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), all_read: true };
     let mut reader = Reader::new(method, key)?;
     for found in files.iter().flat_map(|file| reader.read(file)) {
         let (path, found): Found = found;
         match found {
             Ok(found) => {
                 query.names.push(escaped(&path).0.into_owned());
-                query.documents.push(sought(found.became));
+                query.documents.push(searched(found.became));
             }
             Err(error) => {
                 let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
                 let cannot =
-                    if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+                    if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
                 eprintln!("cognate: `{}` {cannot}: {error}", printable(&path));
-                query.whole = false;
+                query.all_read = false;
             }
         }
     }
     match query.documents.is_empty() {
-        true => Err(coded(Exit::Failed, "nothing could be read of what is sought")),
+        true => Err(coded(Exit::Failed, "none of the files of the query could be read")),
         false => Ok(query),
     }
 }
 
-fn sought(became: Became) -> Sought {
+fn searched(became: Became) -> Sought {
     let repeated = became.repeated().into_iter().filter_map(|place| u32::try_from(place).ok()).collect();
     match became {
         Became::Chunks(chunks, content) => Sought {
@@ -231,7 +231,10 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
     if covered == 0 {
         let other_key = answer.coverage.iter().any(|row| row.other_key);
         let (exit, why) = match other_key {
-            true => (Exit::KeyMismatch, "the indexes were made with another key, or with none: give theirs with --key"),
+            true => (
+                Exit::KeyMismatch,
+                "the indexes were made with another key, or with none: give the key of the sites with --key",
+            ),
             false => {
                 (Exit::Failed, "no repository has an index under this method: launch the scan that is named above")
             }
@@ -239,13 +242,13 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
         return Err(coded(exit, format!("nothing was searched: {why}")));
     }
     let unread = answer.coverage.iter().filter_map(|row| row.searched).any(|searched| searched.unread > 0);
-    let is_whole = query.whole && covered == answer.coverage.len() && !unread;
-    Ok(if is_whole { Exit::Complete } else { Exit::Incomplete })
+    let is_complete = query.all_read && covered == answer.coverage.len() && !unread;
+    Ok(if is_complete { Exit::Complete } else { Exit::Incomplete })
 }
 
 /// The documents of a query, each as one table, for stored queries.
-pub(crate) fn kept_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
-    query.documents.iter().map(ask::whole)
+pub(crate) fn stored_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
+    query.documents.iter().map(ask::complete_document)
 }
 
 /// The word for the relation between a match and the searched document.

@@ -270,7 +270,8 @@ fn write_one(
         Ok(file) => file,
         Err(error) => {
             let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
-            let cannot = if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+            let cannot =
+                if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
             eprintln!("cognate: `{}` {cannot}: {error}", printable(bytes));
             return Ok(false);
         }
@@ -352,7 +353,7 @@ impl Became {
 fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
     match became {
         Became::Chunks(chunks, _) => chunks.iter().try_for_each(|chunk| {
-            let note = if chunk.repeated_byte { "  one byte over and over" } else { "" };
+            let note = if chunk.repeated_byte { "  one repeated byte" } else { "" };
             writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)
         }),
         Became::Signature(signature) => signature

@@ -137,7 +137,7 @@ impl ScanArgs {
             ("text", false) => Ok(ScanView::Text),
             ("text" | "passages", _) => Ok(ScanView::Passages),
             ("both", false) => Ok(ScanView::Both),
-            _ => Err(usage("--passages are paragraphs of text: say --view text --passages")),
+            _ => Err(usage("--passages are paragraphs of text: use --view text --passages")),
         }
     }
 }

@@ -51,14 +51,14 @@ pub(crate) fn write_with(
         return fill(&mut out).and_then(|()| out.flush().with_context(context));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
+    let temporary = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
     {
-        let mut out = out(beside.as_file(), stop);
+        let mut out = out(temporary.as_file(), stop);
         fill(&mut out)?;
         out.flush().with_context(context)?;
     }
-    make_readable(beside.as_file()).with_context(context)?;
-    beside.persist(path).with_context(context)?;
+    make_readable(temporary.as_file()).with_context(context)?;
+    temporary.persist(path).with_context(context)?;
     Ok(())
 }
 

@@ -41,12 +41,12 @@ enum PlanCommand {
 /// the next one applies. If none decides, or verdicts contradict each other, all stay, and the set is listed as a tie.
 #[derive(Args, Debug)]
 #[command(after_help = "Rules:
-  reference:SITE[/REPOSITORY[/FOLDER]]   everything there is kept
-  prefer:SITE[/REPOSITORY[/FOLDER]]      rather what lies there
-  path:GLOB, not-path:GLOB               rather what matches, or does not
+  reference:SITE[/REPOSITORY[/FOLDER]]   all documents there stay
+  prefer:SITE[/REPOSITORY[/FOLDER]]      prefer documents there
+  path:GLOB, not-path:GLOB               prefer documents that match, or do not
   newest, oldest                         by time of modification
   shortest-path, longest-path
-  not-a-copy                             rather what is not called `Copy of …`, `… (1)`, `… - Kopie`
+  not-a-copy                             prefer documents not called `Copy of …`, `… (1)`, `… - Kopie`
 
 Examples:
   cognate plan make latest --keep reference:paris/kb --keep newest
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
 
 async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     if args.min_copies == 0 {
-        return Err(usage("--min-copies 0: one copy of each document stays at least"));
+        return Err(usage("--min-copies 0: at least one copy of each document stays"));
     }
     let rules = args.keep.iter().map(|rule| rule.parse::<Rule>().map_err(|error| usage(format!("--keep: {error}"))));
     let keep = Keep { rules: rules.collect::<Result<_, _>>()?, min_copies: args.min_copies };
@@ -178,7 +178,7 @@ impl Planned {
             }
         }
         match self.plans.len() {
-            0 => eprintln!("cognate: nothing goes anywhere: no plan was written"),
+            0 => eprintln!("cognate: no document would go: no plan was written"),
             some => eprintln!("cognate: plans for {some} sites are in `{}`", folder.display()),
         }
         Ok(())
@@ -190,7 +190,7 @@ fn check_folder(folder: &Path) -> anyhow::Result<()> {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
             Some(_) => {
-                Err(usage(format!("-o `{}`: it is not empty, and no plan is written over another", folder.display())))
+                Err(usage(format!("-o `{}`: it is not empty, and a plan never overwrites another", folder.display())))
             }
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

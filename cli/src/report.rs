@@ -81,19 +81,19 @@ const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shar
 const CHANGED: &str = "changed";
 
 /// The requested statuses.
-fn statuses(asked: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut told: Vec<&str> = Vec::new();
-    for status in asked {
+fn statuses(requested: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut selected: Vec<&str> = Vec::new();
+    for status in requested {
         match STATUSES.iter().find(|one| *one == status) {
-            Some(status) => told.push(status),
-            None if status == CHANGED => told.extend(&STATUSES[1..5]),
+            Some(status) => selected.push(status),
+            None if status == CHANGED => selected.extend(&STATUSES[1..5]),
             None => {
                 let all = STATUSES.join(", ");
                 return Err(usage(format!("there is no status `{status}`; there are {all}, and `{CHANGED}`")));
             }
         }
     }
-    Ok(told.into_iter().map(str::to_owned).collect())
+    Ok(selected.into_iter().map(str::to_owned).collect())
 }
 
 /// Runs the command.
@@ -101,10 +101,10 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     match (args.scan.as_str(), &args.file) {
         ("verify", Some(file)) => return verify(file, &args.operator),
         ("audit", Some(scan)) => return block_on(audited(args, &scan.to_string_lossy())),
-        ("audit", None) => return Err(usage("say of which scan: cognate report audit SCAN --format html -o FILE")),
-        ("verify", None) => return Err(usage("say which report: cognate report verify FILE")),
+        ("audit", None) => return Err(usage("name the scan: cognate report audit SCAN --format html -o FILE")),
+        ("verify", None) => return Err(usage("name the report: cognate report verify FILE")),
         (_, Some(file)) => {
-            return Err(usage(format!("`{}` is one word too many: -o FILE says where to write", file.display())));
+            return Err(usage(format!("`{}` is one word too many: name the output with -o FILE", file.display())));
         }
         (_, None) => {}
     }
@@ -157,12 +157,12 @@ fn verify(file: &Path, operator: &OperatorArg) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     let report: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("`{}` is no report in JSON", file.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("`{}` is not a report in JSON", file.display()))?;
     let claimed = report.pointer("/scan/digest").and_then(Value::as_str);
-    let claimed = claimed.ok_or_else(|| anyhow!("`{}` is no report in JSON: it has no digest", file.display()))?;
+    let claimed = claimed.ok_or_else(|| anyhow!("`{}` is not a report in JSON: it has no digest", file.display()))?;
     let actual = json_digest(&report);
     if claimed != actual {
-        return Err(anyhow!("`{}` is not what was reported: it claims {claimed} and is {actual}", file.display()));
+        return Err(anyhow!("`{}` was changed: its digest should be {claimed} and is {actual}", file.display()));
     }
     print(&format!("{actual}  {}", file.display()))?;
     Ok(Exit::Complete)

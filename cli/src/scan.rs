@@ -107,7 +107,7 @@ async fn delete(arg: &OperatorArg, scan: &str, format: TableFormat) -> anyhow::R
     let request = v1::DeleteScanRequest { scan: id.0 };
     let deleted = operator.call(|mut client| async move { client.delete_scan(request).await }).await?;
     match format {
-        TableFormat::Text => print(&format!("{id}: {} are free again", cognate_export::human::bytes(deleted.bytes)))?,
+        TableFormat::Text => print(&format!("{id}: {} freed", cognate_export::human::bytes(deleted.bytes)))?,
         TableFormat::Json => print(&serde_json::json!({"id": id.to_string(), "bytes": deleted.bytes}).to_string())?,
     }
     Ok(Exit::Complete)

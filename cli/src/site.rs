@@ -105,9 +105,9 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
 
 fn agreed(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(usage(format!("this erases all that `{name}` sent, for good: say --yes")));
+        return Err(usage(format!("this erases all data of `{name}` for good: confirm with --yes")));
     }
-    eprint!("Erase `{name}`, all that it sent and the results that name its documents? [y/N] ");
+    eprint!("Erase `{name}`, all its data and the results that name its documents? [y/N] ");
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;

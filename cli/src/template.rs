@@ -75,7 +75,7 @@ async fn unmark(arg: &OperatorArg, words: &str) -> anyhow::Result<Exit> {
         templates.iter().map(|row| row.id).filter(|id| ScanId(*id).to_string().starts_with(&words)).collect();
     let id = match found[..] {
         [id] if !words.is_empty() => id,
-        [] => return Err(usage(format!("no template `{words}`: `cognate template list` shows what is marked"))),
+        [] => return Err(usage(format!("no template `{words}`: `cognate template list` shows all templates"))),
         _ => return Err(usage(format!("more than one template begins with `{words}`: type more of it"))),
     };
     let request = v1::UnmarkTemplateRequest { id };
@@ -90,7 +90,7 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
     match format {
         TableFormat::Json => print(&format!("{:#}", templates.iter().map(object).collect::<Value>()))?,
         TableFormat::Text if templates.is_empty() => {
-            eprintln!("nothing is marked: `cognate template suggest latest` shows what could be");
+            eprintln!("no templates: `cognate template suggest latest` suggests some");
         }
         TableFormat::Text => {
             let headings = ["TEMPLATE", " TAGS", " BYTES", "METHOD", "SCAN", "CLUSTER", "BY", "MARKED", "NOTE"];

@@ -127,7 +127,7 @@ impl<W: Write> Writer<'_, W> {
             };
             self.first = false;
             if let Outcome::Unextractable(reason) = end.outcome {
-                self.complain(&name, &format!("has no text to be read: {reason}"));
+                self.complain(&name, &format!("has no readable text: {reason}"));
             }
         }
         Ok(())
@@ -164,7 +164,7 @@ impl<W: Write> Writer<'_, W> {
 /// Opens a regular file; does not wait for pipes.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }

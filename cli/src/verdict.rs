@@ -39,7 +39,7 @@ enum VerdictCommand {
   cognate verdict set latest duplicate --filter \"across=1&least=95&path=*.docx\"
   cognate verdict set latest done --all --expected 120
 
-A filter is what stands in the address of the list of clusters, behind the `?`.")]
+A filter is the part of the address of the list of clusters after the `?`.")]
     Set(SetArgs),
     /// List the verdicts that hold for a scan, and those that have changed
     #[command(after_help = "Examples:
@@ -157,7 +157,7 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
     let filter = match (&args.filter, args.all) {
         (_, true) => "all".to_owned(),
         (Some(filter), _) if filter.trim().is_empty() => {
-            return Err(usage("--filter says nothing: --all decides about every cluster"));
+            return Err(usage("--filter is empty: --all decides about every cluster"));
         }
         (Some(filter), _) => filter.clone(),
         (None, false) => String::new(),
@@ -178,7 +178,7 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
     }
     subjects.extend(args.documents.iter().cloned());
     if subjects.is_empty() && filter.is_empty() {
-        return Err(usage("say about what: clusters, --set, --document, --filter or --all"));
+        return Err(usage("name the subject: clusters, --set, --document, --filter or --all"));
     }
     if args.expected.is_some() && filter.is_empty() {
         return Err(usage("--expected goes with --filter or --all"));
@@ -235,7 +235,7 @@ async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
     }
     match args.format {
         TableFormat::Json => print(&format!("{:#}", states.iter().map(object).collect::<Value>()))?,
-        TableFormat::Text if states.is_empty() => eprintln!("nothing is decided about what this scan shows"),
+        TableFormat::Text if states.is_empty() => eprintln!("no verdicts for this scan"),
         TableFormat::Text => {
             let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
@@ -320,7 +320,7 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
     }
     match format {
         TableFormat::Json => print(&format!("{:#}", actions.iter().map(action_object).collect::<Value>()))?,
-        TableFormat::Text if actions.is_empty() => eprintln!("nothing is decided yet"),
+        TableFormat::Text if actions.is_empty() => eprintln!("no verdicts yet"),
         TableFormat::Text => {
             let headings = ["ACTION", "VERDICT", " ABOUT", "BY", "WHEN", "SCAN", "NOTE"];
             let rows = actions.iter().map(|action| {

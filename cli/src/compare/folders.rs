@@ -82,7 +82,7 @@ impl Folders {
                 path.canonicalize().with_context(|| format!("the folder `{}` cannot be read", path.display()))?;
             if resolved.as_ref().is_some_and(|state| state.starts_with(&folder)) {
                 return Err(usage(format!(
-                    "the state `{}` lies within the folder `{}`: name a place outside of it, with --state or TMPDIR",
+                    "the state `{}` is inside the folder `{}`: name a place outside of it, with --state or TMPDIR",
                     state.display(),
                     path.display()
                 )));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_to_type() {
+    fn an_invalid_folder_is_an_error_that_names_the_correct_usage() {
         check(&["a=x", "a=y"], Err("`a-1=x`"));
         check(&["/one/src", "/two/src"], Err("two folders have the name `src`"));
         check(&["a="], Err("type `a=DIR`"));

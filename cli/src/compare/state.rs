@@ -15,7 +15,7 @@ const MARKER_TEXT: &str = "cognate compare state 1\n";
 /// An open state folder.
 pub(super) struct State {
     path: PathBuf,
-    kept: bool,
+    durable: bool,
     /// Lock that keeps a second process out of the folder; released with this value.
     _lock: Option<File>,
     _temporary: Option<tempfile::TempDir>,
@@ -28,12 +28,12 @@ impl State {
             let temporary = tempfile::Builder::new().prefix("cognate-").tempdir();
             let temporary = temporary.context("no temporary folder can be made")?;
             let path = temporary.path().to_owned();
-            return Ok(State { path, kept: false, _lock: None, _temporary: Some(temporary) });
+            return Ok(State { path, durable: false, _lock: None, _temporary: Some(temporary) });
         };
         let context = || format!("the state folder `{}` cannot be used", path.display());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(context)?;
         let lock = claim(path).with_context(context)?;
-        Ok(State { path: path.to_owned(), kept: true, _lock: Some(lock), _temporary: None })
+        Ok(State { path: path.to_owned(), durable: true, _lock: Some(lock), _temporary: None })
     }
 
     /// Path of the folder.
@@ -42,8 +42,8 @@ impl State {
     }
 
     /// True if the folder outlives this process.
-    pub(super) fn is_kept(&self) -> bool {
-        self.kept
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable
     }
 
     pub(super) fn coordinator(&self) -> PathBuf {
@@ -51,13 +51,13 @@ impl State {
     }
 
     /// Moves the coordinator's part out of the way, and returns its new path.
-    pub(super) fn set_coordinator_aside(&self) -> anyhow::Result<PathBuf> {
+    pub(super) fn move_coordinator_aside(&self) -> anyhow::Result<PathBuf> {
         let aside = (1..=10_000)
             .map(|number| self.path.join(format!("coordinator.damaged-{number}")))
             .find(|path| matches!(path.try_exists(), Ok(false)))
-            .context("too many damaged states were set aside: remove some")?;
+            .context("too many damaged states were moved aside: remove some")?;
         std::fs::rename(self.coordinator(), &aside)
-            .with_context(|| format!("`{}` cannot be set aside", self.coordinator().display()))?;
+            .with_context(|| format!("`{}` cannot be moved aside", self.coordinator().display()))?;
         Ok(aside)
     }
 
@@ -73,7 +73,7 @@ fn claim(path: &Path) -> anyhow::Result<File> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if std::fs::read_dir(path)?.next().is_some() {
-                return Err(anyhow!("it is not empty and holds no state of Cognate's: name another folder"));
+                return Err(anyhow!("it is not empty and holds no state of Cognate: name another folder"));
             }
             File::options().read(true).write(true).create(true).truncate(false).open(&marker)?
         }

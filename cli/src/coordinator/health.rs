@@ -66,13 +66,13 @@ fn serving(state_dir: &Path) -> anyhow::Result<Serving> {
 
 /// Sends one HTTP request without a library: both ends are ours.
 fn ask(address: &str) -> anyhow::Result<Readiness> {
-    let resolved = address.to_socket_addrs()?.next().context("the address is nowhere")?;
+    let resolved = address.to_socket_addrs()?.next().context("the address does not resolve")?;
     let mut stream = TcpStream::connect_timeout(&resolved, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").context("the answer is no HTTP")?.1;
+    let body = answer.split_once("\r\n\r\n").context("the answer is not HTTP")?.1;
     Ok(serde_json::from_str(body.trim())?)
 }

@@ -114,7 +114,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
     let mut text = String::new();
     for finding in &checked.findings {
         let path = finding.path.strip_prefix(state_dir).unwrap_or(&finding.path);
-        text.push_str(&format!("{}: {}\n    to do: {}\n", path.display(), finding.problem, finding.cure));
+        text.push_str(&format!("{}: {}\n    remedy: {}\n", path.display(), finding.problem, finding.cure));
     }
     let Checked { events, segments, batches, runs, results, .. } = checked;
     let store = if checked.store { "" } else { ", not the store: it is in use or cannot be opened" };
@@ -124,7 +124,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
         number => format!("{number} findings"),
     };
     text.push_str(&format!(
-        "{found}; looked at {events} events, {segments} segments with {batches} batches, {runs} runs, {results} results{store}\n"
+        "{found}; checked {events} events, {segments} segments with {batches} batches, {runs} runs, {results} results{store}\n"
     ));
     text
 }
@@ -135,7 +135,7 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let options = BackupOptions { include_ca: args.include_ca, clock: now };
     let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(failure)?;
     for damaged in &saved.damaged {
-        say(&format!("not whole: {damaged}\n"))?;
+        say(&format!("damaged: {damaged}\n"))?;
     }
     let key = if args.include_ca { "with the CA's key: keep it safe" } else { "without the CA's key" };
     say(&format!("{} files, {} bytes saved to `{}`, {key}\n", saved.files, saved.bytes, args.to.display()))?;
@@ -149,7 +149,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
     if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
-            "the key of the certificate authority was not in the backup: put `ca.key` beside `ca.crt` before it runs\n",
+            "the key of the certificate authority was not in the backup: put `ca.key` next to `ca.crt` before the coordinator runs\n",
         )?;
     }
     Ok(Exit::Complete)
@@ -159,8 +159,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
 pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
     let rebuilt = maintenance::rebuild(&state_dir, now).map_err(failure)?;
-    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the store before it is `{}`", path.display()));
-    say(&format!("the store is made anew: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
+    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the earlier store is `{}`", path.display()));
+    say(&format!("the store is rebuilt: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
     Ok(Exit::Complete)
 }
 

@@ -234,10 +234,10 @@ impl Keeper {
             Ok(())
         };
         match read() {
-            Ok(()) => tracing::warn!("the configuration was read again: names and log level are as it says"),
+            Ok(()) => tracing::warn!("the configuration was read again: its names and log level are in force"),
             Err(error) => {
                 let error = crate::exit::line(&error);
-                tracing::error!(error, "the configuration makes no sense: everything stays as it was");
+                tracing::error!(error, "the configuration is invalid: nothing changes");
             }
         }
     }
@@ -373,7 +373,7 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "this is what was asked for")]
+#[expect(clippy::print_stdout, reason = "this is the requested output")]
 fn print(text: &str) {
     print!("{text}");
 }

@@ -15,7 +15,7 @@ const FEATURES_AT_ONCE: usize = 1 << 20;
 /// Sends the query, and waits for the complete answer.
 pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<Answer> {
     let open = opening(query, how, limit)?;
-    let mut whole = Answer::default();
+    let mut complete = Answer::default();
     let mut rest = query.documents.as_slice();
     while !rest.is_empty() {
         let (lot, after) = rest.split_at(lot(rest));
@@ -34,12 +34,12 @@ pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit
             message.into_iter().try_for_each(|message| answer.take(message))?;
         }
         if answer.documents.len() != lot.len() {
-            return Err(coded(Exit::Protocol, "the coordinator answered about other documents than were sought"));
+            return Err(coded(Exit::Protocol, "the coordinator answered for other documents than the query's"));
         }
-        whole.documents.append(&mut answer.documents);
-        (whole.coverage, whole.run_lengths) = (answer.coverage, answer.run_lengths);
+        complete.documents.append(&mut answer.documents);
+        (complete.coverage, complete.run_lengths) = (answer.coverage, answer.run_lengths);
     }
-    Ok(whole)
+    Ok(complete)
 }
 
 /// First message of a find.
@@ -97,7 +97,7 @@ fn pieces(document: &Sought) -> impl Iterator<Item = Up> {
 }
 
 /// A document as one table, with its last piece marked.
-pub(super) fn whole(document: &Sought) -> (ChunkTable, FindEnd) {
+pub(super) fn complete_document(document: &Sought) -> (ChunkTable, FindEnd) {
     let table = ChunkTable {
         tags: document.features.iter().flat_map(|feature| feature.tag.0).collect(),
         length_bytes: document.features.iter().map(|feature| feature.weight).collect(),

@@ -24,8 +24,8 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
         .await?
         .repositories;
     let wanted = |repository: &&v1::Repository| {
-        let whole = format!("{}/{}", repository.site, repository.repository);
-        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == whole)
+        let full_name = format!("{}/{}", repository.site, repository.repository);
+        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == full_name)
     };
     let candidates: Vec<Candidate> = listed
         .iter()
@@ -43,7 +43,7 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
             true => ("with a key", "give it with --key FILE"),
             false => ("with another key, or with none", "give the one that the sites have, with --key FILE"),
         };
-        return Err(coded(Exit::KeyMismatch, format!("the indexes at hand were made {is}: {give}")));
+        return Err(coded(Exit::KeyMismatch, format!("the available indexes were made {is}: {give}")));
     }
     if how.method.is_none() && how.view.is_none() && how.chunk_bytes.is_none() && how.param.is_none() {
         return Err(coded(
@@ -68,7 +68,7 @@ fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
     let param = how.param.as_ref().is_none_or(|param| {
         // In full, as a user would type it.
         let view = method.view();
-        Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|asked| asked == *method)
+        Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|typed| typed == *method)
     });
     param
         && how.method.as_ref().is_none_or(|name| name == method.name())

@@ -52,8 +52,8 @@ fn all_parts(
                 })?;
             }
             View::Raw | View::Text => {
-                let whole = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
-                found.push((own.clone(), whole));
+                let text_itself = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
+                found.push((own.clone(), text_itself));
             }
         }
         match parts.outcome()?.outcome {

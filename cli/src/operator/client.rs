@@ -51,7 +51,7 @@ impl Operator {
     /// If the file is missing, or it or its certificate is invalid.
     pub(crate) async fn open(arg: &OperatorArg) -> anyhow::Result<Operator> {
         let path = arg.operator.as_ref().ok_or_else(|| {
-            usage("say who you are: --operator FILE, or COGNATE_OPERATOR; `coordinator init` and `operator enroll` write it")
+            usage("name your operator file: --operator FILE, or COGNATE_OPERATOR; `coordinator init` and `operator enroll` write it")
         })?;
         let mut file = OperatorFile::read(path)?;
         let info = file.credential.info()?;
@@ -59,7 +59,7 @@ impl Operator {
             return Err(coded(
                 Exit::Authentication,
                 format!(
-                    "the certificate in `{}` has expired: ask for a new invitation; where nobody is left to ask, \
+                    "the certificate in `{}` has expired: ask for a new invitation; if no administrator is left, \
                      `cognate coordinator init --new-administrator` at the stopped coordinator makes one",
                     path.display()
                 ),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_certificate_is_renewed_by_whichever_command_comes_after_two_thirds_of_its_life() {
+    async fn a_certificate_is_renewed_by_the_first_command_after_two_thirds_of_its_life() {
         let folder = tempfile::tempdir().unwrap();
         let path = begun(folder.path(), weeks_ago);
         serve(folder.path()).await;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_too_late_or_without_a_file_is_told_what_to_do() {
+    async fn an_expired_certificate_or_a_missing_file_is_an_error_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let path = begun(folder.path(), months_ago);
         std::fs::write(folder.path().join("serving.toml"), "listen = \"127.0.0.1:1\"\n").unwrap();

@@ -104,8 +104,8 @@ fn pending_path(output: &Path) -> PathBuf {
 fn pending_key(path: &Path, invitation: &Invitation) -> anyhow::Result<(PrivateKey, bool)> {
     let label = format!("{} ", HEXLOWER.encode(&invitation.token_id));
     if let Ok(text) = read_private(path)
-        && let Some(kept) = text.strip_prefix(&label)
-        && let Ok(der) = HEXLOWER.decode(kept.trim().as_bytes())
+        && let Some(saved) = text.strip_prefix(&label)
+        && let Ok(der) = HEXLOWER.decode(saved.trim().as_bytes())
     {
         return Ok((PrivateKey::from_pkcs8(&Zeroizing::new(der))?, false));
     }

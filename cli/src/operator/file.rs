@@ -57,7 +57,7 @@ impl OperatorFile {
     /// If it cannot be read, other users can read it, or it is invalid.
     pub(crate) fn read(path: &Path) -> anyhow::Result<OperatorFile> {
         let text = read_private(path).map_err(|error| usage(error.to_string()))?;
-        let refused = |why: String| usage(format!("`{}` is not the file of an operator: {why}", path.display()));
+        let refused = |why: String| usage(format!("`{}` is not an operator file: {why}", path.display()));
         // The parser's own message would show the line, which may hold the key.
         let content: Content = toml::from_str(&text).map_err(|error| refused(error.message().to_owned()))?;
         let mut all = Zeroizing::new(content.key.0.clone());
@@ -101,7 +101,7 @@ fn really(address: &str, serving: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(serving).map_err(|error| {
         coded(
             Exit::Failed,
-            format!("the coordinator is not running: `{}` would say its port: {error}", serving.display()),
+            format!("the coordinator is not running: its port would be in `{}`: {error}", serving.display()),
         )
     })?;
     let listen: Serving = toml::from_str(&text).with_context(|| format!("`{}` is damaged", serving.display()))?;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_was_written_and_where_its_port_is_open_what_the_coordinator_bound() {
+    fn a_file_reads_as_written_and_port_0_becomes_the_bound_port() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("operator.toml");
         let credential = credential();

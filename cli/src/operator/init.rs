@@ -39,12 +39,12 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     }
     let addresses = addresses(&names(&values)?, port(&values)?);
     let path = values.state_dir.join(OPERATOR_FILE);
-    let unusable = |error| coded(Exit::InputOutput, format!("`{}` cannot be looked for: {error}", path.display()));
+    let unusable = |error| coded(Exit::InputOutput, format!("`{}` cannot be read: {error}", path.display()));
     if path.try_exists().map_err(unusable)? && !args.new_administrator {
         return Err(coded(
             Exit::Failed,
             format!(
-                "`{}` is there already: this federation was begun before; --new-administrator replaces it",
+                "`{}` is there already: this federation exists already; --new-administrator replaces the file",
                 path.display()
             ),
         ));
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     });
     let words = words.map_err(|error| refusal(&error))?;
     super::members::print(&path.display().to_string())?;
-    eprintln!("the federation is begun; its key: {words}");
+    eprintln!("the federation is created; its key: {words}");
     eprintln!("next: cognate coordinator run --config {}", args.config.display());
     eprintln!("then: cognate site invite NAME --operator {}", path.display());
     Ok(Exit::Complete)
@@ -70,7 +70,7 @@ pub(crate) fn names(values: &CoordinatorFile) -> anyhow::Result<Vec<String>> {
         (true, Ok(listen)) if !listen.ip().is_unspecified() => vec![listen.ip().to_string()],
         (true, _) => {
             return Err(usage(format!(
-                "it listens on `{}`, and nobody could know how to reach it: say `names = [\"hub.example.com\"]` in the configuration, or --names",
+                "it listens on `{}`, which is not an address to reach it by: set `names = [\"hub.example.com\"]` in the configuration, or use --names",
                 values.listen
             )));
         }

@@ -79,7 +79,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
             print(&format!("{:#}", Value::Array(rows)))?;
         }
         TableFormat::Text if answer.members.is_empty() => {
-            eprintln!("nobody yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
+            eprintln!("none yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
         }
         TableFormat::Text => {
             let headings: &[&str] = if of_sites {
@@ -114,7 +114,7 @@ pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) ->
         async move { client.revoke(request).await }
     });
     revoked.await?;
-    eprintln!("{} is shut out; a new invitation lets it in again", one_line(name));
+    eprintln!("{} is revoked; it can enrol again with a new invitation", one_line(name));
     Ok(Exit::Complete)
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_says_of_itself_cannot_move_the_cursor() {
+    fn text_from_a_worker_cannot_move_the_cursor() {
         let row = row(&member(), true);
         assert_eq!(row.len(), 8);
         assert!(row.iter().all(|cell| !cell.contains('\u{1b}')), "{row:?}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_what_is_not_there_as_null() {
+    fn missing_values_are_null_in_json() {
         let object = object(&member(), true);
         assert_eq!(object["last_heard"], Value::Null);
         assert_eq!((&object["status"], &object["attached"]), (&json!("active"), &json!(false)));

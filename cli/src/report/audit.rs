@@ -32,7 +32,7 @@ pub(super) async fn write(
         _ => return Err(usage("an auditor's report is text (its findings alone), json or html")),
     };
     if format == ReportFormat::Html && output.is_none() {
-        return Err(usage("--format html is a file: say where with -o FILE"));
+        return Err(usage("--format html is a file: name it with -o FILE"));
     }
     let document = tokio::select! {
         document = fetch(operator, scan, wanted) => document?,
@@ -59,7 +59,7 @@ async fn fetch(operator: &Operator, scan: ScanId, format: AuditFormat) -> anyhow
 
 /// The findings in words.
 fn findings(document: &[u8]) -> anyhow::Result<String> {
-    let document: Value = serde_json::from_slice(document).context("the coordinator's report is no JSON")?;
+    let document: Value = serde_json::from_slice(document).context("the coordinator's report is not JSON")?;
     let sentences = document.pointer("/audit/statement").and_then(Value::as_array);
     let sentences = sentences.into_iter().flatten().filter_map(Value::as_str);
     let numbered = sentences.enumerate().map(|(number, sentence)| format!("{}. {sentence}\n", number + 1));
@@ -69,7 +69,7 @@ fn findings(document: &[u8]) -> anyhow::Result<String> {
 /// Checks the signature of a signed document, and prints its key; false if the document is not signed.
 pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> anyhow::Result<Option<Exit>> {
     let Some(verified) = verify_signed(document) else { return Ok(None) };
-    let key = verified.map_err(|error| anyhow!("`{}` is not what was signed: {error}", file.display()))?;
+    let key = verified.map_err(|error| anyhow!("`{}` does not match its signature: {error}", file.display()))?;
     let known = operator.operator.as_deref().map(own_authority).transpose()?;
     let whose = match known {
         Some(own) if own == key => "the authority of your own federation".to_owned(),
@@ -81,7 +81,7 @@ pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> an
                 own.words()
             ));
         }
-        None => "compare the key with what `cognate report verify --operator FILE` or the coordinator's people say"
+        None => "compare the key with the output of `cognate report verify --operator FILE`, or ask the coordinator's administrators"
             .to_owned(),
     };
     print(&format!("{}: unchanged, signed with the key {} ({whose})", file.display(), key.words()))?;

@@ -42,11 +42,11 @@ pub(super) fn write(
             Ok(through_file(out, |file| xlsx::write_list("Documents", &title(filter), &DOCUMENTS, fill, file))?)
         }
         ReportFormat::Html => {
-            let whole = "All of them: the same command with --format xlsx or csv.";
-            Ok(html::write_list(&title(filter), &DOCUMENTS, whole, fill, out)?)
+            let note = "All of them: the same command with --format xlsx or csv.";
+            Ok(html::write_list(&title(filter), &DOCUMENTS, note, fill, out)?)
         }
         ReportFormat::Loadfile | ReportFormat::Sqlite => Err(usage(
-            "a list of documents is text, json, ndjson, csv, xlsx or html; the whole result is sqlite or loadfile",
+            "a list of documents is text, json, ndjson, csv, xlsx or html; the complete result is sqlite or loadfile",
         )),
     }
 }
@@ -58,7 +58,7 @@ fn title(filter: &DocumentFilter) -> String {
         statuses => format!("Documents that are {}", statuses.join(" or ")),
     };
     let site = filter.site.as_ref().map(|site| format!(", at {site}")).unwrap_or_default();
-    let against = filter.against.as_ref().map(|site| format!(", as against {site} alone")).unwrap_or_default();
+    let against = filter.against.as_ref().map(|site| format!(", compared with {site} alone")).unwrap_or_default();
     format!("{what}{site}{against}")
 }
 

@@ -20,7 +20,7 @@ use cognate_export::table::table;
 pub(super) async fn confirmed(operator: &Operator, options: &ScanOptions, yes: bool) -> anyhow::Result<bool> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !yes && !on_terminal {
-        return Err(usage("a scan makes sites read their files: nobody is here to be asked, so say --yes"));
+        return Err(usage("a scan makes sites read their files: without a terminal, confirm with --yes"));
     }
     // Nothing is read or sent, or there is no terminal.
     if options.no_sync || (yes && !on_terminal) {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_shown_and_what_is_not_is_said() {
+    fn an_estimate_shows_known_numbers_and_the_reason_for_unknown_ones() {
         let repository = Some(v1::RepositoryRef { site: "paris".into(), repository: "kb".into() });
         let estimate = v1::Estimate {
             documents: 1200,

@@ -34,7 +34,7 @@ fn among(words: &str, scans: &[ScanState]) -> anyhow::Result<ScanId> {
     let ids = scans.iter().map(|scan| ScanId(scan.scan)).filter(|id| id.to_string().starts_with(&words));
     match ids.collect::<Vec<_>>()[..] {
         [id] if !words.is_empty() => Ok(id),
-        [] => Err(usage(format!("no scan `{words}`: `cognate scan list` shows what there is"))),
+        [] => Err(usage(format!("no scan `{words}`: `cognate scan list` shows all scans"))),
         _ => Err(usage(format!("more than one scan begins with `{words}`: type more of it"))),
     }
 }

@@ -99,7 +99,7 @@ async fn each_state(
                         }
                         Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
                         Ok(Err(status)) => break status,
-                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                        Err(_) => break tonic::Status::unavailable("the coordinator sends nothing"),
                     }
                 }
             }
@@ -195,7 +195,7 @@ async fn fetch_into(operator: &Operator, id: ScanId, file: &mut std::fs::File) -
                         }
                         Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
                         Ok(Err(status)) => break status,
-                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                        Err(_) => break tonic::Status::unavailable("the coordinator sends nothing"),
                     }
                 }
             }

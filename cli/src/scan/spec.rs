@@ -39,7 +39,7 @@ impl SpecArgs {
     pub(super) fn typed(&self) -> anyhow::Result<ScanOptions> {
         if self.repositories.is_empty() {
             return Err(usage(
-                "say what to compare: --repositories paris/kb,tokyo/kb (`cognate repo list` shows what there is)",
+                "name the repositories to compare: --repositories paris/kb,tokyo/kb (`cognate repo list` shows all repositories)",
             ));
         }
         self.scan.options(self.parsed()?)
@@ -63,7 +63,7 @@ impl SpecArgs {
         let listed = operator.call(|mut client| async move { client.list_profiles(v1::ListProfilesRequest {}).await });
         let profile = listed.await?.profiles.into_iter().find(|profile| profile.name == name);
         let profile = profile
-            .ok_or_else(|| usage(format!("no profile `{name}`: `cognate scan profile list` shows what there is")))?;
+            .ok_or_else(|| usage(format!("no profile `{name}`: `cognate scan profile list` shows all profiles")))?;
         let mut options = ScanOptions::of_record(profile.options.as_ref());
         if !self.repositories.is_empty() {
             options.repositories = self.parsed()?;
@@ -75,7 +75,7 @@ impl SpecArgs {
 
 fn parse(name: &str) -> anyhow::Result<(SiteName, RepositoryName)> {
     let refused =
-        |error: &dyn std::fmt::Display| usage(format!("`{name}` is no repository: {error}; type SITE/REPOSITORY"));
+        |error: &dyn std::fmt::Display| usage(format!("`{name}` is not a repository: {error}; type SITE/REPOSITORY"));
     let (site, repository) = name.split_once('/').unwrap_or((name, "main"));
     let site: SiteName = site.parse().map_err(|error| refused(&error))?;
     let repository: RepositoryName = repository.parse().map_err(|error| refused(&error))?;

@@ -42,7 +42,7 @@ pub(super) struct MarkArgs {
 /// Runs the command.
 pub(super) async fn run(arg: &OperatorArg, args: &MarkArgs) -> anyhow::Result<Exit> {
     let (scan, cluster) = match (&args.words[..], &args.scan) {
-        ([], _) if args.tags.is_empty() => return Err(usage("say what: a cluster, or --tag TAG")),
+        ([], _) if args.tags.is_empty() => return Err(usage("name a cluster, or tags with --tag TAG")),
         // A tag does not name its method: a scan does.
         ([], scan) => (Some(scan.as_deref().unwrap_or("latest")), ""),
         (_, _) if !args.tags.is_empty() => return Err(usage("either a cluster or --tag, not both")),

@@ -50,7 +50,7 @@ pub(super) struct SuggestArgs {
 pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result<Exit> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if args.accept && !args.yes && !on_terminal {
-        return Err(usage("nobody is here to be asked whether to mark them, so say --yes"));
+        return Err(usage("without a terminal, confirm with --yes"));
     }
     let operator = Operator::open(arg).await?;
     let scan = find(&operator, &args.scan).await?;
@@ -59,7 +59,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     let suggestions = suggestions(&operator, request).await?;
     match args.format {
         TableFormat::Json => print(&format!("{:#}", suggestions.iter().map(object).collect::<Value>()))?,
-        TableFormat::Text if suggestions.is_empty() => eprintln!("nothing is worth marking"),
+        TableFormat::Text if suggestions.is_empty() => eprintln!("no suggestions"),
         TableFormat::Text => print(&text(&suggestions))?,
     }
     if !args.accept || suggestions.is_empty() || !(args.yes || confirmed(suggestions.len())?) {
@@ -81,9 +81,9 @@ async fn suggestions(
     operator: &Operator,
     request: v1::SuggestTemplatesRequest,
 ) -> anyhow::Result<Vec<TemplateSuggestion>> {
-    let mut told = operator.call(|mut client| async move { client.suggest_templates(request).await }).await?;
+    let mut suggested = operator.call(|mut client| async move { client.suggest_templates(request).await }).await?;
     let mut suggestions = Vec::new();
-    while let Some(answer) = told.message().await.map_err(|status| refusal(&status))? {
+    while let Some(answer) = suggested.message().await.map_err(|status| refusal(&status))? {
         suggestions.extend(answer.suggestion);
     }
     Ok(suggestions)

@@ -27,11 +27,11 @@ pub(super) fn write(
     object.serialize_entry("kind", super::kind_name(kind))?;
     if with_text {
         let text = Streamed { parts: RefCell::new(parts), failed: RefCell::default() };
-        let told = object.serialize_entry("text", &text);
+        let written = object.serialize_entry("text", &text);
         if let Some(error) = text.failed.take() {
             return Err(error);
         }
-        told?;
+        written?;
     }
     let end = parts.outcome()?;
     let (outcome, reason) = super::outcome_name(end.outcome);
@@ -75,14 +75,14 @@ impl fmt::Display for Streamed<'_> {
                 }
             };
             let filled = begun + read;
-            let whole = match str::from_utf8(&buffer[..filled]) {
+            let complete = match str::from_utf8(&buffer[..filled]) {
                 Ok(text) => text,
                 Err(error) => str::from_utf8(&buffer[..error.valid_up_to()]).unwrap_or_default(),
             };
-            f.write_str(whole)?;
-            let told = whole.len();
-            buffer.copy_within(told..filled, 0);
-            begun = filled - told;
+            f.write_str(complete)?;
+            let written = complete.len();
+            buffer.copy_within(written..filled, 0);
+            begun = filled - written;
         }
     }
 }

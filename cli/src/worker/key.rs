@@ -144,7 +144,7 @@ fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
 fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     if args.sealed.recipient.is_none() && !args.sealed.passphrase {
         return Err(usage(
-            "say for whom: --recipient age1… (what `cognate worker key recipient` shows there) or --passphrase",
+            "name the recipient: --recipient age1… (`cognate worker key recipient` at the other site shows it) or --passphrase",
         ));
     }
     let setup = setup::load(&args.config)?;
@@ -193,8 +193,8 @@ fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let failed = |error: io::Error| coded(Exit::InputOutput, format!("`{shown}`: {error}"));
     let mut sealed = Vec::new();
     std::fs::File::open(&args.file).map_err(failed)?.take(64 << 10).read_to_end(&mut sealed).map_err(failed)?;
-    let decryptor =
-        age::Decryptor::new(sealed.as_slice()).map_err(|error| usage(format!("`{shown}` is no age file: {error}")))?;
+    let decryptor = age::Decryptor::new(sealed.as_slice())
+        .map_err(|error| usage(format!("`{shown}` is not an age file: {error}")))?;
     let opened = if decryptor.is_scrypt() {
         age::decrypt(&scrypt::Identity::new(passphrase("passphrase of the key: ")?), &sealed)
     } else {
@@ -229,7 +229,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         Some(path) => read_key(path)?,
         None => setup::load(&args.config)?.key()?,
     };
-    let what = if key.is_keyed() { "the key's" } else { "there is no key; what stands for it has the" };
+    let what = if key.is_keyed() { "the key's" } else { "there is no key; its substitute's" };
     writeln!(io::stdout(), "{what} fingerprint is {}", key.fingerprint())?;
     Ok(Exit::Complete)
 }

@@ -132,7 +132,7 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let verified = match verified {
         Ok(verified) => verified,
         Err(damage) => {
-            let message = format!("the ledger `{}` is not as it was written: {damage}", ledger_file(&setup).display());
+            let message = format!("the ledger `{}` is damaged: {damage}", ledger_file(&setup).display());
             return Err(coded(Exit::Failed, message));
         }
     };
@@ -145,7 +145,7 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
         None => {
             writeln!(
                 out,
-                "not held against the coordinator's count: no daemon is attached (--coordinator asks without one)"
+                "not compared with the coordinator's count: no daemon is attached (--coordinator asks without one)"
             )?;
             Ok(Exit::Complete)
         }
@@ -226,7 +226,7 @@ fn entries(setup: &Setup, mut each: impl FnMut(&Entry) -> io::Result<()>) -> any
     let running = holder(&setup.state_dir).ok().flatten().is_some();
     let opened = Entries::open(&ledger_file(setup)).map_err(unreadable(setup))?;
     let damaged = |damage: cognate_worker::ledger::read::Damage| {
-        coded(Exit::Failed, format!("the ledger `{}` is not as it was written: {damage}", ledger_file(setup).display()))
+        coded(Exit::Failed, format!("the ledger `{}` is damaged: {damage}", ledger_file(setup).display()))
     };
     let mut entries = opened.map_err(damaged)?;
     loop {

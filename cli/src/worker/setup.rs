@@ -52,7 +52,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
     for entry in &file.repository {
         let name: RepositoryName = entry.name.parse().map_err(|error| wrong("repository.name", format!("{error}")))?;
         if repositories.iter().any(|(earlier, _)| *earlier == name) {
-            return Err(wrong("repository.name", format!("`{name}` stands there twice")));
+            return Err(wrong("repository.name", format!("`{name}` is listed twice")));
         }
         if !entry.path.is_absolute() {
             let path = entry.path.display();
@@ -84,7 +84,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| format!("`{text}`: {error}"))?;
-    if duration.is_zero() { Err(format!("`{text}` is no time at all")) } else { Ok(duration) }
+    if duration.is_zero() { Err(format!("`{text}` is zero")) } else { Ok(duration) }
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -57,22 +57,22 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
         Ok(())
     });
     let holder = state::holder(&setup.state_dir).unwrap_or_default();
-    let (running, told) = match (asked, answer) {
+    let (running, facts) = match (asked, answer) {
         (Ok(Ok(())), Some(answer)) => (true, answer),
         _ => {
             let identity = Identity::open(&setup.state_dir).ok();
             let ends = identity.as_ref().and_then(|identity| Some(identity.info().ok()?.not_after));
-            let told = json!({
+            let facts = json!({
                 "status": saved_status(&setup.state_dir),
                 "ledger": read::totals(&setup.state_dir).unwrap_or_default(),
                 "certificate_ends": ends,
                 "certificate_words": identity.as_ref().map(|identity| identity.key().words()),
                 "site": identity.as_ref().and_then(Identity::site),
             });
-            (false, told)
+            (false, facts)
         }
     };
-    let mut status: SiteStatus = serde_json::from_value(told["status"].clone()).unwrap_or_default();
+    let mut status: SiteStatus = serde_json::from_value(facts["status"].clone()).unwrap_or_default();
     if !running {
         status.session.attached = false;
         status.running.clear();
@@ -90,8 +90,8 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
     let value = json!({
         "running": running,
         "pid": holder,
-        "enrolled": !told["certificate_ends"].is_null(),
-        "site": site.map_or_else(|| told["site"].clone(), Value::from),
+        "enrolled": !facts["certificate_ends"].is_null(),
+        "site": site.map_or_else(|| facts["site"].clone(), Value::from),
         "attached": status.session.attached,
         "since": status.session.since,
         "destination": status.session.destination,
@@ -102,11 +102,11 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
         "doing": status.running,
         "repositories": repositories.collect::<Vec<_>>(),
         "bytes_per_second": status.bytes_per_second,
-        "ledger": told["ledger"],
-        "generation": told["generation"],
-        "certificate_ends": told["certificate_ends"],
-        "certificate_words": told["certificate_words"],
-        "key_fingerprint": told["key_fingerprint"],
+        "ledger": facts["ledger"],
+        "generation": facts["generation"],
+        "certificate_ends": facts["certificate_ends"],
+        "certificate_words": facts["certificate_words"],
+        "key_fingerprint": facts["key_fingerprint"],
     });
     Ok((value, status))
 }

@@ -94,9 +94,7 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
                 Ok(())
             }
             Some("never") => {
-                eprintln!(
-                    "cognate: {repository}: no scan has asked for it yet, so that it is not known what to send; launch one"
-                );
+                eprintln!("cognate: {repository}: no scan has used it yet, so its method is unknown; launch one");
                 Ok(())
             }
             _ => Ok(()),
@@ -167,7 +165,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     let read: u64 = synced.iter().map(|sync| sync.read_bytes).sum();
     let unreadable: u64 = synced.iter().map(|sync| sync.unreadable).sum();
     writeln!(stdout, "{total} bytes would leave, made from {read} bytes of documents; nothing was sent or remembered")?;
-    writeln!(stdout, "what they say: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
+    writeln!(stdout, "to read them: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
     if unreadable > 0 {
         eprintln!("cognate: {unreadable} documents could not be read; --explain names them");
         return Ok(Exit::Incomplete);

@@ -167,7 +167,7 @@ fn a_check_reads_every_document_again_and_refuses_what_has_changed() {
     assert_eq!(refused.len(), 3, "{refused:?}");
     assert_eq!(refused["second.txt"], "its content has changed");
     assert_eq!(refused["Copy of plan.doc"], "it is not there any more");
-    assert!(refused["new\nline (1).doc"].contains("another name of a file that is kept"));
+    assert!(refused["new\nline (1).doc"].contains("another name of a file that stays"));
     let rest: Value = serde_json::from_slice(&std::fs::read(rest).unwrap()).unwrap();
     assert_eq!(going(&rest), [GOING[1]]);
     assert_eq!(plan["sets"].as_array().unwrap().len(), 2);

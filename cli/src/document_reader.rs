@@ -16,14 +16,14 @@ use crate::extraction;
 const BYTES_MAX: u64 = 256 << 20;
 
 /// Reads files like methods do.
-pub(crate) struct Seer {
+pub(crate) struct DocumentReader {
     pool: Option<Pool>,
 }
 
-impl Seer {
+impl DocumentReader {
     /// Makes a reader without child processes; they start when a view needs them.
-    pub(crate) fn new() -> Seer {
-        Seer { pool: None }
+    pub(crate) fn new() -> DocumentReader {
+        DocumentReader { pool: None }
     }
 
     /// The bytes that a method under this view reads: line ends of text become spaces, as for fingerprints.
@@ -32,9 +32,9 @@ impl Seer {
             View::Raw => bytes(file),
             View::Text | View::Passages => {
                 let text = self.text(file, inside, view)?;
-                let mut seen = Vec::with_capacity(text.len());
-                JoinedLines(text.as_slice()).read_to_end(&mut seen)?;
-                Ok(seen)
+                let mut joined = Vec::with_capacity(text.len());
+                JoinedLines(text.as_slice()).read_to_end(&mut joined)?;
+                Ok(joined)
             }
         }
     }
@@ -75,7 +75,7 @@ impl Seer {
             }
             return match parts.outcome()?.outcome {
                 Outcome::Text | Outcome::Container => Ok(text),
-                Outcome::NoText => Err(anyhow!("`{}` is of a kind that has no text", file.display())),
+                Outcome::NoText => Err(anyhow!("`{}` is of a type without text", file.display())),
                 Outcome::Unextractable(reason) => {
                     Err(anyhow!("the text of `{}` cannot be read: {reason}", file.display()))
                 }
@@ -97,13 +97,13 @@ pub(crate) fn bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn too_large(file: &Path) -> anyhow::Error {
-    anyhow!("`{}` is larger than {} MiB: too large to be laid side by side", file.display(), BYTES_MAX >> 20)
+    anyhow!("`{}` is larger than {} MiB: too large to be compared on a page", file.display(), BYTES_MAX >> 20)
 }
 
 /// Opens a regular file; does not wait for pipes.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_says_which_part_and_passage_of_which_file() {
+    fn a_path_names_a_file_a_member_and_a_passage() {
         assert_eq!(split(b"a/b.zip!/c/d.txt"), (&b"a/b.zip"[..], Some("c/d.txt".to_owned())));
         assert_eq!(split(b"plain"), (&b"plain"[..], None));
         assert_eq!(wanted(Some("c.txt!/#12"), View::Passages), ("c.txt", Some(12)));

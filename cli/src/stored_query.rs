@@ -7,12 +7,12 @@ use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
-use crate::find::{HowArgs, Query, kept_documents, opening, prepare};
+use crate::find::{HowArgs, Query, opening, prepare, stored_documents};
 use crate::operator::client::Operator;
 
 /// The documents to search for.
 #[derive(Args, Debug)]
-pub(crate) struct SoughtArgs {
+pub(crate) struct QueryArgs {
     /// Files to search for
     #[arg(value_name = "FILE", required_unless_present = "fingerprints", conflicts_with = "fingerprints")]
     files: Vec<PathBuf>,
@@ -29,13 +29,13 @@ pub(crate) struct SoughtArgs {
     pub(crate) note: String,
 }
 
-impl SoughtArgs {
+impl QueryArgs {
     /// The stored query.
     pub(crate) async fn query(&self, operator: &Operator) -> anyhow::Result<v1::StoredQuery> {
         let query: Query = prepare(operator, &self.how, &self.files, self.fingerprints.as_deref()).await?;
         let open = opening(&query, &self.how, self.limit)?;
         let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
-        let documents = query.names.iter().map(name).zip(kept_documents(&query));
+        let documents = query.names.iter().map(name).zip(stored_documents(&query));
         let document = |(name, (features, end))| v1::QueryDocument { name, features: Some(features), end: Some(end) };
         Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect() })
     }
@@ -48,7 +48,7 @@ pub(crate) fn method(query: &v1::StoredQuery) -> String {
 }
 
 /// Names of the searched documents, for a table.
-pub(crate) fn sought(query: &v1::StoredQuery) -> String {
+pub(crate) fn names(query: &v1::StoredQuery) -> String {
     let names: Vec<String> = query.documents.iter().take(3).map(|document| one_line(&document.name)).collect();
     let more = if query.documents.len() > names.len() { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
