@@ -13,26 +13,26 @@ use cognate_proto::options::ScanView;
 
 use crate::exit::usage;
 
-/// How documents are fingerprinted.
+/// Method, view and parameters that documents are fingerprinted with.
 #[derive(Args, Debug)]
 pub(crate) struct MethodArgs {
-    /// The recipe: docs/methods.md says which is for what
+    /// Method of fingerprinting; docs/methods.md compares them
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
-    /// What of a document is fingerprinted: its bytes, the text that a reader sees, each paragraph of that, or bytes and text
+    /// Part of a document to fingerprint: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), both (bytes and text)
     #[arg(long, value_parser = PossibleValuesParser::new(ScanView::ALL.map(ScanView::name)), default_value = "raw", help_heading = "Method")]
     pub(crate) view: String,
-    /// The mean length of a chunk, 80 to 1MiB, or the bytes to a feature; a signature of a fixed size takes no heed [default: 1000; of text 200, of passages 80]
+    /// Average length of a chunk, 80 to 1MiB, or bytes per feature; signatures of a fixed size ignore it [default: 1000; of text 200, of passages 80]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
-    /// Further parameters of the method: `w=20,n=100`
+    /// More parameters of the method: `w=20,n=100`
     #[arg(long, value_name = "K=V,…", help_heading = "Method")]
     pub(crate) param: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct KeyArgs {
-    /// Fingerprint with the key in this file: 32 bytes, or 64 hexadecimal digits
+    /// File with the key to fingerprint with: 32 bytes, or 64 hexadecimal digits
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
 }
@@ -43,17 +43,17 @@ pub(crate) enum ReportFormat {
     Text,
     /// One object, schema cognate.report/1
     Json,
-    /// One object a line
+    /// One object per line
     Ndjson,
-    /// One row a member, for spreadsheets
+    /// One row per member, for spreadsheets
     Csv,
-    /// A workbook whose clusters and sets fold
+    /// Excel workbook with foldable clusters and sets
     Xlsx,
-    /// One page that needs nothing else: to mail, to keep, to print
+    /// One self-contained page to mail, archive or print
     Html,
-    /// CSV for review platforms: one row a content, with group, principal, similarity, all sites and paths
+    /// CSV for review platforms: one row per content, with group, principal, similarity, all sites and paths
     Loadfile,
-    /// The result itself, a database that can be queried
+    /// The result itself, an SQLite database that can be queried
     Sqlite,
 }
 
@@ -73,26 +73,26 @@ impl From<ReportFormat> for Format {
 }
 
 impl ReportFormat {
-    /// Whether it is nothing for a terminal.
+    /// True if the format must not go to a terminal.
     pub(crate) fn needs_file(self) -> bool {
         matches!(self, ReportFormat::Sqlite | ReportFormat::Xlsx)
     }
 
-    /// Refuses to write to a terminal what belongs into a file.
+    /// Refuses to write to a terminal a format that belongs in a file.
     pub(crate) fn check_output(self, output: Option<&PathBuf>) -> anyhow::Result<()> {
         if self.needs_file() && output.is_none() {
             let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            return Err(usage(format!("--format {name} is a file: say where with -o FILE")));
+            return Err(usage(format!("--format {name} is a file: name it with -o FILE")));
         }
         Ok(())
     }
 }
 
 impl MethodArgs {
-    /// The method that was asked for.
+    /// The requested method.
     pub(crate) fn any(&self) -> anyhow::Result<Method> {
         if self.view == "both" {
-            return Err(usage("--view both is for scans, which compare one view after the other: say raw or text"));
+            return Err(usage("--view both is for scans, which compare one view after the other: use raw or text"));
         }
         self.of(self.view.parse().map_err(|error| usage(format!("--view: {error}")))?)
     }
@@ -110,7 +110,7 @@ impl MethodArgs {
 }
 
 impl KeyArgs {
-    /// The key that was asked for, or none.
+    /// The requested key, or none.
     pub(crate) fn key(&self) -> anyhow::Result<Key> {
         let Some(path) = &self.key else { return Ok(Key::none()) };
         let bytes = std::fs::read(path).with_context(|| format!("the key file `{}` cannot be read", path.display()))?;
@@ -118,10 +118,10 @@ impl KeyArgs {
     }
 }
 
-/// The threads to use: as asked, or one for each processor.
-pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+/// Number of threads: the requested number, or one for each processor.
+pub(crate) fn threads(requested: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    asked.unwrap_or_else(all)
+    requested.unwrap_or_else(all)
 }
 
 /// Reads a size: `500`, `4KB` (1000 each), `64MiB` (1024 each).

@@ -1,4 +1,4 @@
-//! `cognate case`: queries that are kept with all that was answered to them.
+//! `cognate case`: stored queries with every answer to them.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ use cognate_proto::v1;
 use serde_json::Value;
 
 use crate::exit::{Exit, usage};
-use crate::kept::{SoughtArgs, method, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, print_json, time};
 use crate::output::write_with;
 use crate::stop::Stop;
+use crate::stored_query::{QueryArgs, method, names};
 use cognate_export::human::count;
 use cognate_export::stored_query::CaseRow;
 use cognate_export::table::table;
 
-/// Keeps what is sought, what was searched, what was found, and what later checks find, as one record.
+/// Saves a query, the coverage of each check and all matches as one record, and adds later checks to it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate case new leak-7 --view text contract.docx --note \"asked by legal\"
@@ -34,48 +34,48 @@ pub(crate) struct CaseArgs {
 
 #[derive(Subcommand, Debug)]
 enum CaseCommand {
-    /// Open a case: ask for files, and keep the answer
+    /// Open a case: search for files and save the answer
     #[command(after_help = "Example:\n  cognate case new leak-7 --view text contract.docx")]
     New {
-        /// What the case is called
+        /// Name of the case
         name: String,
         #[command(flatten)]
-        sought: Box<SoughtArgs>,
-        /// How it is written
+        query_args: Box<QueryArgs>,
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// List cases, latest first
     #[command(after_help = "Example:\n  cognate case list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// Show a case with its checks
     #[command(after_help = "Example:\n  cognate case show leak-7")]
     Show {
-        /// The case
+        /// Name of the case
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Ask again, and keep the answer beside those before it
+    /// Search again and add the answer to the case
     #[command(after_help = "Example:\n  cognate case check leak-7")]
     Check {
-        /// The case
+        /// Name of the case
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Write the whole case as one JSON object
+    /// Write the entire case as one JSON object
     #[command(after_help = "Example:\n  cognate case export leak-7 -o leak-7.json")]
     Export {
-        /// The case
+        /// Name of the case
         name: String,
-        /// Write it here instead of to standard output
+        /// Write to this file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -86,9 +86,9 @@ pub(crate) fn run(args: &CaseArgs) -> anyhow::Result<Exit> {
     block_on(async {
         let operator = Operator::open(&args.operator).await?;
         match &args.command {
-            CaseCommand::New { name, sought, format } => {
-                let query = Some(sought.query(&operator).await?);
-                let request = v1::OpenCaseRequest { name: name.clone(), query, note: sought.note.clone() };
+            CaseCommand::New { name, query_args, format } => {
+                let query = Some(query_args.query(&operator).await?);
+                let request = v1::OpenCaseRequest { name: name.clone(), query, note: query_args.note.clone() };
                 let call = |mut client: Client| {
                     let request = request.clone();
                     async move { client.open_case(request).await }
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &CaseArgs) -> anyhow::Result<Exit> {
             CaseCommand::Show { name, format } => {
                 let cases = fetch(&operator).await?;
                 let case = cases.iter().find(|case| case.name == *name);
-                let unknown = || usage(format!("no case `{name}`: `cognate case list` shows what there is"));
+                let unknown = || usage(format!("no case `{name}`: `cognate case list` shows all cases"));
                 show(case.ok_or_else(unknown)?, *format)
             }
             CaseCommand::Export { name, output } => export(&operator, name, output.as_deref()).await,
@@ -137,9 +137,9 @@ async fn export(operator: &Operator, name: &str, output: Option<&std::path::Path
     while let Some(piece) = pieces.message().await.map_err(|status| refusal(&status))? {
         bytes.extend_from_slice(&piece.piece);
     }
-    let whole: Value = serde_json::from_slice(&bytes).context("the case that came is no JSON object")?;
+    let case: Value = serde_json::from_slice(&bytes).context("the received case is not a JSON object")?;
     write_with(output, &stop, |out| {
-        serde_json::to_writer_pretty(&mut *out, &whole)?;
+        serde_json::to_writer_pretty(&mut *out, &case)?;
         Ok(writeln!(out)?)
     })?;
     Ok(Exit::Complete)
@@ -149,7 +149,7 @@ fn list(cases: &[v1::Case], format: TableFormat) -> anyhow::Result<Exit> {
     match format {
         TableFormat::Json => print_json(&cases.iter().cloned().map(CaseRow::from).collect::<Vec<_>>())?,
         TableFormat::Text => {
-            let headings = ["CASE", "OPENED", "BY", " CHECKS", " DOCUMENTS", "LAST CHECK", "SOUGHT", "NOTE"];
+            let headings = ["CASE", "OPENED", "BY", " CHECKS", " DOCUMENTS", "LAST CHECK", "QUERY", "NOTE"];
             let row = |case: &v1::Case| {
                 let last = case.checks.last().cloned().unwrap_or_default();
                 vec![
@@ -159,7 +159,7 @@ fn list(cases: &[v1::Case], format: TableFormat) -> anyhow::Result<Exit> {
                     count(case.checks.len() as u64),
                     count(last.documents),
                     time(last.time),
-                    case.query.as_ref().map(sought).unwrap_or_default(),
+                    case.query.as_ref().map(names).unwrap_or_default(),
                     one_line(&case.note),
                 ]
             };
@@ -174,7 +174,7 @@ fn show(case: &v1::Case, format: TableFormat) -> anyhow::Result<Exit> {
         TableFormat::Json => print_json(&CaseRow::from(case.clone()))?,
         TableFormat::Text => {
             let query = case.query.clone().unwrap_or_default();
-            print(&format!("{}: {} under {}", one_line(&case.name), sought(&query), method(&query)))?;
+            print(&format!("{}: {} under {}", one_line(&case.name), names(&query), method(&query)))?;
             let headings = ["CHECKED", "BY", " DOCUMENTS", " SEARCHED", " NOT SEARCHED", "DIGEST"];
             let row = |check: &v1::CaseCheck| {
                 let digest = if check.erased { "erased".to_owned() } else { check.digest.chars().take(16).collect() };

@@ -1,4 +1,4 @@
-//! The commands of the program, and what all of them take. The arguments of each stand beside what it does.
+//! The commands of the program, and the arguments that they share. The arguments of each command are in the file of the command.
 
 use std::ffi::OsString;
 
@@ -24,14 +24,14 @@ use crate::verdict::VerdictArgs;
 use crate::watch::WatchArgs;
 use crate::worker::WorkerArgs;
 
-/// Finds the files that several sites hold in common, wholly or in part, without any file leaving its site.
+/// Finds the files that several sites hold in common, entirely or in part, without any file leaving its site.
 #[derive(Parser, Debug)]
 #[command(name = "cognate", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// How lines of the log look [default: compact on a terminal, else json]
+    /// Format of log lines [default: compact on a terminal, otherwise json]
     #[arg(long, global = true, env = "COGNATE_LOG_FORMAT", help_heading = "Diagnostics")]
     pub(crate) log_format: Option<LogFormat>,
-    /// From which severity on events are logged
+    /// Lowest severity that is logged
     #[arg(long, global = true, env = "COGNATE_LOG_LEVEL", default_value = "warn", help_heading = "Diagnostics")]
     pub(crate) log_level: LogLevel,
     #[command(subcommand)]
@@ -40,41 +40,41 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Compare folders: who has what in common
+    /// Compare folders on this machine
     Compare(CompareArgs),
-    /// Show what a file becomes: its chunks or features, its digest
+    /// Show the fingerprint of files: chunks or features, and a digest
     Fingerprint(FingerprintArgs),
-    /// The server of a federation
+    /// Run and maintain the server of a federation
     Coordinator(CoordinatorArgs),
-    /// The daemon of a site
+    /// Run and maintain the daemon of a site
     Worker(WorkerArgs),
-    /// The sites of a federation
+    /// Invite, list, revoke and forget sites
     Site(SiteArgs),
-    /// The people who run a federation
+    /// Invite, list and revoke operators, and sign in
     Operator(OperatorArgs),
-    /// The repositories that sites offer
+    /// List the repositories that sites offer
     Repo(RepoArgs),
     /// Launch scans and follow them
     Scan(ScanCommandArgs),
-    /// What a scan found
+    /// Show or export the result of a scan
     Report(ReportArgs),
-    /// Where copies, versions and parts of files are
+    /// Find copies, versions and parts of files
     Find(FindArgs),
-    /// What two documents of a scan share, and where
+    /// Show where two documents of a scan overlap
     Explain(ExplainArgs),
-    /// Which copies are kept and which could go
+    /// Plan which copies stay and which could go
     Plan(PlanArgs),
-    /// Queries that are asked again whenever something new was synced
+    /// Get notified of new matches for files
     Watch(WatchArgs),
-    /// Queries that are kept with what was answered to them
+    /// Save a query with every answer to it
     Case(CaseArgs),
-    /// Boilerplate that later scans set aside
+    /// Mark boilerplate that later scans ignore
     Template(TemplateArgs),
-    /// What people decide about what scans found
+    /// Record decisions about clusters, sets and documents
     Verdict(VerdictArgs),
-    /// Show what a reader sees of files, and of the documents inside of them
+    /// Print the text of files, and of the documents inside them
     Text(TextArgs),
-    /// Run the papers' own experiments
+    /// Repeat the experiments of the papers
     Evaluate(EvaluateArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),

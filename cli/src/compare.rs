@@ -1,4 +1,4 @@
-//! `cognate compare`: the whole federation in one process, a worker for each site and a coordinator, joined by pipes.
+//! `cognate compare`: an entire federation in one process, with a worker for each site and a coordinator, joined by pipes.
 
 mod folders;
 mod link;
@@ -34,15 +34,15 @@ use crate::output;
 use crate::progress::Bars;
 use crate::stop::Stop;
 
-/// How long a scan that was stopped may take to let go of its files.
+/// Time for a cancelled scan to close its files.
 const STOP_WAIT: Duration = Duration::from_secs(5);
-/// The working memory of the comparison, unless another is typed.
+/// Default working memory of the comparison.
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
 
-/// Compares folders on this machine, each as a site of its own, with nothing to set up.
+/// Compares folders on this machine, each as its own site, without any setup.
 ///
-/// Real workers fingerprint the folders and a real coordinator compares them, all in this process: what the result says
-/// is what a federation of separate machines would say.
+/// Real workers fingerprint the folders and a real coordinator compares them, all in this process. The result is the same
+/// as that of a federation of separate machines.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate compare old=release-1 new=release-2
@@ -58,21 +58,21 @@ pub(crate) struct CompareArgs {
     pub(crate) folders: Vec<OsString>,
     #[command(flatten)]
     pub(crate) scan: ScanArgs,
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ReportFormat,
-    /// Write the result here instead of to standard output
+    /// Write the result to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Keep what was learned in this folder, so that a second run reads only what changed
+    /// Keep indexes in this folder, so that a second run reads only changed files
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Rows of each list of the text report; 0 shows all
+    /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// Report only what concerns this site
+    /// Report only the documents of this site, and the rows with one of them
     #[arg(long, value_name = "NAME")]
     pub(crate) site: Option<String>,
 }
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
     if let Some(state) = &args.state {
-        // Asked before the folder is made, and again below for one that is temporary.
+        // Checked before the folder is made, and again below for a temporary folder.
         plan.folders.check_apart_from(state)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -94,18 +94,18 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         let _inside = runtime.enter();
         Stop::on_signals()?
     };
-    // Only now is something made that would have to be taken away again.
+    // Earlier steps create nothing that a failure would have to remove.
     let state = State::open(args.state.as_deref())?;
     plan.folders.check_apart_from(state.path())?;
     let coordinator = Arc::new(open_coordinator(&state)?);
     let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
     let exit = ended.and_then(|(id, end)| {
-        let exit = tell(args, &end, &stop);
-        // The result has been told, or never will be: a state folder keeps what saves work, not what was said.
+        let exit = write_result(args, &end, &stop);
+        // The result is written, or never will be: a state folder keeps only the indexes, which save work.
         coordinator.delete(id)?;
         exit
     });
-    // Whatever still runs has nothing left to do that matters.
+    // Tasks that still run have no useful work left.
     runtime.shutdown_timeout(STOP_WAIT);
     match stop.signal() {
         Some(number) => Ok(Exit::Signal(number)),
@@ -113,8 +113,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Writes the result of a scan that has one.
-fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
+/// Writes the result of a scan if it has one.
+fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> {
     match end {
         ScanEnd::Published(path) => {
             let mut report = Report::open(path)?;
@@ -129,19 +129,19 @@ fn tell(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Result<Exit> 
     }
 }
 
-/// Opens the coordinator's part of the state. A damaged one is moved aside: the sites send again what they remember.
+/// Opens the coordinator's part of the state. A damaged one is moved aside; the sites then send their indexes again.
 fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: state.coordinator(),
-        durable: state.is_kept(),
+        durable: state.is_durable(),
         clock: now,
         disk_reserve_bytes: 0,
         site_quota_bytes: None,
     };
     let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let aside = state.set_coordinator_aside()?;
-            tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was set aside");
+            let aside = state.move_coordinator_aside()?;
+            tracing::warn!(%error, aside = %aside.display(), "the coordinator's state is damaged and was moved aside");
             Coordinator::open(&config)?
         }
         opened => opened?,
@@ -150,7 +150,7 @@ fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
     Ok(coordinator)
 }
 
-/// Everything that was asked for, checked.
+/// The checked arguments.
 struct Plan {
     folders: Folders,
     spec: ScanSpec,
@@ -167,10 +167,10 @@ impl Plan {
             return Err(usage(format!("--site `{site}`: none of the folders has that name")));
         }
         if args.scan.no_sync && args.state.is_none() {
-            return Err(usage("--no-sync compares what an earlier run has left: say where with --state DIR"));
+            return Err(usage("--no-sync compares the indexes of an earlier run: name its folder with --state DIR"));
         }
         let key = args.key.key()?;
-        // A missing site or document shows in the exit code; the report is written all the same.
+        // A missing site or document shows in the exit code; the report is written regardless.
         let options = ScanOptions { require_complete: false, ..args.scan.options(folders.repositories())? };
         let limits = AnalysisLimits {
             memory_budget_bytes: options.memory_budget_bytes.unwrap_or(MEMORY_BUDGET_BYTES),
@@ -182,7 +182,7 @@ impl Plan {
     }
 }
 
-/// Starts the coordinator's service and the workers, launches the scan, and follows it to its end.
+/// Starts the coordinator's service and the workers, launches the scan, and follows it until it ends.
 async fn scan(
     plan: &Plan,
     state: &State,
@@ -209,7 +209,7 @@ async fn scan(
         });
     }
     let id = coordinator.launch(plan.spec.clone())?;
-    // A worker or the transport that ends early would leave the scan waiting for ever.
+    // Without this, the scan would wait forever for a worker or transport that ended early.
     let end = tokio::select! {
         end = follow(coordinator, id, &plan.spec.options.repositories, stop) => end?,
         Some(ended) = tasks.join_next() => {
@@ -229,7 +229,7 @@ async fn scan(
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
     SiteConfig {
         state_dir: state.site(&site.site),
-        remember: state.is_kept(),
+        remember: state.is_durable(),
         repositories: site.repositories.clone(),
         key: plan.key.clone(),
         threads: plan.spec.threads,
@@ -241,7 +241,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
     }
 }
 
-/// Shows how far the scan is until it ends. When somebody stops it, it is given a moment to let go of its files.
+/// Shows the progress of the scan until it ends. After a signal, the scan gets a moment to close its files.
 async fn follow(
     coordinator: &Coordinator,
     id: ScanId,
@@ -253,7 +253,7 @@ async fn follow(
     let end = loop {
         tokio::select! {
             changed = progress.changed() => {
-                changed.context("the scan ended without saying how")?;
+                changed.context("the scan ended without a status")?;
                 let now = progress.borrow_and_update().clone();
                 bars.show(&now);
                 if let Some(end) = now.ended {
@@ -272,7 +272,7 @@ async fn follow(
     Ok(end)
 }
 
-/// Complete, or done with something missing.
+/// Exit code: complete, or done with something missing.
 pub(crate) fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result<Exit> {
     let unreadable: u64 = report.sites()?.iter().map(|site| site.unreadable).sum();
     let missing = report.scan()?.missing;

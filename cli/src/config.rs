@@ -1,5 +1,5 @@
-//! The configuration of the daemons: a TOML file, overridden by the environment, overridden by flags. Unknown keys are
-//! errors; every value knows where it comes from.
+//! Configuration of the daemons: a TOML file, overridden by the environment, overridden by flags. Unknown keys are
+//! errors; every value has a known origin.
 
 mod environment;
 mod layers;
@@ -11,40 +11,40 @@ use serde::{Deserialize, Serialize};
 use self::layers::{Layers, Origin};
 use crate::exit::usage;
 
-/// What `coordinator.toml` says.
+/// Contents of `coordinator.toml`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CoordinatorFile {
-    /// The folder for the coordinator's state.
+    /// Folder of the coordinator's state.
     pub(crate) state_dir: PathBuf,
-    /// Where workers and operators dial: gRPC over mutual TLS.
+    /// Address for workers and operators: gRPC over mutual TLS.
     pub(crate) listen: String,
-    /// Where the pages, the API, health and metrics are served: plain on loopback, TLS everywhere else.
+    /// Address of the pages, the API, health and metrics: plain HTTP on loopback, TLS everywhere else.
     pub(crate) http_listen: String,
-    /// Where browsers find the pages, if a proxy stands before them: `https://cognate.example.com`; empty: where they are
-    /// served.
+    /// Address of the pages for browsers, if a proxy is in front of them: `https://cognate.example.com`; empty: the address
+    /// above.
     pub(crate) http_address: String,
-    /// The certificate that the pages show, PEM, with what signed it; empty: one of the federation's own authority.
+    /// Certificate of the pages with its chain, PEM; empty: one of the federation's own authority.
     pub(crate) http_certificate: PathBuf,
     /// Its key, PEM.
     pub(crate) http_key: PathBuf,
-    /// The names or addresses by which others reach this machine; they stand in its certificate and in invitations.
+    /// Names or addresses by which others reach this machine, for its certificate and for invitations.
     pub(crate) names: Vec<String>,
     /// Working memory of an analysis.
     pub(crate) memory_budget: String,
     /// Threads of an analysis; 0: one for each processor.
     pub(crate) threads: usize,
-    /// How long a stop may take.
+    /// Time that a stop may take.
     pub(crate) drain: String,
     /// Results older than this are deleted; empty: never.
     pub(crate) keep_scans: String,
     /// Indexes under a method that no scan has used for this long are deleted; empty: never.
     pub(crate) keep_methods: String,
-    /// The coordinator takes nothing in while less than this is free on its disk.
+    /// Free disk space below which the coordinator accepts no data.
     pub(crate) disk_reserve: String,
-    /// What a site may keep here at most; empty: no limit.
+    /// Most disk space that one site may use at the coordinator; empty: no limit.
     pub(crate) site_quota: String,
-    /// From which severity on events are logged; empty: as the command line says. Read again at SIGHUP.
+    /// Lowest severity that is logged; empty: the value of the command line. SIGHUP reads it again.
     pub(crate) log_level: String,
 }
 
@@ -70,23 +70,23 @@ impl Default for CoordinatorFile {
     }
 }
 
-/// What `worker.toml` says.
+/// Contents of `worker.toml`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkerFile {
-    /// The folder for the worker's state.
+    /// Folder of the worker's state.
     pub(crate) state_dir: PathBuf,
-    /// The folders on offer.
+    /// The folders that the site offers.
     pub(crate) repository: Vec<RepositoryEntry>,
-    /// The federation's key, in a file; empty: none.
+    /// File with the federation key; empty: none.
     pub(crate) key: PathBuf,
-    /// How many documents are read at once; 0: one for each processor.
+    /// Number of documents that are read at once; 0: one for each processor.
     pub(crate) threads: usize,
-    /// How long a stop may take.
+    /// Time that a stop may take.
     pub(crate) drain: String,
-    /// How much extracted text is kept, compressed, so that nothing is extracted twice.
+    /// Size of the compressed cache of extracted text, which avoids extracting a text twice.
     pub(crate) texts_bytes_max: String,
-    /// What this site agrees to.
+    /// Limits that the site sets.
     pub(crate) policy: PolicyEntry,
 }
 
@@ -94,58 +94,58 @@ pub(crate) struct WorkerFile {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RepositoryEntry {
-    /// The name that scans know it by.
+    /// Name of the repository in scans.
     pub(crate) name: String,
-    /// Its folder.
+    /// Path of the folder.
     pub(crate) path: PathBuf,
-    /// Syncs by itself this often, under every method that it was synced with before; absent: only when asked.
+    /// Interval of automatic syncs, under every method of earlier syncs; absent: sync only on request.
     #[serde(default)]
     pub(crate) sync_every: Option<String>,
-    /// The views that may be used here; absent: those of the policy.
+    /// Allowed views of this repository; absent: those of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) views: Option<Vec<String>>,
 }
 
-/// `[policy]`: what a scan may ask of this site, and how gently it is to be done.
+/// `[policy]`: what a scan may request of this site, and the limits on its load.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PolicyEntry {
-    /// The methods that may be used.
+    /// Allowed methods.
     pub(crate) methods: Vec<String>,
-    /// The views that may be used.
+    /// Allowed views.
     pub(crate) views: Vec<String>,
-    /// The least mean length of a chunk.
+    /// Least average length of a chunk.
     pub(crate) chunk_bytes_min: String,
     /// The same for scans across parties without a key.
     pub(crate) chunk_bytes_min_unkeyed_across: String,
-    /// The same for text, which is shorter than the files that it stands in.
+    /// The same for text, which is shorter than the files that contain it.
     pub(crate) chunk_bytes_min_unkeyed_across_text: String,
-    /// The least window that a feature may be made from, where features are no chunks.
+    /// Least window that a feature may be made from, for methods whose features are not chunks.
     pub(crate) window_bytes_min: String,
     /// The same for scans across parties without a key.
     pub(crate) window_bytes_min_unkeyed_across: String,
-    /// The most features that a signature of a fixed size may have.
+    /// Most features of a signature of a fixed size.
     pub(crate) signature_features_max: u64,
-    /// Whether plain numbers of documents (`similarity-index`) may leave although there is a key.
+    /// If set, unkeyed numbers of documents (`similarity-index`) may leave although there is a key.
     pub(crate) plain_indexes: bool,
-    /// Whether other parties may have keyed term vectors of documents that `fuzzy` proposes.
+    /// If set, other parties may receive keyed term vectors of documents that `fuzzy` proposes.
     pub(crate) term_vectors: bool,
-    /// Whether scans across parties may be without a key at all.
+    /// If set, scans across parties may have no key.
     pub(crate) unkeyed_across_parties: bool,
-    /// Whether a scan may read again, under another method that is allowed, only the documents that an earlier one chose.
+    /// If set, a scan may read documents that an earlier one chose again, under another allowed method.
     pub(crate) refine: bool,
-    /// Whether the EDRM hash of a message's id may be told, which no key protects.
+    /// If set, the EDRM hash of a message id, which no key protects, may leave.
     pub(crate) message_id_hashes: bool,
-    /// Of which kinds hashes of whole files are kept (`md5`, `sha1`, `sha256`), so that this site can be asked for known
-    /// files. They are never sent.
+    /// Kinds of hashes of entire files that the site stores (`md5`, `sha1`, `sha256`), so that it can be searched for known
+    /// files. They never leave the site.
     pub(crate) file_hashes: Vec<String>,
-    /// What is told of a document's time: `exact`, `day` or `none`.
+    /// Precision of a document's time in messages: `exact`, `day` or `none`.
     pub(crate) times: String,
-    /// When documents may be read: `22:00-06:00`, local time; empty: always.
+    /// Hours in which documents may be read: `22:00-06:00`, local time; empty: always.
     pub(crate) hours: String,
-    /// How much is read a second; empty: as fast as it goes.
+    /// Most bytes to read per second; empty: no limit.
     pub(crate) read_bytes_per_second: String,
-    /// Which share of the time is spent reading, above 0 and at most 1.
+    /// Share of the time to spend reading, above 0 and at most 1.
     pub(crate) share_of_time: f64,
 }
 
@@ -196,10 +196,10 @@ pub(crate) struct Loaded<T> {
     path: PathBuf,
 }
 
-/// Reads a configuration: what the program assumes, below the file, below the environment.
+/// Reads a configuration: defaults, overridden by the file, overridden by the environment.
 ///
 /// # Errors
-/// A usage error that names the key and where it stands.
+/// A usage error that names the key and its place.
 pub(crate) fn load<T>(path: &Path) -> anyhow::Result<Loaded<T>>
 where
     T: Default + Serialize + for<'a> Deserialize<'a>,

@@ -1,4 +1,4 @@
-//! `cognate coordinator`: the server, and what is done to its state.
+//! `cognate coordinator`: the server, and the maintenance of its state.
 
 mod health;
 mod maintenance;
@@ -12,7 +12,7 @@ use self::maintenance::{BackupArgs, CheckArgs, RebuildArgs, RestoreArgs};
 use crate::exit::Exit;
 use crate::operator::init::{self, InitArgs};
 
-/// The server of a federation
+/// Runs and maintains the server of a federation
 #[derive(Args, Debug)]
 pub(crate) struct CoordinatorArgs {
     #[command(subcommand)]
@@ -21,26 +21,26 @@ pub(crate) struct CoordinatorArgs {
 
 #[derive(Subcommand, Debug)]
 enum CoordinatorCommand {
-    /// Begin a federation: its CA, and its first administrator
+    /// Create a federation: its CA and its first administrator
     Init(InitArgs),
-    /// Serve sites and operators until a signal says stop
+    /// Serve sites and operators until a signal stops the process
     Run(run::RunArgs),
-    /// Ask a running coordinator whether it is ready
+    /// Check if a running coordinator is ready
     Health(health::HealthArgs),
-    /// Look through the state for damage
+    /// Check the state for damage
     Check(CheckArgs),
     /// Save the state, also while the coordinator is running
     Backup(BackupArgs),
-    /// Bring a saved state back
+    /// Restore a saved state
     Restore(RestoreArgs),
-    /// Make the store anew from the journal and the segments
+    /// Rebuild the store from the journal and the segments
     Rebuild(RebuildArgs),
 }
 
-/// Where the configuration is.
+/// Path of the configuration.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
-    /// The configuration, a TOML file
+    /// Configuration, a TOML file
     #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG")]
     pub(crate) config: PathBuf,
 }

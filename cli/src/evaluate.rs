@@ -12,32 +12,32 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::exit::{Exit, usage};
 use crate::stop::Stop;
 
-/// Runs an experiment of one of the papers, and compares what comes out with what the paper says.
+/// Runs an experiment of one of the papers, and compares its numbers with those of the paper.
 ///
 /// Writes EXPERIMENT.json with every number, a CSV file for each table, an SVG picture for each figure, and EXPERIMENT.md,
-/// the page to read. `cognate evaluate --list` says what each experiment shows and what its corpus is to hold.
+/// the page to read. `cognate evaluate --list` describes each experiment and the corpus that it needs.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate evaluate --list
   cognate evaluate chunkers --corpus /srv/manuals -o findings
   cognate evaluate hp2005 --corpus /srv/manuals --full -o findings")]
 pub(crate) struct EvaluateArgs {
-    /// Which experiment
+    /// Name of the experiment
     #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)))]
     experiment: Option<String>,
-    /// The documents [default: some are made from the seed]
+    /// Folder of documents [default: some are made from the seed]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
-    /// All of the corpus and all repetitions, not what takes less than two minutes
+    /// Run the entire corpus and all repetitions, which can take longer than two minutes
     #[arg(long)]
     full: bool,
-    /// Where dice begin
+    /// Seed of the random number generator
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The folder for what is found
+    /// Folder for the results
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
-    /// Say what experiments there are
+    /// List the experiments
     #[arg(long)]
     list: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
         return list();
     };
     let experiment = Experiment::named(name).ok_or_else(|| usage(format!("there is no experiment `{name}`")))?;
-    // Signals are heard on a runtime; the experiment itself waits for nothing.
+    // Signals need a runtime; the experiment itself is synchronous.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let stop = runtime.block_on(async { Stop::on_signals() })?;
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

@@ -1,4 +1,4 @@
-//! How a command ends: the codes that scripts rely on, and the one line that says why.
+//! Exit codes that scripts rely on, and the error line that explains them.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Complete,
     /// It failed.
     Failed,
-    /// The command line or the configuration makes no sense.
+    /// The command line or the configuration is invalid.
     Usage,
     /// Done, but something was unreadable or a site was missing.
     Incomplete,
@@ -19,11 +19,11 @@ pub(crate) enum Exit {
     NotEnrolled,
     /// Another process has the state.
     Locked,
-    /// The keys or parameters of two sides differ.
+    /// The keys or parameters of two sites differ.
     KeyMismatch,
-    /// The two sides have no protocol in common, or one does not keep to it.
+    /// The two ends have no protocol version in common, or one violates the protocol.
     Protocol,
-    /// The certificate or invitation is not accepted: revoked, expired, used.
+    /// The certificate or invitation is not accepted: revoked, expired or used.
     Authentication,
     /// A newer version wrote the state.
     StateTooNew,
@@ -61,7 +61,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that ends with a code of its own.
+/// An error with its own exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct CodedError {
@@ -80,12 +80,12 @@ pub(crate) fn of_kind(kind: ErrorKind) -> Exit {
     }
 }
 
-/// An error that ends with this code.
+/// Makes an error with this exit code.
 pub(crate) fn coded(exit: Exit, message: impl Into<String>) -> anyhow::Error {
     CodedError { exit, message: message.into() }.into()
 }
 
-/// What was typed cannot be done: says what to type instead.
+/// A request that cannot be done; the message names the correct usage.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
@@ -95,13 +95,13 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
-/// The answer to a command that is not there.
+/// The error for an unknown command.
 pub(crate) fn not_yet(words: &[std::ffi::OsString]) -> anyhow::Error {
     let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    usage(format!("there is no command `{name}`; `cognate --help` lists what there is"))
+    usage(format!("there is no command `{name}`; `cognate --help` lists all commands"))
 }
 
-/// Which code an error ends with.
+/// Exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if let Some(coded) = error.downcast_ref::<CodedError>() {
         return coded.exit;

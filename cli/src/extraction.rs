@@ -1,4 +1,4 @@
-//! How this program reads documents: by starting itself again, for that and for nothing else.
+//! Reading of documents: the program starts itself again as a child process that does nothing else.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use cognate_view::{CHILD_ARGUMENT, Limits, Pool};
 use cognate_worker::Extraction;
 
-/// How much extracted text is kept where nothing else is said.
+/// Default size of the cache of extracted text.
 pub(crate) const TEXTS_BYTES_MAX: u64 = 2 << 30;
 
-/// This program, also where its file has been replaced since it was started.
+/// Path of this program, even if its file has been replaced since the start.
 pub(crate) fn program() -> PathBuf {
     if cfg!(target_os = "linux") {
         return PathBuf::from("/proc/self/exe");
@@ -18,7 +18,7 @@ pub(crate) fn program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cognate"))
 }
 
-/// How sites of this process come by text.
+/// Text extraction for the sites of this process.
 pub(crate) fn extraction(texts_bytes_max: u64) -> Extraction {
     Extraction {
         program: program(),
@@ -28,7 +28,7 @@ pub(crate) fn extraction(texts_bytes_max: u64) -> Extraction {
     }
 }
 
-/// Children that read documents, for a command that asks them itself.
+/// Child processes that read documents, for a command that uses them directly.
 pub(crate) fn pool(size: NonZeroUsize) -> anyhow::Result<Pool> {
     let started = Pool::new(program(), [CHILD_ARGUMENT], size, Limits::default());
     started.context("no process can be started that reads documents")

@@ -1,6 +1,6 @@
-//! `cognate find`: where copies, versions and parts of files are.
+//! `cognate find`: copies, versions and parts of files at the sites.
 //!
-//! The files are fingerprinted here, as a worker would do it; the key, the files and their names stay here.
+//! The files are fingerprinted on this machine, as a worker would do it; the key, the files and their names stay here.
 
 mod ask;
 mod choose;
@@ -29,13 +29,13 @@ use crate::fingerprint::{Became, Found, Reader};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::stop::Stop;
 
-/// Finds every copy, version and part of files among what sites hold.
+/// Finds copies, versions and parts of files at all sites.
 ///
-/// The files are fingerprinted on this machine: only keyed fingerprints go to the coordinator, which holds them against
-/// the indexes that scans have left. Where it has none under the method, the answer says which scan to launch.
+/// The files are fingerprinted on this machine: only keyed fingerprints go to the coordinator, which compares them with
+/// the indexes of earlier scans. If it has no index under the method, the answer names the scan to launch.
 ///
-/// With --hashes a list of known files is sought: it goes to the sites that keep such hashes of their files, and hits come
-/// back. Sites that keep none are named.
+/// With --hashes, the sites that store such hashes of their files search for a list of known files and return the matches.
+/// The answer names the sites that store none.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate find contract.docx
@@ -44,60 +44,60 @@ use crate::stop::Stop;
   cognate find --hashes known.sha256 --site tokyo
   cognate fingerprint --format ndjson -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
 pub(crate) struct FindArgs {
-    /// Files
+    /// Files to search for
     #[arg(value_name = "FILE", required_unless_present_any = ["fingerprints", "hashes"], conflicts_with_all = ["fingerprints", "hashes"])]
     files: Vec<PathBuf>,
-    /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
+    /// Search for the output of `cognate fingerprint --format ndjson` instead of files
     #[arg(long, value_name = "FILE")]
     fingerprints: Option<PathBuf>,
-    /// Seek what has one of these MD5s, SHA-1s or SHA-256s, as `sha256sum` writes them; `-` reads standard input
+    /// Search for files with these MD5s, SHA-1s or SHA-256s, as `sha256sum` writes them; `-` reads standard input
     #[arg(long, value_name = "LIST", conflicts_with = "fingerprints")]
     hashes: Option<PathBuf>,
     #[command(flatten)]
     how: HowArgs,
-    /// Show at most so many matches of each file, the strongest first
+    /// Most matches to show for each file, the strongest first
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u32,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: FindFormat,
-    /// Write it here instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     operator: OperatorArg,
 }
 
-/// Under which method, where, and what counts.
+/// Method, places and thresholds of a search.
 #[derive(Args, Debug)]
 pub(crate) struct HowArgs {
     #[command(flatten)]
     key: KeyArgs,
-    /// The recipe [default: that of the finest index at hand]
+    /// Method of fingerprinting [default: that of the finest index available]
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), help_heading = "Method")]
     method: Option<String>,
-    /// What of a file is sought: its bytes, the text that a reader sees, each paragraph of that [default: its bytes]
+    /// Part of a file to search for: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text) [default: raw]
     #[arg(long, value_parser = PossibleValuesParser::new(["raw", "text", "passages"]), help_heading = "Method")]
     view: Option<String>,
-    /// The mean length of a chunk [default: that of the finest index at hand]
+    /// Average length of a chunk [default: that of the finest index available]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     chunk_bytes: Option<u64>,
-    /// Further parameters of the method: `w=20,n=100`
+    /// More parameters of the method: `w=20,n=100`
     #[arg(long, value_name = "K=V,…", help_heading = "Method")]
     param: Option<String>,
-    /// Look only here; may be given several times [default: everywhere]
+    /// Search only this site or repository; repeatable [default: everywhere]
     #[arg(long = "site", visible_alias = "repository", value_name = "SITE[/REPOSITORY]", help_heading = "What counts")]
     sites: Vec<String>,
-    /// A match needs this many bytes in common, or --min-containment [default: any chunk]
+    /// Count a match only with this many bytes in common, or with --min-containment [default: any chunk]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
     min_shared_bytes: Option<u64>,
-    /// A match needs this share of either document in common, 0 to 1, or --min-shared-bytes
+    /// Count a match only with this share of either document in common, 0 to 1, or with --min-shared-bytes
     #[arg(long, value_name = "X", help_heading = "What counts")]
     min_containment: Option<Containment>,
 }
 
 impl HowArgs {
-    /// Whether anything is given but where to look.
+    /// True if any option other than the places is given.
     fn is_given(&self) -> bool {
         let HowArgs { key, method, view, chunk_bytes, param, sites: _, min_shared_bytes, min_containment } = self;
         key.key.is_some()
@@ -116,20 +116,20 @@ enum FindFormat {
     Text,
     /// One object, schema cognate.find/1
     Json,
-    /// One object a line
+    /// One object per line
     Ndjson,
-    /// One row for each document that was found
+    /// One row per match
     Csv,
 }
 
-/// What is sought, under which method.
+/// The searched documents and their method.
 pub(crate) struct Query {
     pub(crate) under: Under,
     pub(crate) spec: v1::MethodSpec,
     pub(crate) names: Vec<String>,
     pub(crate) documents: Vec<SearchedDocument>,
-    /// Whether all files could be read.
-    pub(crate) whole: bool,
+    /// True if all files could be read.
+    pub(crate) all_read: bool,
 }
 
 /// Runs the command.
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &FindArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Fingerprints what is sought, under the method that is asked for or at hand.
+/// Fingerprints the documents of a query, under the requested method or that of an available index.
 pub(crate) async fn prepare(
     operator: &Operator,
     how: &HowArgs,
@@ -164,7 +164,7 @@ pub(crate) async fn prepare(
 
 fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     if how.method.is_some() || how.view.is_some() || how.chunk_bytes.is_some() || how.key.key.is_some() {
-        return Err(usage("--fingerprints say their method, view and key themselves: leave these options out"));
+        return Err(usage("--fingerprints contains method, view and key: leave these options out"));
     }
     let file = std::fs::File::open(path).with_context(|| format!("`{}` cannot be read", path.display()))?;
     let refused = |error: String| usage(format!("`{}`: {error}", path.display()));
@@ -172,38 +172,38 @@ fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     let method = Method::try_from(&spec).map_err(|error| refused(error.to_string()))?;
     let id = cognate_proto::spec::method_id(&spec.method_id).map_err(|error| refused(error.to_string()))?;
     let (names, documents) = documents.into_iter().unzip();
-    Ok(Query { under: Under { method, id }, spec, names, documents, whole: true })
+    Ok(Query { under: Under { method, id }, spec, names, documents, all_read: true })
 }
 
 fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> {
     let id = method.id(key);
     let spec = v1::MethodSpec { method_id: id.0.to_vec(), ..v1::MethodSpec::from(method) };
     let under = Under { method: *method, id };
-    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), whole: true };
+    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), all_read: true };
     let mut reader = Reader::new(method, key)?;
     for found in files.iter().flat_map(|file| reader.read(file)) {
         let (path, found): Found = found;
         match found {
             Ok(found) => {
                 query.names.push(escaped(&path).0.into_owned());
-                query.documents.push(sought(found.became));
+                query.documents.push(searched(found.became));
             }
             Err(error) => {
                 let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
                 let cannot =
-                    if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+                    if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
                 eprintln!("cognate: `{}` {cannot}: {error}", printable(&path));
-                query.whole = false;
+                query.all_read = false;
             }
         }
     }
     match query.documents.is_empty() {
-        true => Err(coded(Exit::Failed, "nothing could be read of what is sought")),
+        true => Err(coded(Exit::Failed, "none of the files of the query could be read")),
         false => Ok(query),
     }
 }
 
-fn sought(became: Became) -> SearchedDocument {
+fn searched(became: Became) -> SearchedDocument {
     let repeated = became.repeated().into_iter().filter_map(|place| u32::try_from(place).ok()).collect();
     match became {
         Became::Chunks(chunks, content) => SearchedDocument {
@@ -225,13 +225,16 @@ fn sought(became: Became) -> SearchedDocument {
     }
 }
 
-/// How a find has ended: with everything searched, with some, or with nothing at all.
+/// Exit of a find: complete, with a repository not searched, or with nothing searched.
 pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
     let covered = answer.coverage.iter().filter(|row| row.searched.is_some()).count();
     if covered == 0 {
         let other_key = answer.coverage.iter().any(|row| row.other_key);
         let (exit, why) = match other_key {
-            true => (Exit::KeyMismatch, "the indexes were made with another key, or with none: give theirs with --key"),
+            true => (
+                Exit::KeyMismatch,
+                "the indexes were made with another key, or with none: give the key of the sites with --key",
+            ),
             false => {
                 (Exit::Failed, "no repository has an index under this method: launch the scan that is named above")
             }
@@ -239,16 +242,16 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
         return Err(coded(exit, format!("nothing was searched: {why}")));
     }
     let unread = answer.coverage.iter().filter_map(|row| row.searched).any(|searched| searched.unread > 0);
-    let is_whole = query.whole && covered == answer.coverage.len() && !unread;
-    Ok(if is_whole { Exit::Complete } else { Exit::Incomplete })
+    let is_complete = query.all_read && covered == answer.coverage.len() && !unread;
+    Ok(if is_complete { Exit::Complete } else { Exit::Incomplete })
 }
 
-/// The documents of a query, each as one table: for queries that are kept.
-pub(crate) fn kept_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
-    query.documents.iter().map(ask::whole)
+/// The documents of a query, each as one table, for stored queries.
+pub(crate) fn stored_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
+    query.documents.iter().map(ask::complete_document)
 }
 
-/// The word for how a match lies to what was sought.
+/// The word for the relation between a match and the searched document.
 fn word(found: &cognate_server::find::Match) -> &'static str {
     relation(found.measure.relation)
 }

@@ -1,4 +1,4 @@
-//! `cognate fingerprint`: what files become, for people and for other programs.
+//! `cognate fingerprint`: fingerprints of files, for people and for other programs.
 
 mod inside;
 
@@ -24,7 +24,7 @@ use crate::args::{KeyArgs, MethodArgs, threads};
 use crate::exit::Exit;
 use crate::extraction;
 
-/// Shows what files become, for people and for other programs.
+/// Shows the fingerprints of files, for people and for other programs.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate fingerprint --format summary -- *.html
@@ -32,14 +32,14 @@ use crate::extraction;
   cognate fingerprint --method shingle --param w=7,sample=min,s=200 -- report.txt
   cognate fingerprint --method similarity-index --param way=43B,k=40 --format summary -- *.txt")]
 pub(crate) struct FingerprintArgs {
-    /// Files
+    /// Files to fingerprint
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) method: MethodArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: FingerprintFormat,
     /// Threads [default: one for each processor]
@@ -51,16 +51,16 @@ pub(crate) struct FingerprintArgs {
 pub(crate) enum FingerprintFormat {
     /// A table of chunks or features
     Text,
-    /// One object a file
+    /// One object per file
     Ndjson,
-    /// One line a file, no chunks or features
+    /// One line per file, without chunks or features
     Summary,
 }
 
-/// What became of a file, or of what is inside of it: its path, and what it came to.
+/// Result for a file, or for a document inside it: path and fingerprint.
 pub(crate) type Found = (Vec<u8>, io::Result<Fingerprinted>);
 
-/// What became of one document, and how long that took.
+/// Fingerprint of one document, and the time that it took.
 pub(crate) struct Fingerprinted {
     pub(crate) became: Became,
     took: Duration,
@@ -73,19 +73,19 @@ struct Under<'a> {
     id: MethodId,
 }
 
-/// What a file becomes under a method that cuts, or under any other.
+/// Fingerprint under a method that cuts chunks, or under any other.
 pub(crate) enum Became {
     Chunks(Vec<Chunk>, Content),
     Signature(Signature),
 }
 
-/// What carries the method out.
+/// Implementation of the method.
 enum Machine {
     Chunks(Box<Fingerprinter>),
     Signature(Signer),
 }
 
-/// Fingerprints what is in a file, and under a text view in the documents inside of it, one after the other.
+/// Fingerprints a file, or under a text view the documents inside it, one after the other.
 pub(crate) struct Reader {
     machine: Machine,
     view: View,
@@ -93,19 +93,19 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// What reads files under a method.
+    /// Reads files under a method.
     pub(crate) fn new(method: &Method, key: &Key) -> anyhow::Result<Reader> {
         let pool = method.view().is_text().then(|| extraction::pool(NonZeroUsize::MIN)).transpose()?;
         Ok(Reader { machine: Machine::new(method, key), view: method.view(), pool })
     }
 
-    /// What became of a file.
+    /// Results for one file.
     pub(crate) fn read(&mut self, path: &Path) -> Vec<Found> {
         self.machine.documents(self.pool.as_ref(), self.view, path, true)
     }
 }
 
-/// Runs the command. Files are read side by side and told in the order in which they were named.
+/// Runs the command. Files are read in parallel and reported in the order of the arguments.
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let key = args.key.key()?;
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let under = Under { method: &method, id: method.id(&key) };
         let failed = in_order(&results, |found| write_all(&mut out, args.format, under, found));
-        // Whoever waits to hand over a result must not wait for ever.
+        // A thread that hands over a result must not wait forever.
         drop(results);
         failed.and_then(|failed| out.flush().map(|()| failed))
     });
@@ -156,7 +156,7 @@ impl Machine {
         }
     }
 
-    /// What becomes of a file, or of what is inside of it.
+    /// Fingerprints a file, or the documents inside it.
     fn documents(&mut self, pool: Option<&Pool>, view: View, path: &Path, keep_chunks: bool) -> Vec<Found> {
         match pool {
             None => vec![(bytes_of(path), fingerprint(self, path, keep_chunks))],
@@ -196,7 +196,7 @@ fn read(machine: &mut Machine, from: &mut impl Read, keep_chunks: bool) -> io::R
     Ok(Fingerprinted { became, took: began.elapsed() })
 }
 
-/// Hands results on in their order, and counts those that failed.
+/// Passes results on in order, and counts the failed ones.
 fn in_order(
     results: &Receiver<(usize, Vec<Found>)>,
     mut each: impl FnMut(Vec<Found>) -> io::Result<bool>,
@@ -229,7 +229,7 @@ struct FileLine<'a> {
     chunk_bytes: u32,
     #[serde(skip_serializing_if = "String::is_empty")]
     param: String,
-    /// With the key in it: what may be compared with what.
+    /// Includes the key: only fingerprints with the same method id are comparable.
     method_id: String,
     content: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,17 +238,17 @@ struct FileLine<'a> {
     chunks: Option<Vec<(u64, u32, String)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<Vec<(String, u32)>>,
-    /// Which chunks are one byte over and over, counted from 0.
+    /// Indexes, from 0, of chunks that repeat one byte.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<usize>,
-    /// For the method that makes numbers: the number, or `null` where a document is too short for one.
+    /// For the method that makes numbers: the number, or `null` if a document is too short for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Option<i128>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// Writes what became of a file and of what is inside of it; `false` when any of it could not be read.
+/// Writes the results for a file and the documents inside it; `false` if any could not be read.
 fn write_all(out: &mut impl Write, format: FingerprintFormat, under: Under<'_>, found: Vec<Found>) -> io::Result<bool> {
     let mut all_read = true;
     for (path, result) in found {
@@ -257,7 +257,7 @@ fn write_all(out: &mut impl Write, format: FingerprintFormat, under: Under<'_>, 
     Ok(all_read)
 }
 
-/// Writes what became of one document; `false` when it could not be read, which is told on standard error.
+/// Writes the result for one document; if it could not be read, reports that on standard error and returns `false`.
 fn write_one(
     out: &mut impl Write,
     format: FingerprintFormat,
@@ -270,7 +270,8 @@ fn write_one(
         Ok(file) => file,
         Err(error) => {
             let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
-            let cannot = if is_unfit { format!("is nothing for `{}`", method.name()) } else { "cannot be read".into() };
+            let cannot =
+                if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
             eprintln!("cognate: `{}` {cannot}: {error}", printable(bytes));
             return Ok(false);
         }
@@ -332,7 +333,7 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
 }
 
 impl Became {
-    /// Which chunks are one byte over and over.
+    /// Indexes of chunks that repeat one byte.
     pub(crate) fn repeated(&self) -> Vec<usize> {
         let chunks = match self {
             Became::Chunks(chunks, _) => chunks.as_slice(),
@@ -352,7 +353,7 @@ impl Became {
 fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
     match became {
         Became::Chunks(chunks, _) => chunks.iter().try_for_each(|chunk| {
-            let note = if chunk.repeated_byte { "  one byte over and over" } else { "" };
+            let note = if chunk.repeated_byte { "  one repeated byte" } else { "" };
             writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)
         }),
         Became::Signature(signature) => signature
@@ -380,7 +381,7 @@ fn summary(path: &str, method: &Method, file: &Fingerprinted) -> String {
     format!("{path}  {size_bytes} bytes  {what}  {digest}  {seconds:.3} s  {speed:.0} MB/s")
 }
 
-/// What the features are a sample of.
+/// The population that the features are sampled from.
 fn windows(method: &Method) -> &'static str {
     match method.name() {
         "shingle" => "shingles",

@@ -1,4 +1,4 @@
-//! `cognate`: the one program. Parse, trace, run, and end with a code that programs can rely on.
+//! `cognate`: the program. Parse, trace, run, and exit with a code that programs can rely on.
 
 #![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
 
@@ -8,13 +8,13 @@ mod command;
 mod compare;
 mod config;
 mod coordinator;
+mod document_reader;
 mod evaluate;
 mod exit;
 mod explain;
 mod extraction;
 mod find;
 mod fingerprint;
-mod kept;
 mod operator;
 mod options;
 mod output;
@@ -23,9 +23,9 @@ mod progress;
 mod repo;
 mod report;
 mod scan;
-mod seen;
 mod site;
 mod stop;
+mod stored_query;
 mod template;
 mod text;
 mod trace;
@@ -40,9 +40,9 @@ use clap::Parser as _;
 use crate::command::{Cli, Command};
 use crate::exit::Exit;
 
-/// What the program does, from its arguments to its exit code.
+/// Runs the program, from its arguments to its exit code.
 pub fn main() -> ExitCode {
-    // Before anything else is set up: such a process reads documents, and can do nothing else.
+    // Before anything else is set up: such a process reads documents and does nothing else.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::CHILD_ARGUMENT) {
         return cognate_view::child_main();
     }
@@ -51,7 +51,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output and are no error.
+            // Help and version go to standard output and are not errors.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Complete.into() };
         }

@@ -1,4 +1,4 @@
-//! `cognate`: see the library beside this.
+//! `cognate`: see the library of this crate.
 
 fn main() -> std::process::ExitCode {
     cognate_cli::main()

@@ -1,4 +1,4 @@
-//! `cognate operator`: the people who run the federation.
+//! `cognate operator`: the operators of the federation.
 
 pub(crate) mod client;
 mod enroll;
@@ -16,7 +16,7 @@ use self::client::{Operator, OperatorArg, block_on};
 use self::members::TableFormat;
 use crate::exit::Exit;
 
-/// Invites people, lists them, shuts them out; and enrols with an invitation.
+/// Invites, lists and revokes operators, enrols with an invitation, and signs in to the pages.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate operator invite anna --role analyst
@@ -36,22 +36,22 @@ enum OperatorCommand {
     /// Print an invitation: one line to hand over, for one enrolment
     #[command(after_help = "Example:\n  cognate operator invite anna --role analyst --valid 8h")]
     Invite(InviteArgs),
-    /// List people with their roles and certificates
+    /// List operators with their roles and certificates
     #[command(after_help = "Example:\n  cognate operator list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Shut a person out, at once
+    /// Revoke an operator's access at once
     #[command(after_help = "Example:\n  cognate operator revoke anna")]
     Revoke {
-        /// The person
+        /// Name of the operator
         name: String,
     },
-    /// Turn an invitation into the file that --operator takes
+    /// Turn an invitation into the file for --operator
     Enroll(enroll::EnrollArgs),
-    /// Print a one-time address for the browser
+    /// Print a one-time address that signs a browser in
     #[command(after_help = "Examples:
   cognate operator login                      # open the address that it prints
   cognate operator login --token --valid 8h   # a credential for programs")]
@@ -60,21 +60,21 @@ enum OperatorCommand {
 
 #[derive(Args, Debug)]
 struct InviteArgs {
-    /// The person
+    /// Name of the operator
     name: String,
-    /// What it may do
+    /// Role of the operator
     #[arg(long, value_enum)]
     role: RoleArg,
-    /// Show it this site only
+    /// Restrict the operator to this site
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
-    /// Show it the sites of this party only
+    /// Restrict the operator to the sites of this party
     #[arg(long, value_name = "PARTY")]
     party: Option<String>,
-    /// How long the invitation holds
+    /// Time until the invitation expires
     #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "24h")]
     valid: Duration,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }

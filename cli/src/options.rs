@@ -1,4 +1,4 @@
-//! The options of a scan as flags, for all commands that take them.
+//! The options of a scan as flags, for all commands with scans.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
@@ -16,51 +16,51 @@ use crate::exit::usage;
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// Compare paragraphs, each as a document: with --view text
+    /// Compare paragraphs as separate documents: with --view text
     #[arg(long, help_heading = "Method")]
     pub(crate) passages: bool,
-    /// Messages with the same EDRM Message ID Hash form a set, where sites tell it
+    /// Group messages with the same EDRM Message ID Hash, if sites send it
     #[arg(long, help_heading = "What counts")]
     pub(crate) match_message_ids: bool,
-    /// A link needs this many bytes in common, or --min-containment [default: 16384; of text 2048]. Says nothing to min, sketch
-    /// and fuzzy, which know of no bytes
+    /// Count a link only with this many bytes in common, or with --min-containment [default: 16384; of text 2048]. The methods
+    /// min, sketch and fuzzy, which do not count bytes, ignore it
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What counts")]
     pub(crate) min_shared_bytes: Option<u64>,
-    /// A link needs this share of the smaller document in common, 0 to 1, or --min-shared-bytes. To min, sketch and fuzzy: how
-    /// alike documents must be
+    /// Count a link only with this share of the smaller document in common, 0 to 1, or with --min-shared-bytes. For min, sketch
+    /// and fuzzy: the least similarity of documents
     #[arg(long, value_name = "X", default_value = "0.5", help_heading = "What counts")]
     pub(crate) min_containment: Containment,
-    /// How links become clusters
+    /// Rule by which links form clusters
     #[arg(long, value_enum, default_value = "connected", help_heading = "What counts")]
     pub(crate) cluster: Clusters,
-    /// Count only what crosses sites (parties, where there are two or more)
+    /// Count only overlap between sites (between parties, if there are two or more)
     #[arg(long, help_heading = "What counts")]
     pub(crate) across_only: bool,
-    /// Documents that were planted so that they must be found: told apart, and counted in no overlap
+    /// Planted documents that the scan must find: reported separately, and not counted as overlap
     #[arg(long, value_name = "GLOB", help_heading = "What counts")]
     pub(crate) control: Vec<String>,
-    /// Only documents that match; a pattern without `/` matches names at any depth
+    /// Read only documents that match; a pattern without `/` matches names at any depth
     #[arg(long, value_name = "GLOB", help_heading = "What is read")]
     pub(crate) include: Vec<String>,
-    /// No documents or folders that match
+    /// Skip documents and folders that match
     #[arg(long, value_name = "GLOB", help_heading = "What is read")]
     pub(crate) exclude: Vec<String>,
-    /// No documents larger than this
+    /// Skip documents larger than this
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is read")]
     pub(crate) size_max: Option<u64>,
-    /// Read what symbolic links point to as well
+    /// Also read the targets of symbolic links
     #[arg(long, help_heading = "What is read")]
     pub(crate) follow: bool,
-    /// Go on without sites that are not done after this long: 10s, 5m, 2h
+    /// Continue without sites that are not done after this time: 10s, 5m, 2h
     #[arg(long, value_name = "D", value_parser = humantime::parse_duration, help_heading = "How")]
     pub(crate) sync_deadline: Option<Duration>,
-    /// Fail when something was unreadable or a site was missing
+    /// Fail if something was unreadable or a site was missing
     #[arg(long, help_heading = "How")]
     pub(crate) require_complete: bool,
-    /// Compare what the last run with the same --state has left, without reading anything
+    /// Read nothing, and compare the indexes of earlier scans or of the last run with the same --state
     #[arg(long, help_heading = "How")]
     pub(crate) no_sync: bool,
-    /// Working memory of the comparison, at least 32MiB [default: 128MiB; at a coordinator, what its configuration gives]
+    /// Working memory of the comparison, at least 32MiB [default: 128MiB; at a coordinator, the value of its configuration]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "How")]
     pub(crate) memory_budget: Option<u64>,
     /// Threads [default: one for each processor]
@@ -70,17 +70,17 @@ pub(crate) struct ScanArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum Clusters {
-    /// Whatever links connect
+    /// All documents that links connect
     Connected,
-    /// Each document with the representative that it is most like
+    /// Each document with its most similar representative
     Greedy,
 }
 
 impl ScanArgs {
-    /// The options that were typed, for a scan of these repositories.
+    /// The typed options, for a scan of these repositories.
     ///
     /// # Errors
-    /// When one makes no sense; the flag is named.
+    /// If an option is invalid; the error names its flag.
     pub(crate) fn options(&self, repositories: Vec<(SiteName, RepositoryName)>) -> anyhow::Result<ScanOptions> {
         // Every flag and every option is named here, so that none can be forgotten.
         let ScanArgs {
@@ -123,7 +123,7 @@ impl ScanArgs {
             greedy: *cluster == Clusters::Greedy,
             memory_budget_bytes: *memory_budget,
             threads: threads.map(|threads| NonZeroU32::try_from(threads).unwrap_or(NonZeroU32::MAX)),
-            // Commands that refine or save a scan fill these in.
+            // Commands that refine or save a scan set these.
             refine: None,
             origin: String::new(),
         };
@@ -137,7 +137,7 @@ impl ScanArgs {
             ("text", false) => Ok(ScanView::Text),
             ("text" | "passages", _) => Ok(ScanView::Passages),
             ("both", false) => Ok(ScanView::Both),
-            _ => Err(usage("--passages are paragraphs of text: say --view text --passages")),
+            _ => Err(usage("--passages are paragraphs of text: use --view text --passages")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A report in the format that was asked for, on standard output or in a file that appears only once it is whole.
+//! Reports in the requested format, on standard output or in a file that appears only once it is complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use crate::args::ReportFormat;
 use crate::exit::usage;
 use crate::stop::{Stop, Stoppable};
 
-/// Where something is written.
+/// Destination of output.
 pub(crate) type Out<'a> = BufWriter<Stoppable<'a, Box<dyn Write + 'a>>>;
 
 /// Writes the report.
@@ -26,7 +26,7 @@ pub(crate) fn write(
     write_with(file, stop, |out| write_to(report, format, limit, out))
 }
 
-/// Writes whatever `fill` does, on standard output or into a file that appears only once it is whole.
+/// Runs `fill` on standard output or on a file that appears only once it is complete.
 pub(crate) fn write_with(
     file: Option<&Path>,
     stop: &Stop,
@@ -36,13 +36,13 @@ pub(crate) fn write_with(
         let mut out = out(io::stdout().lock(), stop);
         let written = fill(&mut out).and_then(|()| Ok(out.flush()?));
         return match written {
-            // Whoever reads has seen enough: `cognate compare … | head`.
+            // The reader closed the pipe: `cognate compare … | head`.
             Err(error) if is_closed_pipe(&error) => Ok(()),
             written => written,
         };
     };
     let context = || format!("`{}` cannot be written", path.display());
-    // Through a link, what it points to is written, and the link stays.
+    // For a symbolic link, its target is written, and the link stays.
     let resolved = path.canonicalize();
     let path = resolved.as_deref().unwrap_or(path);
     if is_pipe_or_device(path) {
@@ -51,14 +51,14 @@ pub(crate) fn write_with(
         return fill(&mut out).and_then(|()| out.flush().with_context(context));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
+    let temporary = tempfile::Builder::new().prefix(".cognate-").tempfile_in(folder).with_context(context)?;
     {
-        let mut out = out(beside.as_file(), stop);
+        let mut out = out(temporary.as_file(), stop);
         fill(&mut out)?;
         out.flush().with_context(context)?;
     }
-    make_readable(beside.as_file()).with_context(context)?;
-    beside.persist(path).with_context(context)?;
+    make_readable(temporary.as_file()).with_context(context)?;
+    temporary.persist(path).with_context(context)?;
     Ok(())
 }
 
@@ -73,12 +73,12 @@ fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl 
     }
 }
 
-/// Whether something stands at the path that must be written into and not be replaced.
+/// True if the path is a pipe or device, which must be written to and not replaced.
 fn is_pipe_or_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Temporary files are private; a report is a file like any other.
+/// Temporary files are private; a report gets the usual permissions.
 fn make_readable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))

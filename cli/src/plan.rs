@@ -1,4 +1,4 @@
-//! `cognate plan`: which copies are kept and which could go, written down for the administrators of the sites.
+//! `cognate plan`: plans which copies stay and which could go, for the administrators of the sites.
 
 mod preview;
 
@@ -18,7 +18,7 @@ use crate::stop::Stop;
 use cognate_export::plan::file::{PlanFile, Set};
 use cognate_export::plan::script;
 
-/// Plans what to keep of copies. Cognate deletes and moves nothing.
+/// Plans which copies stay and which could go. Cognate deletes and moves nothing.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     #[command(subcommand)]
@@ -27,24 +27,26 @@ pub(crate) struct PlanArgs {
 
 #[derive(Subcommand, Debug)]
 enum PlanCommand {
-    /// Decide which copies are kept, show it, and write a plan for each site
+    /// Decide which copies stay, show the decisions, and write a plan for each site
     Make(MakeArgs),
 }
 
-/// Decides which documents of each set of the same bytes are kept, and shows what would go. With -o, writes for each site a plan
-/// (JSON and CSV) and a script that its administrator may read and run: it moves files into a folder, and only when told to.
+/// Decides which documents of each set of identical documents stay, and shows which would go. With -o, writes a plan for
+/// each site
+/// (JSON and CSV) and a script that its administrator can read and run: by default it only lists the files, and with an
+/// option it moves them into a folder.
 ///
-/// What people decided comes first: what is intentional or not a duplicate is left out, what is to be kept stays, and a
-/// document that is a duplicate goes before others. Then rules count in their order: where one does not tell two documents
-/// apart, the next one does. Where none does, or verdicts contradict each other, all stay, and the set is told as a tie.
+/// Verdicts come first: sets marked intentional or not-a-duplicate are left out, documents marked keep stay, and
+/// documents marked duplicate go before others. Then the rules apply in order: if one does not decide between two documents,
+/// the next one applies. If none decides, or verdicts contradict each other, all stay, and the set is listed as a tie.
 #[derive(Args, Debug)]
 #[command(after_help = "Rules:
-  reference:SITE[/REPOSITORY[/FOLDER]]   everything there is kept
-  prefer:SITE[/REPOSITORY[/FOLDER]]      rather what lies there
-  path:GLOB, not-path:GLOB               rather what matches, or does not
+  reference:SITE[/REPOSITORY[/FOLDER]]   all documents there stay
+  prefer:SITE[/REPOSITORY[/FOLDER]]      prefer documents there
+  path:GLOB, not-path:GLOB               prefer documents that match, or do not
   newest, oldest                         by time of modification
   shortest-path, longest-path
-  not-a-copy                             rather what is not called `Copy of …`, `… (1)`, `… - Kopie`
+  not-a-copy                             prefer documents not called `Copy of …`, `… (1)`, `… - Kopie`
 
 Examples:
   cognate plan make latest --keep reference:paris/kb --keep newest
@@ -54,16 +56,16 @@ Then, at each site: cognate worker plan check plan/SITE.json --config worker.tom
 struct MakeArgs {
     /// A scan: its id, the beginning of it, or `latest`; or a file that --format sqlite wrote
     scan: String,
-    /// A rule; several count in their order
+    /// A rule; repeatable, applied in this order
     #[arg(long, value_name = "RULE", required = true)]
     keep: Vec<String>,
-    /// How many copies of each document stay at least, at all sites together
+    /// Copies of each document that must stay at least, at all sites together
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_copies: usize,
-    /// Write the plans into this folder, which must not be there yet or be empty
+    /// Write the plans to this folder, which must be new or empty
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Sets that are shown; 0 shows all
+    /// Sets to show; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
     #[command(flatten)]
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
 
 async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     if args.min_copies == 0 {
-        return Err(usage("--min-copies 0: one copy of each document stays at least"));
+        return Err(usage("--min-copies 0: at least one copy of each document stays"));
     }
     let rules = args.keep.iter().map(|rule| rule.parse::<Rule>().map_err(|error| usage(format!("--keep: {error}"))));
     let keep = Keep { rules: rules.collect::<Result<_, _>>()?, min_copies: args.min_copies };
@@ -102,19 +104,19 @@ async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     Ok(stop.signal().map_or(Exit::Complete, Exit::Signal))
 }
 
-/// What was decided.
+/// The decisions for a preview.
 struct Planned {
     totals: Totals,
-    /// The first sets of which something goes, and the first ties.
+    /// The first sets from which documents go, and the first ties.
     shown: Vec<Decision>,
     ties: Vec<Decision>,
-    /// The first that verdicts leave out.
+    /// The first sets that verdicts leave out.
     left_out: Vec<Decision>,
-    /// Whether it was known what people decided.
+    /// True if the verdicts are known.
     verdicts_known: bool,
-    /// How often each rule decided what is kept.
+    /// Number of decisions by each rule.
     by_rule: BTreeMap<String, u64>,
-    /// The plan of each site of which something goes.
+    /// The plan of each site from which documents go.
     plans: BTreeMap<String, PlanFile>,
 }
 
@@ -176,7 +178,7 @@ impl Planned {
             }
         }
         match self.plans.len() {
-            0 => eprintln!("cognate: nothing goes anywhere: no plan was written"),
+            0 => eprintln!("cognate: no document would go: no plan was written"),
             some => eprintln!("cognate: plans for {some} sites are in `{}`", folder.display()),
         }
         Ok(())
@@ -188,7 +190,7 @@ fn check_folder(folder: &Path) -> anyhow::Result<()> {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
             Some(_) => {
-                Err(usage(format!("-o `{}`: it is not empty, and no plan is written over another", folder.display())))
+                Err(usage(format!("-o `{}`: it is not empty, and a plan never overwrites another", folder.display())))
             }
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! What a person sees while a scan runs: a bar for each folder, then one for the comparison. Silent off a terminal.
+//! Progress of a scan on a terminal: a bar for each folder, then one for the comparison. Silent if there is no terminal.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) struct Bars {
 }
 
 impl Bars {
-    /// Bars for repositories of these names. They draw themselves on standard error, if that is a terminal.
+    /// Makes bars for repositories of these names. They are drawn on standard error, if that is a terminal.
     pub(crate) fn new(names: impl IntoIterator<Item = String>) -> Bars {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let repositories = names
@@ -29,7 +29,7 @@ impl Bars {
         Bars { all, repositories, analysis }
     }
 
-    /// Shows how far the scan is.
+    /// Shows the progress of the scan.
     pub(crate) fn show(&self, progress: &ScanProgress) {
         for ((name, bar), repository) in self.repositories.iter().zip(&progress.repositories) {
             show_repository(name, bar, repository);
@@ -54,9 +54,9 @@ impl Bars {
         self.analysis.tick();
     }
 
-    /// Takes the bars away, so that what follows has the terminal to itself.
+    /// Removes the bars, so that later output has the terminal to itself.
     pub(crate) fn clear(&self) {
-        // A terminal that cannot be cleared is left as it is.
+        // Errors are ignored: progress is not essential.
         let _ = self.all.clear();
     }
 }

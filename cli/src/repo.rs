@@ -11,7 +11,7 @@ use crate::operator::members::{TableFormat, print, time};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Shows the repositories that sites offer, and what the coordinator holds of them.
+/// Lists the repositories that sites offer, and their indexes at the coordinator.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  cognate repo list --format json")]
 pub(crate) struct RepoArgs {
@@ -26,7 +26,7 @@ enum RepoCommand {
     /// List repositories
     #[command(after_help = "Example:\n  cognate repo list")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
@@ -53,7 +53,7 @@ async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// A row for each index; one for a repository without any.
+/// One row for each index; one for a repository without any.
 fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
     let name = format!("{}/{}", one_line(&repository.site), one_line(&repository.repository));
     let begin = || {
@@ -79,7 +79,7 @@ fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
     repository.indexes.iter().map(of_index).collect()
 }
 
-/// `tttd raw 1000, keyed`; `refined`: of some documents only.
+/// `tttd raw 1000, keyed`; `refined`: only of some documents.
 fn method(index: &v1::RepositoryIndex) -> String {
     let method = index.method.clone().unwrap_or_default();
     let keyed = if index.keyed { ", keyed" } else { "" };

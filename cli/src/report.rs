@@ -1,4 +1,4 @@
-//! `cognate report`: what a scan found, whole, as a list of documents, or what changed since another.
+//! `cognate report`: the result of a scan, as a report, as a list of documents, or as changes since another scan.
 
 mod audit;
 mod changes;
@@ -21,8 +21,8 @@ use crate::report::source::Source;
 use crate::scan::find;
 use crate::stop::Stop;
 
-/// Shows what a scan found; `report audit SCAN` writes the signed report for an auditor, `report verify FILE`
-/// checks either.
+/// Shows the result of a scan. `report audit SCAN` writes the signed report for an auditor, `report verify FILE`
+/// checks a JSON report or a signed report.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate report latest
@@ -42,58 +42,58 @@ use crate::stop::Stop;
 pub(crate) struct ReportArgs {
     /// A scan: its id, the beginning of it, or `latest`; a file that --format sqlite wrote; or `audit` or `verify`
     scan: String,
-    /// With `audit` the scan, with `verify` the file
+    /// The scan for `audit`, the file for `verify`
     file: Option<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: ReportFormat,
-    /// Write it here instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Rows of each list of the text report; 0 shows all
+    /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// A list of documents instead
+    /// Write a list of documents
     #[arg(long)]
     documents: bool,
-    /// Only documents of these: identical, near, contains, contained, shares, unique, excluded; `changed` is the four between
+    /// Only documents with these statuses: identical, near, contains, contained, shares, unique, excluded; `changed` means near, contains, contained and shares
     #[arg(long, value_name = "S,…", value_delimiter = ',', requires = "documents")]
     status: Vec<String>,
     /// Only documents at this site
     #[arg(long = "in", value_name = "SITE", requires = "documents")]
     site: Option<String>,
-    /// Tell what became of them as against this site alone
+    /// Show the status of documents compared with this site alone
     #[arg(long, value_name = "SITE", requires = "documents")]
     against: Option<String>,
-    /// What is new, changed and gone since this scan
+    /// Show new, changed and gone documents since this scan
     #[arg(long, value_name = "SCAN", conflicts_with = "documents")]
     since: Option<String>,
-    /// Only what concerns this site: its own documents, and the sets, clusters and folders with one of them
+    /// Only the documents of this site, and the sets, clusters and folders with one of them
     #[arg(long = "site", value_name = "NAME")]
     slice: Option<String>,
     #[command(flatten)]
     operator: OperatorArg,
 }
 
-/// The statuses that there are.
+/// All statuses.
 const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
-/// The word for those of them which say that something like it is there, and not the same.
+/// The word for all statuses of documents with a similar, but no identical, document.
 const CHANGED: &str = "changed";
 
-/// The statuses that were asked for.
-fn statuses(asked: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut told: Vec<&str> = Vec::new();
-    for status in asked {
+/// The requested statuses.
+fn statuses(requested: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut selected: Vec<&str> = Vec::new();
+    for status in requested {
         match STATUSES.iter().find(|one| *one == status) {
-            Some(status) => told.push(status),
-            None if status == CHANGED => told.extend(&STATUSES[1..5]),
+            Some(status) => selected.push(status),
+            None if status == CHANGED => selected.extend(&STATUSES[1..5]),
             None => {
                 let all = STATUSES.join(", ");
                 return Err(usage(format!("there is no status `{status}`; there are {all}, and `{CHANGED}`")));
             }
         }
     }
-    Ok(told.into_iter().map(str::to_owned).collect())
+    Ok(selected.into_iter().map(str::to_owned).collect())
 }
 
 /// Runs the command.
@@ -101,10 +101,10 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     match (args.scan.as_str(), &args.file) {
         ("verify", Some(file)) => return verify(file, &args.operator),
         ("audit", Some(scan)) => return block_on(audited(args, &scan.to_string_lossy())),
-        ("audit", None) => return Err(usage("say of which scan: cognate report audit SCAN --format html -o FILE")),
-        ("verify", None) => return Err(usage("say which report: cognate report verify FILE")),
+        ("audit", None) => return Err(usage("name the scan: cognate report audit SCAN --format html -o FILE")),
+        ("verify", None) => return Err(usage("name the report: cognate report verify FILE")),
         (_, Some(file)) => {
-            return Err(usage(format!("`{}` is one word too many: -o FILE says where to write", file.display())));
+            return Err(usage(format!("`{}` is one word too many: name the output with -o FILE", file.display())));
         }
         (_, None) => {}
     }
@@ -150,19 +150,19 @@ async fn audited(args: &ReportArgs, scan: &str) -> anyhow::Result<Exit> {
     audit::write(&operator, scan, args.format, args.output.as_ref(), &stop).await
 }
 
-/// Whether a report is what it says of itself, or what was signed.
+/// Checks the digest of a JSON report, or the signature of a signed report.
 fn verify(file: &Path, operator: &OperatorArg) -> anyhow::Result<Exit> {
     let bytes = std::fs::read(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
     if let Some(exit) = audit::verify(file, &bytes, operator)? {
         return Ok(exit);
     }
     let report: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("`{}` is no report in JSON", file.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("`{}` is not a report in JSON", file.display()))?;
     let claimed = report.pointer("/scan/digest").and_then(Value::as_str);
-    let claimed = claimed.ok_or_else(|| anyhow!("`{}` is no report in JSON: it has no digest", file.display()))?;
+    let claimed = claimed.ok_or_else(|| anyhow!("`{}` is not a report in JSON: it has no digest", file.display()))?;
     let actual = json_digest(&report);
     if claimed != actual {
-        return Err(anyhow!("`{}` is not what was reported: it claims {claimed} and is {actual}", file.display()));
+        return Err(anyhow!("`{}` was changed: its digest should be {claimed} and is {actual}", file.display()));
     }
     print(&format!("{actual}  {}", file.display()))?;
     Ok(Exit::Complete)

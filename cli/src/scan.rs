@@ -1,4 +1,4 @@
-//! `cognate scan`: launching scans and following them.
+//! `cognate scan`: launches and follows scans.
 
 mod estimate;
 mod find;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{TableFormat, print};
 
-/// Launches scans over repositories of any sites, follows them, and keeps profiles and schedules of them.
+/// Launches scans over repositories of any sites, follows them, and manages profiles and schedules.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait
@@ -35,7 +35,7 @@ pub(crate) struct ScanCommandArgs {
 
 #[derive(Subcommand, Debug)]
 enum ScanCommand {
-    /// Launch a scan: shows what each site will read and send, and asks
+    /// Launch a scan: show what each site will read and send, and ask before it starts
     Launch(Box<launch::LaunchArgs>),
     /// List scans, newest first
     #[command(after_help = "Example:\n  cognate scan list --format json")]
@@ -46,33 +46,33 @@ enum ScanCommand {
     /// Follow a scan until it ends
     #[command(after_help = "Example:\n  cognate scan watch 3f")]
     Watch(OneArgs),
-    /// Stop a scan for good
+    /// Cancel a scan
     #[command(after_help = "Example:\n  cognate scan cancel latest")]
     Cancel {
-        /// A scan: its id, the beginning of it, or `latest`
+        /// Scan: its id, the beginning of it, or `latest`
         scan: String,
     },
     /// Delete a scan that has ended, with its result
     #[command(after_help = "Example:\n  cognate scan delete 3f2a")]
     Delete(OneArgs),
-    /// Scans that are saved under a name
+    /// Save scan options under a name
     Profile(profile::ProfileArgs),
-    /// Scans that are launched again and again
+    /// Launch scans at regular intervals
     Schedule(schedule::ScheduleArgs),
 }
 
 #[derive(Args, Debug)]
 struct FormatArgs {
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
 
 #[derive(Args, Debug)]
 struct OneArgs {
-    /// A scan: its id, the beginning of it, or `latest`
+    /// Scan: its id, the beginning of it, or `latest`
     scan: String,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
@@ -107,7 +107,7 @@ async fn delete(arg: &OperatorArg, scan: &str, format: TableFormat) -> anyhow::R
     let request = v1::DeleteScanRequest { scan: id.0 };
     let deleted = operator.call(|mut client| async move { client.delete_scan(request).await }).await?;
     match format {
-        TableFormat::Text => print(&format!("{id}: {} are free again", cognate_export::human::bytes(deleted.bytes)))?,
+        TableFormat::Text => print(&format!("{id}: {} freed", cognate_export::human::bytes(deleted.bytes)))?,
         TableFormat::Json => print(&serde_json::json!({"id": id.to_string(), "bytes": deleted.bytes}).to_string())?,
     }
     Ok(Exit::Complete)

@@ -11,7 +11,7 @@ use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{self, TableFormat};
 
-/// Invites sites, lists them, shuts them out, erases what they sent.
+/// Invites, lists and revokes sites, and erases what they sent.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate site invite paris
@@ -30,38 +30,38 @@ pub(crate) struct SiteArgs {
 enum SiteCommand {
     /// Print an invitation: one line to hand over, for one enrolment
     ///
-    /// For a site that is there already, it lets the site enrol anew: as what it is now, with another key.
+    /// For an existing site, the invitation lets it enrol again, with a new key and unchanged otherwise.
     #[command(after_help = "Example:\n  cognate site invite paris --valid 72h")]
     Invite {
-        /// The site
+        /// Name of the site
         name: String,
-        /// Whose site it is [default: home]
+        /// Party of the site [default: home]
         #[arg(long, value_name = "PARTY")]
         party: Option<String>,
-        /// How long the invitation holds
+        /// Time until the invitation expires
         #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "24h")]
         valid: Duration,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// List sites: whether they are attached, and until when their certificates hold
+    /// List sites with their connections and certificates
     #[command(after_help = "Example:\n  cognate site list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Shut a site out, at once; what it sent stays
+    /// Revoke a site's access at once; its data stays at the coordinator
     #[command(after_help = "Example:\n  cognate site revoke tokyo")]
     Revoke {
-        /// The site
+        /// Name of the site
         name: String,
     },
-    /// Erase a site and all that it sent, with the results that name its documents
+    /// Erase a site and all its data, with the results that name its documents
     #[command(after_help = "Example:\n  cognate site forget tokyo --yes")]
     Forget {
-        /// The site
+        /// Name of the site
         name: String,
         /// Do not ask
         #[arg(long)]
@@ -105,9 +105,9 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
 
 fn agreed(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(usage(format!("this erases all that `{name}` sent, for good: say --yes")));
+        return Err(usage(format!("this erases all data of `{name}` for good: confirm with --yes")));
     }
-    eprint!("Erase `{name}`, all that it sent and the results that name its documents? [y/N] ");
+    eprint!("Erase `{name}`, all its data and the results that name its documents? [y/N] ");
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;

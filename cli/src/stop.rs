@@ -1,4 +1,4 @@
-//! Stopping on a signal: the first one ends the work in order, so that nothing half-written and no temporary file is left;
+//! Stopping on a signal: the first one ends the work in order, so that no half-written and no temporary file is left;
 //! the second ends the process at once.
 
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 const INTERRUPT: u8 = 2;
 const TERMINATE: u8 = 15;
 
-/// Whether somebody wants this process to stop.
+/// Signal handling of this process.
 #[derive(Clone)]
 pub(crate) struct Stop {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// The number of the first signal that came, or 0.
+    /// Number of the first signal, or 0.
     signal: AtomicU8,
     notify: Notify,
 }
@@ -45,12 +45,12 @@ impl Stop {
         }
     }
 
-    /// The number of the signal that came, if one did.
+    /// Number of the signal, if one came.
     pub(crate) fn signal(&self) -> Option<u8> {
         Some(self.shared.signal.load(Ordering::Relaxed)).filter(|number| *number > 0)
     }
 
-    /// Resolves once a signal has come.
+    /// Returns once a signal has come.
     pub(crate) async fn stopped(&self) {
         let notified = self.shared.notify.notified();
         if self.signal().is_none() {
@@ -59,7 +59,7 @@ impl Stop {
     }
 }
 
-/// A writer that fails once somebody wants to stop.
+/// A writer that fails after a signal.
 pub(crate) struct Stoppable<'a, W> {
     pub(crate) inner: W,
     pub(crate) stop: &'a Stop,

@@ -1,4 +1,4 @@
-//! `cognate template`: boilerplate that later scans set aside.
+//! `cognate template`: boilerplate that later scans ignore.
 
 mod mark;
 mod suggest;
@@ -14,9 +14,9 @@ use crate::operator::members::{TableFormat, print, time};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Marks what every document of some kind carries (licence headers, page frames), so that later scans compare the rest.
+/// Marks boilerplate (licence headers, page frames), so that later scans compare only the rest.
 ///
-/// What is marked counts from the next scan on, under the method of the scan that it comes from. Nothing is read or sent
+/// Marks apply from the next scan on, under the method of the scan that they come from. No document is read or sent
 /// again: `scan launch --no-sync` is enough.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -34,25 +34,25 @@ pub(crate) struct TemplateArgs {
 
 #[derive(Subcommand, Debug)]
 enum TemplateCommand {
-    /// Mark what a cluster's documents have in common, or single tags
+    /// Mark the common parts of a cluster's documents, or single tags
     Mark(mark::MarkArgs),
-    /// Take a template back: its tags count again
+    /// Remove a template: its tags count again
     #[command(after_help = "Example:\n  cognate template unmark 91c0")]
     Unmark {
         /// A template: its id, or the beginning of it
         template: String,
     },
-    /// List what is marked, latest first
+    /// List templates, latest first
     #[command(after_help = "Example:\n  cognate template list --format json")]
     List {
-        /// Show also what was taken back
+        /// Show removed templates too
         #[arg(long)]
         all: bool,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Find what clusters rest on that is worth marking: analyses again, marks nothing unless told to
+    /// Suggest boilerplate to mark, by a new analysis; marks nothing without --accept
     Suggest(suggest::SuggestArgs),
 }
 
@@ -75,7 +75,7 @@ async fn unmark(arg: &OperatorArg, words: &str) -> anyhow::Result<Exit> {
         templates.iter().map(|row| row.id).filter(|id| ScanId(*id).to_string().starts_with(&words)).collect();
     let id = match found[..] {
         [id] if !words.is_empty() => id,
-        [] => return Err(usage(format!("no template `{words}`: `cognate template list` shows what is marked"))),
+        [] => return Err(usage(format!("no template `{words}`: `cognate template list` shows all templates"))),
         _ => return Err(usage(format!("more than one template begins with `{words}`: type more of it"))),
     };
     let request = v1::UnmarkTemplateRequest { id };
@@ -90,7 +90,7 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
     match format {
         TableFormat::Json => print(&format!("{:#}", templates.iter().map(object).collect::<Value>()))?,
         TableFormat::Text if templates.is_empty() => {
-            eprintln!("nothing is marked: `cognate template suggest latest` shows what could be");
+            eprintln!("no templates: `cognate template suggest latest` suggests some");
         }
         TableFormat::Text => {
             let headings = ["TEMPLATE", " TAGS", " BYTES", "METHOD", "SCAN", "CLUSTER", "BY", "MARKED", "NOTE"];
@@ -100,7 +100,7 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
     Ok(Exit::Complete)
 }
 
-/// All templates, one message each.
+/// All templates, one message for each.
 async fn fetch(operator: &Operator, all: bool) -> anyhow::Result<Vec<v1::Template>> {
     let request = v1::ListTemplatesRequest { all };
     let mut rows = operator.call(|mut client| async move { client.list_templates(request).await }).await?;

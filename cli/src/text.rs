@@ -1,4 +1,4 @@
-//! `cognate text`: what a reader sees of files, and of the documents inside of them.
+//! `cognate text`: the text of files, and of the documents inside them.
 
 mod json;
 
@@ -14,33 +14,33 @@ use cognate_view::{Extraction, Kind, Outcome, PartEnd, Parts, Pool, Reason};
 use crate::exit::Exit;
 use crate::extraction;
 
-/// Prints the text that a reader sees of files, and of the documents inside of archives, messages and others.
+/// Prints the text that a reader sees in files, and in the documents inside archives and messages.
 ///
-/// Documents are read by a process of their own that can do nothing else, within limits; docs/views.md says which.
+/// A separate, confined process reads the documents, within limits; see docs/views.md.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate text report.docx
   cognate text --list mail.zip
   cognate text --format ndjson -- archive/*.pdf | jq -r 'select(.outcome == \"unextractable\") | .path'")]
 pub(crate) struct TextArgs {
-    /// Files
+    /// Files to read
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TextFormat,
-    /// What there is, without the text
+    /// List the documents without their text
     #[arg(long)]
     list: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum TextFormat {
-    /// The text, with a line above each document where there are several
+    /// The text, with a heading for each document if there are several
     Text,
     /// One object, schema cognate.text/1
     Json,
-    /// One object for each document, one a line
+    /// One object per document, each on one line
     Ndjson,
 }
 
@@ -56,13 +56,13 @@ pub(crate) fn run(args: &TextArgs) -> anyhow::Result<Exit> {
         Ok(Unread::Nothing) => Ok(Exit::Complete),
         Ok(Unread::Something) => Ok(Exit::Incomplete),
         Ok(Unread::Everything) => Ok(Exit::Failed),
-        // Whoever reads has seen enough.
+        // The reader closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Complete),
         Err(error) => Err(error.into()),
     }
 }
 
-/// How much could not be read.
+/// Amount of unreadable input.
 enum Unread {
     Nothing,
     Something,
@@ -103,7 +103,7 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
-    /// Writes a document and what is inside of it.
+    /// Writes a document and the documents inside it.
     fn file(&mut self, path: &Path, mut parts: Parts<Extraction>) -> io::Result<()> {
         while let Some(part) = parts.next_part()? {
             let name = match part.name.as_str() {
@@ -127,7 +127,7 @@ impl<W: Write> Writer<'_, W> {
             };
             self.first = false;
             if let Outcome::Unextractable(reason) = end.outcome {
-                self.complain(&name, &format!("has no text to be read: {reason}"));
+                self.complain(&name, &format!("has no readable text: {reason}"));
             }
         }
         Ok(())
@@ -154,17 +154,17 @@ impl<W: Write> Writer<'_, W> {
         parts.outcome()
     }
 
-    /// Says on standard error what is missing, after all that was written before it.
+    /// Reports a missing part on standard error, after the output before it.
     fn complain(&mut self, name: &[u8], what: &str) {
         self.incomplete = true;
         eprintln!("cognate: `{}` {what}", printable(name));
     }
 }
 
-/// Opens a file; what is none is not waited for.
+/// Opens a regular file; does not wait for pipes.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }
@@ -202,7 +202,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// An outcome, and the reason where there is one.
+/// An outcome, with its reason if there is one.
 fn outcome_name(outcome: Outcome) -> (&'static str, Option<&'static str>) {
     match outcome {
         Outcome::Text => ("text", None),

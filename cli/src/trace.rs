@@ -1,4 +1,4 @@
-//! Where diagnostics go: standard error, in the format that was asked for, set up once.
+//! Diagnostics on standard error, in the requested format, set up once.
 
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
@@ -10,41 +10,41 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, reload};
 
-/// How a line of the log looks.
+/// Format of a log line.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum LogFormat {
-    /// Several lines an event, for a person at work on the program.
+    /// Several lines per event, for development
     Pretty,
-    /// One line an event.
+    /// One line per event
     Compact,
-    /// One JSON object an event, for programs.
+    /// One JSON object per event, for programs
     Json,
 }
 
-/// From which severity on events are logged.
+/// Lowest severity that is logged.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum LogLevel {
-    /// Nothing.
+    /// Nothing
     Off,
-    /// What keeps a command from its work.
+    /// Errors that stop a command
     Error,
-    /// What is likely to matter.
+    /// Probable problems as well
     Warn,
-    /// What an operator wants to know.
+    /// Events for operators as well
     Info,
-    /// What a developer wants to know.
+    /// Events for developers as well
     Debug,
-    /// Everything.
+    /// Everything
     Trace,
 }
 
-/// The filter in force, which can be exchanged.
+/// The filter in force, which can be replaced.
 static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
-/// From now on events from this severity on are logged.
+/// Logs events of this severity or above from now on.
 pub(crate) fn set_level(level: LogLevel) {
     if let Some(filter) = FILTER.get() {
-        // It fails only where the log itself is gone, and then nobody is left to be told.
+        // It fails only if the log itself is gone, and then there is nowhere to report it.
         let _ = filter.reload(targets(level));
     }
 }
@@ -73,7 +73,7 @@ fn targets(level: LogLevel) -> Targets {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    // Below us, only what goes wrong: the chatter of transports and stores drowns everything else.
+    // From other crates only warnings and errors: transports and stores log too much.
     let ours = ["cognate", "cognate_cli", "cognate_coordinator", "cognate_worker"];
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours.map(|target| (target, level)))
 }

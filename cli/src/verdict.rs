@@ -1,4 +1,4 @@
-//! `cognate verdict`: what people decide about what results show.
+//! `cognate verdict`: decisions of people about results.
 
 use clap::{Args, Subcommand, ValueEnum};
 use cognate_proto::name::{ScanId, one_line};
@@ -15,8 +15,8 @@ use cognate_export::table::table;
 
 /// Decides about clusters, identical sets and documents: duplicate, not-a-duplicate, intentional, keep, done.
 ///
-/// A verdict holds in later scans while what it is about consists of the same; where it does not any more, it is told as
-/// changed, and why. Everything is kept with who decided it and when, and can be taken back.
+/// A verdict holds in later scans as long as its subject has the same contents; otherwise it is listed as changed, with
+/// the reason. Each decision is stored with its author and time, and can be undone.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate verdict set latest duplicate 3f2a91c0 77aa01
@@ -33,82 +33,82 @@ pub(crate) struct VerdictArgs {
 
 #[derive(Subcommand, Debug)]
 enum VerdictCommand {
-    /// Decide about clusters, sets or documents of a scan, or about all clusters that a filter lets through
+    /// Decide about clusters, sets or documents of a scan, or about all clusters that a filter selects
     #[command(after_help = "Examples:
   cognate verdict set latest done 3f2a91c0
   cognate verdict set latest duplicate --filter \"across=1&least=95&path=*.docx\"
   cognate verdict set latest done --all --expected 120
 
-A filter is what stands in the address of the list of clusters, behind the `?`.")]
+A filter is the part of the address of the list of clusters after the `?`.")]
     Set(SetArgs),
-    /// List what holds for a scan, and what has changed since it was decided
+    /// List the verdicts that hold for a scan, and those that have changed
     #[command(after_help = "Examples:
   cognate verdict list latest --verdict changed
   cognate verdict list --history --format json")]
     List(ListArgs),
-    /// Take a decision back: one's last, or the one of this number
+    /// Undo a decision: your latest, or the one with this number
     #[command(after_help = "Example:\n  cognate verdict undo 17")]
     Undo {
-        /// As `set` answered and `list --history` shows
+        /// Number of the decision, from `set` or `list --history`
         action: Option<u64>,
     },
 }
 
 #[derive(Args, Debug)]
 struct SetArgs {
-    /// A scan: its id, the beginning of it, or `latest`
+    /// Scan: its id, the beginning of it, or `latest`
     scan: String,
-    /// What is decided
+    /// The decision
     #[arg(value_enum)]
     verdict: Word,
     /// Clusters: their ids, or the beginnings of them
     clusters: Vec<String>,
-    /// Under this view, where both have a cluster of that id
+    /// View of the clusters, if both views have a cluster with that id
     #[arg(long, value_parser = ["raw", "text"])]
     view: Option<String>,
-    /// An identical set, by its id; may be given several times
+    /// An identical set, by its id; repeatable
     #[arg(long = "set", value_name = "ID")]
     sets: Vec<String>,
-    /// A document; may be given several times
+    /// A document; repeatable
     #[arg(long = "document", value_name = "SITE/REPOSITORY:PATH", value_parser = document)]
     documents: Vec<v1::Subject>,
-    /// All clusters that this filter lets through
+    /// Decide about all clusters that this filter selects
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["clusters", "sets", "documents", "all"])]
     filter: Option<String>,
-    /// All clusters
+    /// Decide about all clusters
     #[arg(long, conflicts_with_all = ["clusters", "sets", "documents"])]
     all: bool,
-    /// With --filter or --all: nothing is decided unless it is about so many clusters
+    /// With --filter or --all: decide only if exactly this many clusters are selected
     #[arg(long, value_name = "N")]
     expected: Option<u64>,
-    /// What others are to know of it
+    /// Note for other operators
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
 
 #[derive(Args, Debug)]
 struct ListArgs {
-    /// A scan: its id, the beginning of it, or `latest`
+    /// Scan: its id, the beginning of it, or `latest`
     #[arg(default_value = "latest")]
     scan: String,
-    /// What was done and undone, over all scans
+    /// List all decisions and undone decisions, over all scans
     #[arg(long)]
     history: bool,
-    /// Only this verdict where it holds, or those that have changed
+    /// Only these verdicts, or those that have changed
     #[arg(long, value_enum, conflicts_with = "history")]
     verdict: Option<Word>,
-    /// Only what has changed since it was decided
+    /// Only verdicts whose subject has changed
     #[arg(long, conflicts_with = "history")]
     changed: bool,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
 
-/// What can be decided.
+/// The decisions.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Word {
     Duplicate,
@@ -130,7 +130,7 @@ impl Word {
     }
 }
 
-/// A verdict as people write it.
+/// Parses a verdict as people write it.
 pub(crate) fn word(verdict: v1::Verdict) -> &'static str {
     match verdict {
         v1::Verdict::Duplicate => "duplicate",
@@ -157,7 +157,7 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
     let filter = match (&args.filter, args.all) {
         (_, true) => "all".to_owned(),
         (Some(filter), _) if filter.trim().is_empty() => {
-            return Err(usage("--filter says nothing: --all decides about every cluster"));
+            return Err(usage("--filter is empty: --all decides about every cluster"));
         }
         (Some(filter), _) => filter.clone(),
         (None, false) => String::new(),
@@ -178,7 +178,7 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
     }
     subjects.extend(args.documents.iter().cloned());
     if subjects.is_empty() && filter.is_empty() {
-        return Err(usage("say about what: clusters, --set, --document, --filter or --all"));
+        return Err(usage("name the subject: clusters, --set, --document, --filter or --all"));
     }
     if args.expected.is_some() && filter.is_empty() {
         return Err(usage("--expected goes with --filter or --all"));
@@ -213,7 +213,7 @@ async fn undo(arg: &OperatorArg, action: Option<u64>) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// What holds for a scan.
+/// Lists the verdicts that hold for a scan.
 pub(crate) async fn states(operator: &Operator, scan: ScanId) -> anyhow::Result<Vec<v1::VerdictState>> {
     let request = v1::ListVerdictsRequest { scan: scan.0 };
     let mut rows = operator.call(|mut client| async move { client.list_verdicts(request).await }).await?;
@@ -235,7 +235,7 @@ async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
     }
     match args.format {
         TableFormat::Json => print(&format!("{:#}", states.iter().map(object).collect::<Value>()))?,
-        TableFormat::Text if states.is_empty() => eprintln!("nothing is decided about what this scan shows"),
+        TableFormat::Text if states.is_empty() => eprintln!("no verdicts for this scan"),
         TableFormat::Text => {
             let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
@@ -320,7 +320,7 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
     }
     match format {
         TableFormat::Json => print(&format!("{:#}", actions.iter().map(action_object).collect::<Value>()))?,
-        TableFormat::Text if actions.is_empty() => eprintln!("nothing is decided yet"),
+        TableFormat::Text if actions.is_empty() => eprintln!("no verdicts yet"),
         TableFormat::Text => {
             let headings = ["ACTION", "VERDICT", " ABOUT", "BY", "WHEN", "SCAN", "NOTE"];
             let rows = actions.iter().map(|action| {
@@ -353,7 +353,7 @@ fn action_object(action: &v1::VerdictAction) -> Value {
     })
 }
 
-/// `site/repository:path`; the repository may be left out where it is `main`.
+/// Parses `site/repository:path`; the repository defaults to `main`.
 fn document(text: &str) -> Result<v1::Subject, String> {
     let wrong = || "a document is SITE/REPOSITORY:PATH".to_owned();
     let (place, path) = text.split_once(':').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;

@@ -1,19 +1,19 @@
-//! `cognate watch`: queries that are asked again whenever something new was synced.
+//! `cognate watch`: stored queries that the coordinator asks again after each sync.
 
 use clap::{Args, Subcommand};
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
 use crate::exit::{Exit, usage};
-use crate::kept::{SoughtArgs, method, sought};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, print_json, time};
+use crate::stored_query::{QueryArgs, method, names};
 use cognate_export::human::count;
 use cognate_export::stored_query::WatchRow;
 use cognate_export::table::table;
 
-/// Watches for copies, versions and parts of files: whenever an index was sealed after a sync, it is searched for what is
-/// watched, and what is new is told (a line in the log, a counter, a webhook).
+/// Watches for copies, versions and parts of files: after each sync, the coordinator searches the index for the watched
+/// documents, and reports new matches (in the log, as a counter, to a webhook).
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate watch add contracts --view text --webhook https://example.com/hook *.docx
@@ -29,37 +29,37 @@ pub(crate) struct WatchArgs {
 
 #[derive(Subcommand, Debug)]
 enum WatchCommand {
-    /// Watch for files; what matches now is known, and not told
+    /// Watch for files; current matches are not reported
     #[command(after_help = "Example:\n  cognate watch add contracts --view text *.docx")]
     Add {
-        /// What the watch is called
+        /// Name of the watch
         name: String,
         #[command(flatten)]
-        sought: Box<SoughtArgs>,
-        /// Tell this address of something new
+        query_args: Box<QueryArgs>,
+        /// Send a notice of new matches to this address
         #[arg(long, value_name = "URL", default_value = "")]
         webhook: String,
     },
     /// List watches
     #[command(after_help = "Example:\n  cognate watch list --format json")]
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
     /// Show one watch
     #[command(after_help = "Example:\n  cognate watch show contracts")]
     Show {
-        /// The watch
+        /// Name of the watch
         name: String,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
     },
-    /// Watch no longer
+    /// Remove a watch
     #[command(after_help = "Example:\n  cognate watch remove contracts")]
     Remove {
-        /// The watch
+        /// Name of the watch
         name: String,
     },
 }
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<Exit> {
     block_on(async {
         let operator = Operator::open(&args.operator).await?;
         match &args.command {
-            WatchCommand::Add { name, sought, webhook } => add(&operator, name, sought, webhook).await,
+            WatchCommand::Add { name, query_args, webhook } => add(&operator, name, query_args, webhook).await,
             WatchCommand::List { format } => {
                 let states = fetch(&operator).await?;
                 show(&states, *format)
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<Exit> {
                 let mut states = fetch(&operator).await?;
                 states.retain(|state| state.watch.as_ref().is_some_and(|watch| watch.name == *name));
                 match states.is_empty() {
-                    true => Err(usage(format!("no watch `{name}`: `cognate watch list` shows what there is"))),
+                    true => Err(usage(format!("no watch `{name}`: `cognate watch list` shows all watches"))),
                     false => show(&states, *format),
                 }
             }
@@ -96,13 +96,13 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<Exit> {
     })
 }
 
-async fn add(operator: &Operator, name: &str, sought: &SoughtArgs, webhook: &str) -> anyhow::Result<Exit> {
-    let query = sought.query(operator).await?;
+async fn add(operator: &Operator, name: &str, query_args: &QueryArgs, webhook: &str) -> anyhow::Result<Exit> {
+    let query = query_args.query(operator).await?;
     let watch = v1::Watch {
         name: name.to_owned(),
         query: Some(query),
         webhook: webhook.to_owned(),
-        note: sought.note.clone(),
+        note: query_args.note.clone(),
         ..v1::Watch::default()
     };
     let request = v1::PutWatchRequest { watch: Some(watch) };
@@ -110,8 +110,8 @@ async fn add(operator: &Operator, name: &str, sought: &SoughtArgs, webhook: &str
         let request = request.clone();
         async move { client.put_watch(request).await }
     };
-    let kept = operator.call(call).await?;
-    print(&format!("{name}: {} documents match now, and are not told again", count(kept.hits)))?;
+    let added = operator.call(call).await?;
+    print(&format!("{name}: {} documents match now, and will not be reported", count(added.hits)))?;
     Ok(Exit::Complete)
 }
 
@@ -129,7 +129,7 @@ fn show(states: &[v1::WatchState], format: TableFormat) -> anyhow::Result<Exit> 
     match format {
         TableFormat::Json => print_json(&states.iter().cloned().map(WatchRow::from).collect::<Vec<_>>())?,
         TableFormat::Text => {
-            let headings = ["WATCH", " MATCHES", "LAST NEW", "CHECKED", "METHOD", "SOUGHT", "BY", "NOTE"];
+            let headings = ["WATCH", " MATCHES", "LAST NEW", "CHECKED", "METHOD", "QUERY", "BY", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
         }
     }
@@ -149,7 +149,7 @@ fn row(state: &v1::WatchState) -> Vec<String> {
         at(state.last_new),
         at(state.checked),
         method(&query),
-        sought(&query),
+        names(&query),
         one_line(&watch.created_by),
         one_line(&watch.note),
     ]

@@ -1,4 +1,4 @@
-//! `cognate worker`: the site's daemon, and what is asked of it.
+//! `cognate worker`: the site's daemon, and commands for it.
 
 mod enroll;
 mod explain;
@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Exit;
 
-/// The daemon of a site: it reads the documents, and sends what they become.
+/// The daemon of a site: it reads documents, and sends their fingerprints.
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = true,
@@ -40,33 +40,33 @@ enum WorkerCommand {
     Run(run::RunArgs),
     /// Sync now, or write what would leave to a file
     Sync(sync::SyncArgs),
-    /// What the daemon is doing and last did, and what it could not read
+    /// Show what the daemon is doing, its last syncs, and unreadable documents
     Status(status::StatusArgs),
-    /// Take no assignments and read nothing until `resume`
+    /// Pause: read nothing and take no assignments until `resume`
     Pause(ConfigArgs),
-    /// Go on after `pause`
+    /// Continue after `pause`
     Resume(ConfigArgs),
-    /// The scans that concern this site, and what they found here
+    /// Show the scans that concern this site, and their results for it
     Results(results::ResultsArgs),
-    /// This site's own text at the places that two documents share
+    /// Show this site's own text at the places that two documents share
     Explain(explain::ExplainArgs),
-    /// Whether what a plan says of this site still is so
+    /// Check which entries of a plan still hold at this site
     Plan(plan::PlanArgs),
-    /// The record of everything that left
+    /// Show and check the record of everything that left the site
     Ledger(ledger::LedgerArgs),
-    /// The federation's key
+    /// Make, hand over and show the federation key
     Key(key::KeyCommandArgs),
-    /// End with 0 if the daemon runs and is attached, with 1 otherwise
+    /// Exit with 0 if the daemon runs and is attached, with 1 otherwise
     Health(ConfigArgs),
 }
 
-/// Which site.
+/// Configuration of the site.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ConfigArgs {
-    /// The site's configuration
+    /// Configuration of the site, a TOML file
     #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG", default_value = "/etc/cognate/worker.toml")]
     pub(crate) config: PathBuf,
-    /// Show the configuration that is in force and where it comes from, and do nothing else
+    /// Print the values in force with their origins, and exit
     #[arg(long)]
     pub(crate) print_config: bool,
 }
@@ -85,11 +85,11 @@ pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
         WorkerCommand::Ledger(args) => args.config(),
         WorkerCommand::Key(args) => args.config(),
     };
-    // What is written of a site is nobody else's business on this machine.
+    // Files of a site are private to its user.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let result = if config.print_config { setup::print(config) } else { carry_out(&args.command) };
     match result {
-        // Whoever read the output has seen enough.
+        // The reader closed the pipe.
         Err(error) if is_broken_pipe(&error) => Ok(Exit::Complete),
         other => other,
     }

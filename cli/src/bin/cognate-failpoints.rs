@@ -1,4 +1,4 @@
-//! `cognate` with points at which a test can end it: built with the feature `failpoints` only, and never shipped.
+//! `cognate` with failpoints, at which a test can end the process. Built only with the feature `failpoints`, never shipped.
 
 fn main() -> std::process::ExitCode {
     cognate_cli::main()

@@ -1,4 +1,4 @@
-//! The folders of a comparison, as they were typed: `NAME=DIR` or `DIR`, with `NAME` = `[PARTY:]SITE[/REPOSITORY]`.
+//! The folders of a comparison, as typed: `NAME=DIR` or `DIR`, with `NAME` = `[PARTY:]SITE[/REPOSITORY]`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -31,7 +31,7 @@ struct Named {
 }
 
 impl Folders {
-    /// Reads what was typed.
+    /// Parses the arguments.
     pub(super) fn parse(words: &[OsString]) -> anyhow::Result<Folders> {
         let mut sites: Vec<SiteFolders> = Vec::new();
         for word in words {
@@ -62,7 +62,7 @@ impl Folders {
         Ok(Folders { sites })
     }
 
-    /// All repositories, in the order in which they were typed, site by site.
+    /// All repositories in the order of the arguments, site by site.
     pub(super) fn repositories(&self) -> Vec<(SiteName, RepositoryName)> {
         let of_site = |site: &SiteFolders| {
             site.repositories.iter().map(|(repository, _)| (site.site.clone(), repository.clone())).collect::<Vec<_>>()
@@ -70,9 +70,9 @@ impl Folders {
         self.sites.iter().flat_map(of_site).collect()
     }
 
-    /// Whether the state lies in none of the folders: it would be compared with what it is the state of.
+    /// Checks that the state is outside of all folders; otherwise it would be compared with the documents.
     pub(super) fn check_apart_from(&self, state: &Path) -> anyhow::Result<()> {
-        // What does not exist yet lies where its parent does.
+        // A path that does not exist yet is resolved through its parent.
         let resolved = state.ancestors().find_map(|path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             path.canonicalize().ok()
@@ -82,7 +82,7 @@ impl Folders {
                 path.canonicalize().with_context(|| format!("the folder `{}` cannot be read", path.display()))?;
             if resolved.as_ref().is_some_and(|state| state.starts_with(&folder)) {
                 return Err(usage(format!(
-                    "the state `{}` lies within the folder `{}`: name a place outside of it, with --state or TMPDIR",
+                    "the state `{}` is inside the folder `{}`: name a place outside of it, with --state or TMPDIR",
                     state.display(),
                     path.display()
                 )));
@@ -91,7 +91,7 @@ impl Folders {
         Ok(())
     }
 
-    /// Whether every folder can be listed; told before anything is done.
+    /// Checks that every folder can be listed, before any work starts.
     pub(super) fn check_readable(&self) -> anyhow::Result<()> {
         for (_, path) in self.sites.iter().flat_map(|site| &site.repositories) {
             std::fs::read_dir(path).with_context(|| format!("the folder `{}` cannot be read", path.display()))?;
@@ -129,7 +129,7 @@ fn parse_name(name: &str, path: PathBuf) -> anyhow::Result<Named> {
     Ok(Named { party, site: site.parse().map_err(|error| refused(&error))?, repository, path })
 }
 
-/// A folder's own name as the name of a site; what no name may hold becomes `-`.
+/// A folder's own name as the name of a site; characters that a name cannot hold become `-`.
 fn name_of(path: &Path) -> anyhow::Result<SiteName> {
     let resolved = path.canonicalize();
     let folder = resolved.as_deref().unwrap_or(path).file_name().unwrap_or(OsStr::new("root"));
@@ -149,7 +149,7 @@ fn name_of(path: &Path) -> anyhow::Result<SiteName> {
 mod tests {
     use super::*;
 
-    /// What the words come to, as `party:site/repository=path`, or the refusal.
+    /// The parsed folders as `party:site/repository=path`, or the error.
     fn check(words: &[&str], expected: Result<&[&str], &str>) {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let parsed = Folders::parse(&words).map(|folders| {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_to_type() {
+    fn an_invalid_folder_is_an_error_that_names_the_correct_usage() {
         check(&["a=x", "a=y"], Err("`a-1=x`"));
         check(&["/one/src", "/two/src"], Err("two folders have the name `src`"));
         check(&["a="], Err("type `a=DIR`"));

@@ -1,4 +1,4 @@
-//! The network of a federation in one process: each site dials the coordinator over a pipe in memory.
+//! The network of a federation in one process: each site connects to the coordinator over a pipe in memory.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-/// How much a pipe holds before its writer waits.
+/// Bytes that a pipe holds before its writer waits.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// What sites connect through.
+/// Connections from sites to the coordinator.
 pub(super) struct Links {
     dial: mpsc::UnboundedSender<io::Result<Peer<DuplexStream>>>,
 }
@@ -26,7 +26,7 @@ impl Links {
         (Links { dial }, UnboundedReceiverStream::new(incoming))
     }
 
-    /// A site's way to the coordinator. Who it is, the pipe vouches for.
+    /// A site's transport to the coordinator. The pipe itself authenticates the site.
     pub(super) fn connect(&self, site: SiteName) -> Channel {
         let dial = self.dial.clone();
         let connector = tower::service_fn(move |_| {
@@ -38,7 +38,7 @@ impl Links {
                 Ok::<_, io::Error>(TokioIo::new(ours))
             }
         });
-        // The address is never looked up: the connector above does not ask for it.
+        // The address is never resolved: the connector above does not use it.
         Endpoint::from_static("http://coordinator.invalid")
             .initial_stream_window_size(8 << 20)
             .initial_connection_window_size(16 << 20)

@@ -1,5 +1,5 @@
-//! The variables of the environment that start like ours: keys of the configuration, those that belong to the command
-//! line, and those that Kubernetes sets for a service of this name.
+//! Variables of the environment that start with our prefix: keys of the configuration, variables of the command line, and
+//! variables that Kubernetes sets for a service of this name.
 
 use crate::exit::usage;
 
@@ -17,7 +17,7 @@ enum Purpose {
     CommandLine,
     /// Kubernetes sets it in every pod next to a service that is called `cognate` or `cognate-…`.
     ServiceLink,
-    /// Nothing reads it. The nearest name that something reads.
+    /// Nothing reads it. Holds the nearest known name.
     Unknown(Option<String>),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn keys(table: &toml::Table) -> Vec<String> {
     keys
 }
 
-/// The variables of this process that start like ours, without the prefix.
+/// Variables of this process that start with our prefix, without the prefix.
 pub(super) fn variables() -> Vec<(String, String)> {
     let all = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?.to_uppercase();
@@ -81,7 +81,7 @@ fn purpose(name: &str, value: &str, keys: &[String]) -> Purpose {
     Purpose::Unknown(known.max_by(|a, b| nearness(a).total_cmp(&nearness(b))).map(str::to_owned))
 }
 
-/// True for what Kubernetes sets for services: `PORT`, `SERVICE_HOST`, `WEB_SERVICE_PORT_GRPC`,
+/// True for variables that Kubernetes sets for services: `PORT`, `SERVICE_HOST`, `WEB_SERVICE_PORT_GRPC`,
 /// `WEB_PORT=tcp://10.0.0.1:7443`, `WEB_PORT_7443_TCP_ADDR`.
 fn is_service_link(name: &str, value: &str) -> bool {
     let is_address = value.starts_with("tcp://") || value.starts_with("udp://");

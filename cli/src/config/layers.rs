@@ -1,5 +1,5 @@
-//! The layers of a configuration: what the program assumes, below the file, below the environment. Each layer replaces
-//! single values of the one below it.
+//! The layers of a configuration: defaults, the file, the environment. Each layer replaces
+//! single values of the layer before it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,13 +29,13 @@ impl Layers {
         Layers { values: defaults, origins: BTreeMap::new() }
     }
 
-    /// Takes in a file.
+    /// Adds a file.
     ///
     /// # Errors
     /// A usage error that names the file, the line, and the key.
     pub(super) fn file<T: for<'a> Deserialize<'a>>(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
         let refused = |error: toml::de::Error| usage(refusal(path, text, &error));
-        // Read as the type first: then an error knows its line.
+        // Parsed as the type first, since this error knows its line.
         toml::from_str::<T>(text).map_err(refused)?;
         let table = toml::from_str(text).map_err(refused)?;
         merge(&mut self.values, table, "", &mut |key| {
@@ -44,7 +44,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Takes in a variable of the environment: `POLICY__HOURS` sets `policy.hours`.
+    /// Adds a variable of the environment: `POLICY__HOURS` sets `policy.hours`.
     ///
     /// # Errors
     /// A usage error that names the key.
@@ -59,7 +59,7 @@ impl Layers {
         }
         let new = typed(value, table.get(last));
         table.insert(last.to_owned(), new);
-        // Checked one by one: a mistake is then known to be of this variable.
+        // Checked one by one, so that an error names its variable.
         let checked = self.values.clone().try_into::<T>();
         checked.map_err(|error| usage(format!("the environment, key `{key}`: {}", error.message())))?;
         self.origins.insert(key, Origin::Environment);
@@ -88,12 +88,12 @@ fn merge(below: &mut Table, above: Table, prefix: &str, replaced: &mut impl FnMu
     }
 }
 
-/// A variable is text: of the type of the value that it replaces where that is text, and TOML otherwise.
+/// A variable is text if it replaces text, and TOML otherwise.
 fn typed(text: &str, replaced: Option<&Value>) -> Value {
     let text_of_its_own = || Value::String(text.to_owned());
     match replaced {
         Some(Value::String(_)) => text_of_its_own(),
-        // A share of `1` is a number with a fraction all the same.
+        // `1` is valid for a key with a fractional value.
         Some(Value::Float(_)) => text.trim().parse().map_or_else(|_| text_of_its_own(), Value::Float),
         _ => text.trim().parse().unwrap_or_else(|_| text_of_its_own()),
     }

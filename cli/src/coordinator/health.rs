@@ -1,4 +1,4 @@
-//! `cognate coordinator health`: whether a running coordinator is ready, for containers and people.
+//! `cognate coordinator health`: readiness of a running coordinator, for containers and people.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -13,12 +13,12 @@ use super::ConfigArgs;
 use crate::config::{CoordinatorFile, load};
 use crate::exit::Exit;
 
-/// How long the answer may take.
+/// Time limit of the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// More than this is no answer to this question.
+/// Most bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
-/// Asks a running coordinator whether it is ready: exit code 0 if it is, 1 with the reasons if not.
+/// Asks a running coordinator if it is ready: exit code 0 if it is, 1 with the reasons if not.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  cognate coordinator health --config /etc/cognate/coordinator.toml")]
 pub(super) struct HealthArgs {
@@ -26,11 +26,11 @@ pub(super) struct HealthArgs {
     config: ConfigArgs,
 }
 
-/// What a running coordinator has bound, as it writes down.
+/// Addresses that a running coordinator has bound, as it writes them to its state.
 #[derive(Deserialize)]
 struct Serving {
     http_listen: String,
-    /// Where probes are answered without TLS, where the pages speak it.
+    /// Address of the probes without TLS, if the pages use TLS.
     #[serde(default)]
     probes: Option<String>,
 }
@@ -64,15 +64,15 @@ fn serving(state_dir: &Path) -> anyhow::Result<Serving> {
     Ok(toml::from_str(&text)?)
 }
 
-/// One question over HTTP, without a library for it: both ends are ours.
+/// Sends one HTTP request without a library: both ends are ours.
 fn ask(address: &str) -> anyhow::Result<Readiness> {
-    let resolved = address.to_socket_addrs()?.next().context("the address is nowhere")?;
+    let resolved = address.to_socket_addrs()?.next().context("the address does not resolve")?;
     let mut stream = TcpStream::connect_timeout(&resolved, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").context("the answer is no HTTP")?.1;
+    let body = answer.split_once("\r\n\r\n").context("the answer is not HTTP")?.1;
     Ok(serde_json::from_str(body.trim())?)
 }

@@ -1,4 +1,4 @@
-//! `cognate coordinator check|backup|restore|rebuild`: what is done to the state as a whole.
+//! `cognate coordinator check|backup|restore|rebuild`: checks and repairs of the state.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,32 +13,32 @@ use super::ConfigArgs;
 use crate::config::{self, CoordinatorFile};
 use crate::exit::{self, Exit, coded};
 
-/// Looks through the state for damage, and says what to do about it.
+/// Checks the state for damage, and prints a remedy for each finding.
 ///
-/// Beside a running coordinator, everything but its store is looked at. Ends with 1 where something is damaged.
+/// While a coordinator is running, the store is not checked. Exit code 1 if something is damaged.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator check --config coordinator.toml --read-data")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Compute from what is stored whatever can be computed from it, and compare
+    /// Also recompute all derived data from the stored data, and compare
     #[arg(long)]
     read_data: bool,
-    /// How the findings are written
+    /// Format of the findings
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }
 
 /// Saves the state to a folder, also while the coordinator is running.
 ///
-/// The key of the certificate authority and the first administrator's credential stay out unless `--include-ca`: keep
-/// them apart from what can be read by whoever reads backups.
+/// The backup leaves out the key of the certificate authority and the first administrator's credential unless you add
+/// `--include-ca`: store these apart from backups that other people can read.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator backup /backup/cognate-monday --config coordinator.toml")]
 pub(crate) struct BackupArgs {
-    /// A folder that is not there yet
+    /// New folder to save to
     #[arg(value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
@@ -48,23 +48,23 @@ pub(crate) struct BackupArgs {
     include_ca: bool,
 }
 
-/// Brings a saved state back into an empty state folder.
+/// Restores a saved state into an empty state folder.
 ///
-/// Every file is held against the backup's manifest first. Sites send again what the backup lacks.
+/// Every file is first checked against the backup's manifest. Sites send again what the backup lacks.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator restore /backup/cognate-monday --config coordinator.toml")]
 pub(crate) struct RestoreArgs {
-    /// The folder that `backup` made
+    /// Folder that `backup` made
     #[arg(value_name = "DIR")]
     from: PathBuf,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Makes the store anew from the journal and the segments.
+/// Rebuilds the store from the journal and the segments.
 ///
-/// This happens by itself when the store is damaged; the old one is set aside, never deleted.
+/// The coordinator does this by itself when the store is damaged; the old store is moved aside, never deleted.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate coordinator rebuild --config coordinator.toml")]
@@ -85,7 +85,7 @@ fn state_dir(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
     Ok(config::load::<CoordinatorFile>(&args.config)?.values.state_dir)
 }
 
-/// The same, where there must be a state.
+/// The same, but fails if there is no state.
 fn state_that_is_there(args: &ConfigArgs) -> anyhow::Result<PathBuf> {
     let state_dir = state_dir(args)?;
     if state_dir.join("journal").try_exists()? || state_dir.join("store").try_exists()? {
@@ -114,7 +114,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
     let mut text = String::new();
     for finding in &checked.findings {
         let path = finding.path.strip_prefix(state_dir).unwrap_or(&finding.path);
-        text.push_str(&format!("{}: {}\n    to do: {}\n", path.display(), finding.problem, finding.cure));
+        text.push_str(&format!("{}: {}\n    remedy: {}\n", path.display(), finding.problem, finding.cure));
     }
     let Checked { events, segments, batches, runs, results, .. } = checked;
     let store = if checked.store { "" } else { ", not the store: it is in use or cannot be opened" };
@@ -124,7 +124,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
         number => format!("{number} findings"),
     };
     text.push_str(&format!(
-        "{found}; looked at {events} events, {segments} segments with {batches} batches, {runs} runs, {results} results{store}\n"
+        "{found}; checked {events} events, {segments} segments with {batches} batches, {runs} runs, {results} results{store}\n"
     ));
     text
 }
@@ -135,7 +135,7 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let options = BackupOptions { include_ca: args.include_ca, clock: now };
     let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(failure)?;
     for damaged in &saved.damaged {
-        say(&format!("not whole: {damaged}\n"))?;
+        say(&format!("damaged: {damaged}\n"))?;
     }
     let key = if args.include_ca { "with the CA's key: keep it safe" } else { "without the CA's key" };
     say(&format!("{} files, {} bytes saved to `{}`, {key}\n", saved.files, saved.bytes, args.to.display()))?;
@@ -149,7 +149,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
     if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
-            "the key of the certificate authority was not in the backup: put `ca.key` beside `ca.crt` before it runs\n",
+            "the key of the certificate authority was not in the backup: put `ca.key` next to `ca.crt` before the coordinator runs\n",
         )?;
     }
     Ok(Exit::Complete)
@@ -159,8 +159,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
 pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
     let rebuilt = maintenance::rebuild(&state_dir, now).map_err(failure)?;
-    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the store before it is `{}`", path.display()));
-    say(&format!("the store is made anew: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
+    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the earlier store is `{}`", path.display()));
+    say(&format!("the store is rebuilt: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
     Ok(Exit::Complete)
 }
 

@@ -1,5 +1,5 @@
 //! `cognate coordinator run`: the composition root of the server. It reads the clock and the configuration, binds, starts
-//! everything, and ends it in order.
+//! everything, and stops it in order.
 
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
@@ -28,28 +28,28 @@ use crate::operator::init::names;
 use crate::stop::Stop;
 use crate::trace;
 
-/// How often it is looked whether the certificate is due.
+/// Interval between checks of the certificate's age.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
-/// What is left running when everything was told to stop may take this long to let go of its files.
+/// Time for tasks that still run after a stop to close their files.
 const REST: Duration = Duration::from_secs(5);
-/// When sites are to come back after a stop.
+/// Delay after which sites reconnect after a stop.
 const COME_BACK_MS: u32 = 1000;
 
-/// Serves sites and operators until a signal says stop. SIGHUP reads the configuration again: names and the log level.
+/// Serves sites and operators until a signal stops the process. SIGHUP reads names and the log level again.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  cognate coordinator run --config /etc/cognate/coordinator.toml")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Write the addresses here once it serves
+    /// Write the bound addresses to this file once the server is ready
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// Show what is in force and whence, and end
+    /// Print the values in force with their origins, and exit
     #[arg(long)]
     print_config: bool,
 }
 
-/// What the configuration comes to.
+/// The checked configuration.
 struct Settings {
     state_dir: PathBuf,
     listen: String,
@@ -63,12 +63,12 @@ struct Settings {
     log_level: Option<trace::LogLevel>,
 }
 
-/// Where the pages are, and what they show.
+/// Settings of the pages.
 struct HttpFile {
     listen: String,
-    /// Where browsers find them, if not where they are served.
+    /// Address for browsers, if it differs from the bound address.
     address: Option<String>,
-    /// A certificate and its key, if not the federation's own.
+    /// Certificate and key, if not the federation's own.
     certificate: Option<(PathBuf, PathBuf)>,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
     let served = runtime.block_on(serve(args, settings));
-    // Analyses were told to stop; what they had begun is begun anew at the next start.
+    // Analyses were asked to stop; the next start begins them again.
     runtime.shutdown_timeout(REST);
     served
 }
@@ -100,7 +100,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         disk_reserve_bytes: settings.disk_reserve_bytes,
         site_quota_bytes: settings.site_quota_bytes,
     };
-    // Before anything is made in a folder that no federation was begun in.
+    // Checked before anything is created in a folder without a federation.
     let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
     let coordinator = Arc::new(Coordinator::open(&config).map_err(refused)?);
     let tls = Arc::new(Tls::new(Arc::clone(&authority), &settings.names).map_err(refused)?);
@@ -108,7 +108,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let http_tls = http_tls(&settings, authority).await?;
     let http = HttpListener::bind(&settings.http.listen, http_tls.clone()).await.map_err(refused)?;
     let (listen, http_listen) = (listener.local_addr()?, http.local_addr()?);
-    // Probes on this machine know no certificates: they are asked for beside what speaks TLS.
+    // Probes on this machine have no certificates: they get a plain port in addition to TLS.
     let probes = match http_tls {
         Some(_) => Some(HttpListener::bind("127.0.0.1:0", None).await.map_err(refused)?),
         None => None,
@@ -140,7 +140,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let mut serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
     if let Some(probes) = probes {
         serving.push_str(&format!("probes = \"{}\"\n", probes.local_addr()?));
-        // It ends with the process.
+        // The file is removed with the process.
         let stopped = std::future::pending();
         tokio::spawn(async move { probes.serve_probes(service, &pages, stopped).await });
     }
@@ -162,7 +162,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
             Err(error) => coded(Exit::Internal, format!("the transport crashed: {error}")),
         }),
         reason = async { failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone()) } => {
-            // Nothing can be acknowledged any more, and nobody knows what is on the disk: a fresh start finds out.
+            // Nothing can be acknowledged any more, and the state on disk is unknown: a restart checks it.
             Err(coded(Exit::InputOutput, reason.unwrap_or_default()))
         }
         error = keeper.keep(&mut hang_up) => Err(error),
@@ -174,7 +174,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     coordinator.halt();
     let _ = stop_grpc.send(());
     if !grpc.is_finished() {
-        // The server has a deadline of its own; this one is for what it may forget.
+        // The server has its own deadline; this one covers tasks beyond it.
         let _ = tokio::time::timeout(settings.drain + REST, &mut grpc).await;
     }
     let _ = stop_http.send(());
@@ -182,7 +182,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     ended.map(|()| Exit::Complete)
 }
 
-/// What is looked after while it serves: the certificate, the configuration, the watchdog.
+/// Periodic duties while the server runs: the certificate, the configuration, the watchdog.
 struct Keeper {
     config: PathBuf,
     names: Vec<String>,
@@ -191,7 +191,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Returns only when something is beyond repair.
+    /// Returns only after an error that cannot be repaired.
     async fn keep(&mut self, hang_up: &mut Signal) -> anyhow::Error {
         let mut renewal = tokio::time::interval(RENEWAL_INTERVAL);
         let watchdog = sd_notify::watchdog_enabled().map(|every| every / 2);
@@ -222,7 +222,7 @@ impl Keeper {
         }
     }
 
-    /// Reads the configuration again. What makes no sense leaves everything as it was.
+    /// Reads the configuration again. An invalid one changes nothing.
     fn reload(&mut self) {
         let mut read = || -> anyhow::Result<()> {
             let loaded = load::<CoordinatorFile>(&self.config)?;
@@ -234,10 +234,10 @@ impl Keeper {
             Ok(())
         };
         match read() {
-            Ok(()) => tracing::warn!("the configuration was read again: names and log level are as it says"),
+            Ok(()) => tracing::warn!("the configuration was read again: its names and log level are in force"),
             Err(error) => {
                 let error = crate::exit::line(&error);
-                tracing::error!(error, "the configuration makes no sense: everything stays as it was");
+                tracing::error!(error, "the configuration is invalid: nothing changes");
             }
         }
     }
@@ -315,7 +315,7 @@ impl HttpFile {
     }
 }
 
-/// What the pages show where they speak TLS: everywhere but on loopback, and there too where a certificate is given.
+/// Certificate of the pages if they use TLS: everywhere but on loopback, and there too if a certificate is configured.
 async fn http_tls(settings: &Settings, authority: Arc<Authority>) -> anyhow::Result<Option<Arc<HttpTls>>> {
     let tls = match &settings.http.certificate {
         Some((certificate, key)) => HttpTls::files(certificate, key).map_err(refused)?,
@@ -325,7 +325,7 @@ async fn http_tls(settings: &Settings, authority: Arc<Authority>) -> anyhow::Res
     Ok(Some(Arc::new(tls)))
 }
 
-/// Where browsers find the pages.
+/// Address of the pages for browsers.
 fn pages_address(settings: &Settings, bound: std::net::SocketAddr, is_tls: bool) -> String {
     if let Some(address) = &settings.http.address {
         return address.clone();
@@ -337,7 +337,7 @@ fn pages_address(settings: &Settings, bound: std::net::SocketAddr, is_tls: bool)
     }
 }
 
-/// Makes sure that no second coordinator works on the state.
+/// Locks the state, so that no second coordinator works on it.
 fn lock(state_dir: &Path) -> anyhow::Result<File> {
     let unusable = |error: std::io::Error| {
         coded(Exit::InputOutput, format!("the state folder `{}` cannot be used: {error}", state_dir.display()))
@@ -359,21 +359,21 @@ fn lock(state_dir: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// An error of the coordinator with the code that the process ends with.
+/// Converts an error of the coordinator, with the code that the process exits with.
 fn refused(error: Error) -> anyhow::Error {
     let exit = crate::exit::of_kind(error.kind());
     let message = crate::exit::line(&anyhow::Error::new(error));
     CodedError { exit, message }.into()
 }
 
-/// Tells the service manager, if there is one.
+/// Notifies the service manager, if there is one.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "the service manager does not listen");
     }
 }
 
-#[expect(clippy::print_stdout, reason = "this is what was asked for")]
+#[expect(clippy::print_stdout, reason = "this is the requested output")]
 fn print(text: &str) {
     print!("{text}");
 }

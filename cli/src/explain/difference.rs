@@ -7,7 +7,7 @@ use cognate_fingerprint::{Key, Method, View};
 use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 
 use super::model::{Difference, Explained, Hunk};
-use crate::seen::{Seer, bytes, split};
+use crate::document_reader::{DocumentReader, bytes, split};
 
 /// Lines around what changed.
 const CONTEXT: usize = 2;
@@ -39,9 +39,9 @@ fn texts(files: [&PathBuf; 2], insides: &[Option<String>; 2]) -> Option<[String;
     if let (Some(a), Some(b)) = (plain(0), plain(1)) {
         return Some([a, b]);
     }
-    let mut seer = Seer::new();
+    let mut reader = DocumentReader::new();
     let mut text = |place: usize| -> Option<String> {
-        let read = seer.text(files[place], insides[place].as_deref(), View::Text).ok()?;
+        let read = reader.text(files[place], insides[place].as_deref(), View::Text).ok()?;
         String::from_utf8(read).ok().filter(|text| !text.trim().is_empty())
     };
     Some([text(0)?, text(1)?])

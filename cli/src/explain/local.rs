@@ -7,12 +7,12 @@ use cognate_result::explain::{Map, Placed, Stretch};
 
 use super::gather::measured;
 use super::model::{Explained, Shared};
+use crate::document_reader::{DocumentReader, split};
 use crate::exit::usage;
-use crate::seen::{Seer, split};
 
 /// Lays the files side by side under every view that the scan has of them.
 pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) -> anyhow::Result<()> {
-    let mut seer = Seer::new();
+    let mut reader = DocumentReader::new();
     let insides = [&explained.a, &explained.b].map(|document| split(document.path.as_bytes()).1);
     for pair in &mut explained.views {
         let view: View = pair.view.parse()?;
@@ -25,7 +25,7 @@ pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) ->
         let fingerprinter = method.fingerprinter(key);
         let mut sides = Vec::new();
         for (file, inside) in files.iter().zip(&insides) {
-            let seen = seer.view(file, inside.as_deref(), view)?;
+            let seen = reader.view(file, inside.as_deref(), view)?;
             let mut chunks = Vec::new();
             fingerprinter.slice(&seen, |chunk| {
                 chunks.push(Placed {

@@ -1,4 +1,4 @@
-//! What is sought goes up in pieces, as many documents at once as one find may be about; the answers are put together.
+//! Sends a query in pieces, with as many documents as one find may hold, and joins the answers.
 
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
 use cognate_proto::v1::find_request::Message as Up;
@@ -9,13 +9,13 @@ use super::{HowArgs, Query};
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::{Operator, refusal};
 
-/// How many features go at once, where several documents do.
+/// Most features in one request of several documents.
 const FEATURES_AT_ONCE: usize = 1 << 20;
 
-/// Asks, and waits for the whole answer.
+/// Sends the query, and waits for the complete answer.
 pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<Answer> {
     let open = opening(query, how, limit)?;
-    let mut whole = Answer::default();
+    let mut complete = Answer::default();
     let mut rest = query.documents.as_slice();
     while !rest.is_empty() {
         let (lot, after) = rest.split_at(lot(rest));
@@ -34,15 +34,15 @@ pub(super) async fn ask(operator: &Operator, query: &Query, how: &HowArgs, limit
             message.into_iter().try_for_each(|message| answer.take(message))?;
         }
         if answer.documents.len() != lot.len() {
-            return Err(coded(Exit::Protocol, "the coordinator answered about other documents than were sought"));
+            return Err(coded(Exit::Protocol, "the coordinator answered for other documents than the query's"));
         }
-        whole.documents.append(&mut answer.documents);
-        (whole.coverage, whole.run_lengths) = (answer.coverage, answer.run_lengths);
+        complete.documents.append(&mut answer.documents);
+        (complete.coverage, complete.run_lengths) = (answer.coverage, answer.run_lengths);
     }
-    Ok(whole)
+    Ok(complete)
 }
 
-/// What a find is opened with.
+/// First message of a find.
 pub(crate) fn opening(query: &Query, how: &HowArgs, limit: u32) -> anyhow::Result<FindOpen> {
     Ok(FindOpen {
         method: Some(query.spec.clone()),
@@ -53,7 +53,7 @@ pub(crate) fn opening(query: &Query, how: &HowArgs, limit: u32) -> anyhow::Resul
     })
 }
 
-/// The places that `--site` names.
+/// Places that `--site` names.
 pub(super) fn places(sites: &[String]) -> anyhow::Result<Vec<RepositoryPlace>> {
     let place = |text: &String| {
         let (site, repository) = text.split_once('/').unwrap_or((text, ""));
@@ -69,7 +69,7 @@ fn request(message: Up) -> FindRequest {
     FindRequest { message: Some(message) }
 }
 
-/// How many of the documents go together.
+/// Number of documents that go into one request.
 fn lot(documents: &[SearchedDocument]) -> usize {
     let mut features = 0;
     let fits = |document: &&SearchedDocument| {
@@ -79,7 +79,7 @@ fn lot(documents: &[SearchedDocument]) -> usize {
     documents.iter().take(FIND_DOCUMENTS_MAX).take_while(fits).count().max(1)
 }
 
-/// A document in pieces.
+/// Splits a document into pieces.
 fn pieces(document: &SearchedDocument) -> impl Iterator<Item = Up> {
     let tables = document.features.chunks(FIND_PIECE_FEATURES).zip(0_u32..).map(|(features, piece)| {
         let first = piece * u32::try_from(FIND_PIECE_FEATURES).unwrap_or(0);
@@ -96,8 +96,8 @@ fn pieces(document: &SearchedDocument) -> impl Iterator<Item = Up> {
     tables.chain(std::iter::once(Up::Piece(FindPiece { features: None, end: Some(end(document)) })))
 }
 
-/// A document as one table, with its end.
-pub(super) fn whole(document: &SearchedDocument) -> (ChunkTable, FindEnd) {
+/// A document as one table, with its last piece marked.
+pub(super) fn complete_document(document: &SearchedDocument) -> (ChunkTable, FindEnd) {
     let table = ChunkTable {
         tags: document.features.iter().flat_map(|feature| feature.tag.0).collect(),
         length_bytes: document.features.iter().map(|feature| feature.weight).collect(),

@@ -1,5 +1,5 @@
-//! Under which method something is sought, where that is not said: the one that most repositories are indexed under, and of
-//! these the finest.
+//! Method of a search without a requested one: the method of most indexed repositories, and the finest
+//! of these.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use super::HowArgs;
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::Operator;
 
-/// An index that could be searched: its method, and whether it was made with the key that is at hand.
+/// An index that could be searched: its method, and whether it was made with the given key.
 #[derive(Clone, Copy)]
 struct Candidate {
     method: Method,
     is_own_key: bool,
 }
 
-/// The method, as it is asked for as far as it is.
+/// The method, as far as it is requested.
 pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Method> {
     let listed = operator
         .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
         .await?
         .repositories;
     let wanted = |repository: &&v1::Repository| {
-        let whole = format!("{}/{}", repository.site, repository.repository);
-        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == whole)
+        let full_name = format!("{}/{}", repository.site, repository.repository);
+        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == full_name)
     };
     let candidates: Vec<Candidate> = listed
         .iter()
@@ -43,7 +43,7 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
             true => ("with a key", "give it with --key FILE"),
             false => ("with another key, or with none", "give the one that the sites have, with --key FILE"),
         };
-        return Err(coded(Exit::KeyMismatch, format!("the indexes at hand were made {is}: {give}")));
+        return Err(coded(Exit::KeyMismatch, format!("the available indexes were made {is}: {give}")));
     }
     if how.method.is_none() && how.view.is_none() && how.chunk_bytes.is_none() && how.param.is_none() {
         return Err(coded(
@@ -51,7 +51,7 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
             "there is nothing to search yet: `cognate scan launch --repositories SITE/REPOSITORY,…` makes an index",
         ));
     }
-    // Nothing is indexed so: the answer says which scan to launch.
+    // No such index: the answer names the scan to launch.
     let view = how.view.as_deref().unwrap_or("raw").parse::<View>().map_err(|error| usage(error.to_string()))?;
     let name = how.method.as_deref().unwrap_or("tttd");
     Method::parse(name, view, how.chunk_bytes, how.param.as_deref().unwrap_or_default())
@@ -59,16 +59,16 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
 }
 
 fn candidate(spec: &v1::MethodSpec, key: &Key) -> Option<Candidate> {
-    // A method of another version is none that can be sought under.
+    // A method of another version cannot be searched.
     let method = Method::try_from(spec).ok()?;
     Some(Candidate { method, is_own_key: method.id(key).0.as_slice() == spec.method_id })
 }
 
 fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
     let param = how.param.as_ref().is_none_or(|param| {
-        // As it would be written in full.
+        // In full, as a user would type it.
         let view = method.view();
-        Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|asked| asked == *method)
+        Method::parse(method.name(), view, how.chunk_bytes, param).is_ok_and(|typed| typed == *method)
     });
     param
         && how.method.as_ref().is_none_or(|name| name == method.name())
@@ -76,7 +76,7 @@ fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
         && how.chunk_bytes.is_none_or(|bytes| bytes == u64::from(method.chunk_bytes()))
 }
 
-/// Of what is left open: bytes before text, `tttd` before others, then what is searched most widely, then the finest.
+/// Order of preference: bytes before text, `tttd` before others, then the most widely indexed, then the finest.
 fn finest(how: &HowArgs, methods: impl Iterator<Item = Method>) -> Option<Method> {
     let mut counts: BTreeMap<String, (usize, Method)> = BTreeMap::new();
     for method in methods {

@@ -1,4 +1,4 @@
-//! What was found, in the format that was asked for.
+//! Matches in the requested format.
 
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 17] = [
     "high",
 ];
 
-/// Writes it.
+/// Writes the answer.
 pub(super) fn write(
     query: &Query,
     answer: &Answer,
@@ -53,7 +53,7 @@ pub(super) fn write(
     })
 }
 
-/// A row of NDJSON, which says of which type it is.
+/// A row of NDJSON with its type.
 pub(super) fn typed_line(out: &mut impl Write, kind: &str, mut value: Value) -> anyhow::Result<()> {
     if let Value::Object(fields) = &mut value {
         fields.insert("type".into(), kind.into());
@@ -70,7 +70,7 @@ fn lines(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result
     for document in &documents {
         let mut value = json!(document);
         if let Value::Object(fields) = &mut value {
-            // Each match is a line of its own.
+            // Each match is one line.
             fields.remove("matches");
         }
         line("document", value)?;

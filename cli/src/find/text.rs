@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! Matches for people.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::operator::members::time;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Writes it.
+/// Writes the answer.
 pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
     for (name, found) in query.names.iter().zip(&answer.documents) {
         document(name, found, out)?;
@@ -24,10 +24,10 @@ pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> any
         writeln!(out, "A passage in common is found {}.", found_from(lengths))?;
     }
     if answer.documents.iter().flat_map(|found| &found.matches).any(|one| one.measure.estimated) {
-        writeln!(out, "Shares are estimates from samples; in brackets what holds the true one in 95 of 100 cases.")?;
+        writeln!(out, "Shares are estimates from samples; the true share is within the brackets in 95 of 100 cases.")?;
     }
     if answer.documents.iter().flat_map(|found| &found.matches).any(|one| word(one) == "candidate") {
-        writeln!(out, "Candidates are only proposed by this method: look at them under another one, such as tttd.")?;
+        writeln!(out, "This method only proposes candidates: check them under another one, such as tttd.")?;
     }
     Ok(())
 }
@@ -38,11 +38,7 @@ fn document(name: &str, found: &Found, out: &mut impl Write) -> anyhow::Result<(
         return Ok(writeln!(out, "  empty: there is nothing to find")?);
     }
     if found.template_bytes > 0 {
-        writeln!(
-            out,
-            "  {} of it are templates or one byte over and over, and count for nothing",
-            bytes(found.template_bytes)
-        )?;
+        writeln!(out, "  {} of it are templates or one repeated byte, and do not count", bytes(found.template_bytes))?;
     }
     if found.matches.is_empty() {
         writeln!(out, "  nothing was found")?;
@@ -130,5 +126,5 @@ fn found_from(RunLengths { p50, p95, p99 }: RunLengths) -> String {
     let from = |length: Option<u64>, how: &str| length.map(|length| format!("{how} from {} on", bytes(length)));
     let all = [from(p50, "every second time"), from(p95, "19 times in 20"), from(p99, "99 times in 100")];
     let known: Vec<String> = all.into_iter().flatten().collect();
-    if known.is_empty() { "only with the whole document".to_owned() } else { known.join(", ") }
+    if known.is_empty() { "only with the complete document".to_owned() } else { known.join(", ") }
 }

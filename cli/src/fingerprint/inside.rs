@@ -1,4 +1,4 @@
-//! What a file becomes under a text view: its text, and the documents or passages inside of it.
+//! Fingerprints under a text view: a file's text, and the documents or passages inside it.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
 use super::{Found, Machine, bytes_of, read};
 
-/// Fingerprints what a reader of the file sees.
+/// Fingerprints the text that a reader of the file sees.
 pub(super) fn fingerprint(
     pool: &Pool,
     machine: &mut Machine,
@@ -52,8 +52,8 @@ fn all_parts(
                 })?;
             }
             View::Raw | View::Text => {
-                let whole = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
-                found.push((own.clone(), whole));
+                let text_itself = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
+                found.push((own.clone(), text_itself));
             }
         }
         match parts.outcome()?.outcome {

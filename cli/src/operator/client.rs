@@ -1,4 +1,4 @@
-//! The way of every command to the running coordinator: as the person whose file it is given.
+//! Connection of a command to the running coordinator, as the operator whose file is given.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -18,40 +18,40 @@ use tonic::{Code, Response, Status};
 use super::file::OperatorFile;
 use crate::exit::{Exit, coded, usage};
 
-/// How long a command tries to reach a coordinator that does not answer.
+/// Time for which a command retries while the coordinator does not answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// The first wait between two attempts, by how much each is longer than the one before, and the longest.
+/// First wait between two attempts, growth factor of the waits, and the longest.
 const WAIT: Duration = Duration::from_millis(250);
 const WAIT_GROWS: f64 = 1.6;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// As whom.
+/// The operator of a command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OperatorArg {
-    /// Who you are to the coordinator: the file from `coordinator init` or `operator enroll`
+    /// Your operator file, from `coordinator init` or `operator enroll`
     #[arg(long, value_name = "FILE", env = "COGNATE_OPERATOR", global = true)]
     pub(crate) operator: Option<PathBuf>,
 }
 
-/// What calls are made with.
+/// Client of the coordinator's operator service.
 pub(crate) type Client = OperatorClient<Channel>;
 
-/// A person at the coordinator. Every client that it hands out uses the same connection, which is made when it is needed
-/// and again when it breaks.
+/// An operator's connection to the coordinator. All clients share one connection, which is opened on demand
+/// and reopened when it breaks.
 #[derive(Clone, Debug)]
 pub(crate) struct Operator {
     channel: Channel,
 }
 
 impl Operator {
-    /// Reads the person's file and prepares to dial; gets a new certificate first where the old one has seen two thirds of
+    /// Reads the operator's file and prepares the connection; first renews a certificate that has passed two thirds of
     /// its life.
     ///
     /// # Errors
-    /// When there is no file, or it or its certificate is of no use.
+    /// If the file is missing, or it or its certificate is invalid.
     pub(crate) async fn open(arg: &OperatorArg) -> anyhow::Result<Operator> {
         let path = arg.operator.as_ref().ok_or_else(|| {
-            usage("say who you are: --operator FILE, or COGNATE_OPERATOR; `coordinator init` and `operator enroll` write it")
+            usage("name your operator file: --operator FILE, or COGNATE_OPERATOR; `coordinator init` and `operator enroll` write it")
         })?;
         let mut file = OperatorFile::read(path)?;
         let info = file.credential.info()?;
@@ -59,7 +59,7 @@ impl Operator {
             return Err(coded(
                 Exit::Authentication,
                 format!(
-                    "the certificate in `{}` has expired: ask for a new invitation; where nobody is left to ask, \
+                    "the certificate in `{}` has expired: ask for a new invitation; if no administrator is left, \
                      `cognate coordinator init --new-administrator` at the stopped coordinator makes one",
                     path.display()
                 ),
@@ -67,7 +67,7 @@ impl Operator {
         }
         let mut channel = dial(&file)?.channel();
         if info.renew_at(0.0) <= now() {
-            // It goes on to hold for days: what cannot be renewed now is renewed next time.
+            // The certificate is valid for days: the next command can renew it.
             match renew(&mut file, channel.clone()).await {
                 Ok(()) => channel = dial(&file)?.channel(),
                 Err(error) => tracing::warn!(error = %crate::exit::line(&error), "the certificate was not renewed"),
@@ -78,15 +78,15 @@ impl Operator {
 
     /// A client for one call or stream.
     pub(crate) fn client(&self) -> OperatorClient<Channel> {
-        // A report's piece or a list of scans may be larger than a worker's message.
+        // A piece of a report or a list of scans may be larger than a worker's message.
         OperatorClient::new(self.channel.clone()).max_decoding_message_size(16 << 20)
     }
 
-    /// Makes a call, and makes it again for [`PATIENCE`] while the coordinator does not answer. Only for calls that can be
-    /// made twice: all can.
+    /// Makes a call, and repeats it for [`PATIENCE`] while the coordinator does not answer. Only for calls that can be
+    /// repeated safely, which all are.
     ///
     /// # Errors
-    /// What the coordinator answered, or why it was not reached, with the exit code for it.
+    /// The coordinator's error or the failure to reach it, with its exit code.
     pub(crate) async fn call<T, F>(&self, call: impl Fn(OperatorClient<Channel>) -> F) -> anyhow::Result<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -94,7 +94,7 @@ impl Operator {
         self.call_for(PATIENCE, call).await
     }
 
-    /// As [`Operator::call`], for as long as `patience`.
+    /// Like [`Operator::call`], with this `patience`.
     ///
     /// # Errors
     /// As [`Operator::call`].
@@ -110,10 +110,10 @@ impl Operator {
     }
 }
 
-/// Makes a call, and makes it again while the coordinator does not answer, until `patience` is over.
+/// Makes a call, and repeats it while the coordinator does not answer, until `patience` has passed.
 ///
 /// # Errors
-/// What was answered last.
+/// The last error.
 pub(crate) async fn patiently<T, F>(patience: Duration, call: impl Fn() -> F) -> Result<T, Status>
 where
     F: Future<Output = Result<Response<T>, Status>>,
@@ -134,20 +134,20 @@ where
     }
 }
 
-/// Whether the same call may come through later: the coordinator is not there, or its connection broke.
+/// True if a retry may succeed: the coordinator is unreachable, or its connection broke.
 pub(crate) fn is_passing(status: &Status) -> bool {
     match DialError::of(status) {
         Some(error) => !error.is_lasting(),
         None => match status.code() {
             Code::Unavailable | Code::Aborted | Code::Cancelled => true,
-            // A broken connection has no code of its own, but a cause.
+            // A broken connection has no status code of its own, but a source.
             Code::Unknown | Code::Internal => std::error::Error::source(status).is_some(),
             _ => false,
         },
     }
 }
 
-/// What a status means to the one who called, with the exit code for it.
+/// Explains a status to the caller, with its exit code.
 pub(crate) fn refusal(status: &Status) -> anyhow::Error {
     if let Some(error) = DialError::of(status) {
         let exit = if error.is_lasting() { Exit::Authentication } else { Exit::Failed };
@@ -169,10 +169,10 @@ pub(crate) fn refusal(status: &Status) -> anyhow::Error {
     coded(exit, message)
 }
 
-/// Runs a command that talks to the coordinator.
+/// Runs a command that calls the coordinator.
 pub(crate) fn block_on<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // Behind a pointer: the runtime's loop is compiled once for all commands, and not three times for each.
+    // Boxed, so that the runtime's loop is compiled once and not once per command.
     let command: Pin<Box<dyn Future<Output = anyhow::Result<T>> + '_>> = Box::pin(command);
     runtime.context("the runtime cannot be started")?.block_on(command)
 }
@@ -190,13 +190,13 @@ fn dial(file: &OperatorFile) -> anyhow::Result<Dial> {
     dial.map_err(|error| usage(format!("`{}`: {error}", file.path.display())))
 }
 
-/// Gets a certificate for a new key. Of two commands at the same time, one does it.
+/// Requests a certificate for a new key. Of two commands at the same time, only one does it.
 async fn renew(file: &mut OperatorFile, channel: Channel) -> anyhow::Result<()> {
     let held = std::fs::File::open(&file.path)?;
     if held.try_lock().is_err() {
         return Ok(());
     }
-    // Another may have been here in between.
+    // Another command may have renewed it meanwhile.
     *file = OperatorFile::read(&file.path)?;
     if file.credential.info()?.renew_at(0.0) > now() {
         return Ok(());
@@ -237,7 +237,7 @@ mod tests {
         today() - Duration::from_secs(40 * 24 * 3600)
     }
 
-    /// A federation that was begun at this time, and its first administrator's file.
+    /// A federation that was created at this time, and its first administrator's file.
     fn begun(state: &Path, clock: fn() -> SystemTime) -> PathBuf {
         let path = state.join("operator.toml");
         let write = |_: &str, credential: &Credential| {
@@ -248,7 +248,7 @@ mod tests {
         path
     }
 
-    /// Serves the federation; it says its port in its state.
+    /// Serves the federation; its port is in its state.
     async fn serve(state: &Path) {
         let config = CoordinatorConfig {
             state_dir: state.to_owned(),
@@ -257,7 +257,7 @@ mod tests {
             disk_reserve_bytes: 0,
             site_quota_bytes: None,
         };
-        // The threads of a store that was just closed may hold it a moment longer.
+        // The threads of a closed store may hold its lock a moment longer.
         let coordinator = loop {
             match Coordinator::open(&config) {
                 Err(cognate_server::Error::Storage(cognate_storage::Error::Locked { .. })) => {
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_certificate_is_renewed_by_whichever_command_comes_after_two_thirds_of_its_life() {
+    async fn a_certificate_is_renewed_by_the_first_command_after_two_thirds_of_its_life() {
         let folder = tempfile::tempdir().unwrap();
         let path = begun(folder.path(), weeks_ago);
         serve(folder.path()).await;
         let arg = OperatorArg { operator: Some(path.clone()) };
         let before = OperatorFile::read(&path).unwrap().credential;
-        // Two at the same time: one of them renews, both come through.
+        // Of two commands at the same time, one renews and both succeed.
         let (a, b) = tokio::join!(Operator::open(&arg), Operator::open(&arg));
         assert_eq!((members(&a.unwrap()).await.unwrap(), members(&b.unwrap()).await.unwrap()), (1, 1));
         let after = OperatorFile::read(&path).unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_too_late_or_without_a_file_is_told_what_to_do() {
+    async fn an_expired_certificate_or_a_missing_file_is_an_error_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let path = begun(folder.path(), months_ago);
         std::fs::write(folder.path().join("serving.toml"), "listen = \"127.0.0.1:1\"\n").unwrap();

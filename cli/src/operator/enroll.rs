@@ -1,4 +1,4 @@
-//! `cognate operator enroll`: an invitation becomes the file by which the coordinator knows a person.
+//! `cognate operator enroll`: an invitation becomes an operator's file.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -21,16 +21,16 @@ const TOKEN_BYTES_MAX: u64 = 1 << 16;
 
 /// Turns an invitation into a file with a certificate and its key.
 ///
-/// Nothing is sent before the coordinator has shown that it is the one that the invitation names.
+/// The command sends nothing until the coordinator has proved that it is the one named in the invitation.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate operator enroll cog1_… -o ~/.config/cognate/operator.toml
   cognate operator enroll - -o operator.toml < invitation.txt   # not in the history of the shell")]
 pub(crate) struct EnrollArgs {
-    /// The invitation, or `-`: from standard input
+    /// Invitation; `-` reads it from standard input
     #[arg(value_name = "TOKEN")]
     token: String,
-    /// The file to write
+    /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -59,14 +59,14 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     };
     let answer = block_on(async {
         let channel = dial.channel();
-        // An answer that was lost is given again: the key is the same.
+        // The coordinator repeats a lost answer: the key is the same.
         let answer = patiently(PATIENCE, || {
             let (mut client, request) = (EnrolmentClient::new(channel.clone()), request.clone());
             async move { client.enroll(request).await }
         });
         answer.await.map_err(|status| {
             if is_new && !is_passing(&status) {
-                // Nobody knows this key.
+                // The coordinator does not know this key.
                 let _ = std::fs::remove_file(&pending);
             }
             if invitation.expires < now() {
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     })?;
     let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;
     OperatorFile::write(&args.output, &invitation.addresses, &credential)?;
-    // Only now is the key in a place of its own.
+    // The key is now stored in the operator's file.
     let _ = std::fs::remove_file(&pending);
     eprintln!("{name} is enrolled: use --operator {0}, or COGNATE_OPERATOR={0}", args.output.display());
     eprintln!("your key: {}", credential.key.key_hash().words());
@@ -99,13 +99,13 @@ fn pending_path(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// The key that this invitation is enrolled with: the same one after an attempt whose answer was lost, since an invitation
-/// is for one key only. Also, whether it was made just now.
+/// The key to enrol with. It is reused after an attempt whose answer was lost, since an invitation
+/// is for one key only. The flag is true if the key is new.
 fn pending_key(path: &Path, invitation: &Invitation) -> anyhow::Result<(PrivateKey, bool)> {
     let label = format!("{} ", HEXLOWER.encode(&invitation.token_id));
     if let Ok(text) = read_private(path)
-        && let Some(kept) = text.strip_prefix(&label)
-        && let Ok(der) = HEXLOWER.decode(kept.trim().as_bytes())
+        && let Some(saved) = text.strip_prefix(&label)
+        && let Ok(der) = HEXLOWER.decode(saved.trim().as_bytes())
     {
         return Ok((PrivateKey::from_pkcs8(&Zeroizing::new(der))?, false));
     }

@@ -1,4 +1,4 @@
-//! `operator.toml`: where the coordinator is, and who somebody is to it. For its owner's eyes only.
+//! `operator.toml`: addresses of the coordinator, and an operator's credential. Only its owner may read it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use zeroize::Zeroizing;
 
 use crate::exit::{Exit, coded, usage};
 
-/// What the running coordinator writes into its state: where it really listens.
+/// The file that a running coordinator writes into its state: the address that it has bound.
 const SERVING_FILE: &str = "serving.toml";
 
-/// A person's file, as it was read.
+/// An operator's file.
 #[derive(Debug)]
 pub(crate) struct OperatorFile {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// `host:port` of the coordinator, in the order in which they are tried.
+    /// `host:port` of the coordinator, in order of preference.
     pub(crate) addresses: Vec<String>,
-    /// What is shown to it.
+    /// Certificate and key.
     pub(crate) credential: Credential,
 }
 
@@ -29,7 +29,7 @@ struct Content {
     addresses: Vec<String>,
     /// The federation's CA, PEM.
     ca: String,
-    /// The person's certificate, PEM.
+    /// The operator's certificate, PEM.
     certificate: String,
     /// Its key, PEM.
     key: Zeroized,
@@ -54,11 +54,11 @@ impl OperatorFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, others can read it, or it is none.
+    /// If it cannot be read, other users can read it, or it is invalid.
     pub(crate) fn read(path: &Path) -> anyhow::Result<OperatorFile> {
         let text = read_private(path).map_err(|error| usage(error.to_string()))?;
-        let refused = |why: String| usage(format!("`{}` is not the file of an operator: {why}", path.display()));
-        // The parser's own message would show the line, which may be the key's.
+        let refused = |why: String| usage(format!("`{}` is not an operator file: {why}", path.display()));
+        // The parser's own message would show the line, which may hold the key.
         let content: Content = toml::from_str(&text).map_err(|error| refused(error.message().to_owned()))?;
         let mut all = Zeroizing::new(content.key.0.clone());
         all.push_str(&content.certificate);
@@ -69,10 +69,10 @@ impl OperatorFile {
         Ok(OperatorFile { path: path.to_owned(), addresses: addresses.collect::<anyhow::Result<_>>()?, credential })
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file atomically.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn write(path: &Path, addresses: &[String], credential: &Credential) -> anyhow::Result<()> {
         let content = Content {
             addresses: addresses.to_vec(),
@@ -84,9 +84,9 @@ impl OperatorFile {
         write_private(path, text.as_bytes()).map_err(|error| coded(Exit::InputOutput, error.to_string()))
     }
 
-    /// The same person with a new credential, in the same file.
+    /// Replaces the credential of the same operator, in the same file.
     pub(super) fn replace(&mut self, credential: Credential) -> anyhow::Result<()> {
-        // The addresses as they stand in the file: a port of 0 stays one.
+        // The addresses as written in the file: a port of 0 stays 0.
         let text = read_private(&self.path).map_err(|error| usage(error.to_string()))?;
         let content: Content = toml::from_str(&text).map_err(|error| usage(error.message().to_owned()))?;
         OperatorFile::write(&self.path, &content.addresses, &credential)?;
@@ -95,13 +95,13 @@ impl OperatorFile {
     }
 }
 
-/// An address with the port that the coordinator beside the file has bound, where the file leaves it open.
+/// An address whose port 0 is replaced by the port that the coordinator next to the file has bound.
 fn really(address: &str, serving: &Path) -> anyhow::Result<String> {
     let Some(host) = address.strip_suffix(":0") else { return Ok(address.to_owned()) };
     let text = std::fs::read_to_string(serving).map_err(|error| {
         coded(
             Exit::Failed,
-            format!("the coordinator is not running: `{}` would say its port: {error}", serving.display()),
+            format!("the coordinator is not running: its port would be in `{}`: {error}", serving.display()),
         )
     })?;
     let listen: Serving = toml::from_str(&text).with_context(|| format!("`{}` is damaged", serving.display()))?;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_was_written_and_where_its_port_is_open_what_the_coordinator_bound() {
+    fn a_file_reads_as_written_and_port_0_becomes_the_bound_port() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("operator.toml");
         let credential = credential();

@@ -1,4 +1,4 @@
-//! `cognate coordinator init`: a new federation, with its CA and its first administrator.
+//! `cognate coordinator init`: creates a federation, with its CA and its first administrator.
 
 use std::path::PathBuf;
 
@@ -14,19 +14,19 @@ use crate::exit::{Exit, coded, of_kind, usage};
 /// The first administrator's file, in the state.
 const OPERATOR_FILE: &str = "operator.toml";
 
-/// Makes a new federation: its CA, and the file of its first administrator in its state folder.
+/// Creates a federation: its CA, and in the state folder the file of its first administrator.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate coordinator init --config /etc/cognate/coordinator.toml
   cognate coordinator init --config coordinator.toml --new-administrator   # the old file was lost or has expired")]
 pub(crate) struct InitArgs {
-    /// The configuration
+    /// Configuration, a TOML file
     #[arg(long, value_name = "FILE", env = "COGNATE_CONFIG")]
     pub(crate) config: PathBuf,
-    /// By which names or addresses others reach this machine, instead of `names` of the configuration
+    /// Names or addresses by which others reach this machine, instead of `names` of the configuration
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) names: Vec<String>,
-    /// Replace the first administrator's file in a federation that is there; the coordinator must not be running
+    /// Replace the first administrator's file of an existing federation; the coordinator must not be running
     #[arg(long)]
     pub(crate) new_administrator: bool,
 }
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     }
     let addresses = addresses(&names(&values)?, port(&values)?);
     let path = values.state_dir.join(OPERATOR_FILE);
-    let unusable = |error| coded(Exit::InputOutput, format!("`{}` cannot be looked for: {error}", path.display()));
+    let unusable = |error| coded(Exit::InputOutput, format!("`{}` cannot be read: {error}", path.display()));
     if path.try_exists().map_err(unusable)? && !args.new_administrator {
         return Err(coded(
             Exit::Failed,
             format!(
-                "`{}` is there already: this federation was begun before; --new-administrator replaces it",
+                "`{}` is there already: this federation exists already; --new-administrator replaces the file",
                 path.display()
             ),
         ));
@@ -54,23 +54,23 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     });
     let words = words.map_err(|error| refusal(&error))?;
     super::members::print(&path.display().to_string())?;
-    eprintln!("the federation is begun; its key: {words}");
+    eprintln!("the federation is created; its key: {words}");
     eprintln!("next: cognate coordinator run --config {}", args.config.display());
     eprintln!("then: cognate site invite NAME --operator {}", path.display());
     Ok(Exit::Complete)
 }
 
-/// By which names the coordinator is reached: those of the configuration, or else the one address that it listens on.
+/// Names of the coordinator: those of the configuration, or else the one address that it listens on.
 ///
 /// # Errors
-/// When nobody could know.
+/// If neither gives a name.
 pub(crate) fn names(values: &CoordinatorFile) -> anyhow::Result<Vec<String>> {
     let names = match (values.names.is_empty(), values.listen.parse::<std::net::SocketAddr>()) {
         (false, _) => values.names.clone(),
         (true, Ok(listen)) if !listen.ip().is_unspecified() => vec![listen.ip().to_string()],
         (true, _) => {
             return Err(usage(format!(
-                "it listens on `{}`, and nobody could know how to reach it: say `names = [\"hub.example.com\"]` in the configuration, or --names",
+                "it listens on `{}`, which is not an address to reach it by: set `names = [\"hub.example.com\"]` in the configuration, or use --names",
                 values.listen
             )));
         }

@@ -1,4 +1,4 @@
-//! `cognate operator login`: the way to the pages, and a credential for programs.
+//! `cognate operator login`: an address for the browser, or a credential for programs.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ pub(super) struct LoginArgs {
     /// Print a credential for programs instead, for the header `Authorization: Bearer …`
     #[arg(long)]
     token: bool,
-    /// How long the credential holds, at most 7 days; an address for the browser holds for 5 minutes
+    /// Lifetime of the credential, at most 7 days; an address for the browser is valid for 5 minutes
     #[arg(long, value_name = "D", value_parser = humantime::parse_duration, requires = "token")]
     valid: Option<Duration>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
 
-/// Prints an address, or a credential; on standard output nothing else.
+/// Prints only the address or the credential on standard output.
 pub(super) async fn run(operator: &Operator, args: &LoginArgs) -> anyhow::Result<Exit> {
     let valid_seconds = args.valid.map_or(0, |valid| valid.as_secs());
     if args.valid.is_some() && valid_seconds == 0 {

@@ -1,4 +1,4 @@
-//! What is asked of the registry, for sites and people alike.
+//! Commands about members that sites and operators share.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::client::Operator;
 use crate::exit::{Exit, usage};
 use cognate_export::table;
 
-/// How a table is written.
+/// Format of a table.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum TableFormat {
     /// Columns for people
@@ -24,7 +24,7 @@ pub(crate) enum TableFormat {
     Json,
 }
 
-/// Prints an invitation, on standard output the line alone.
+/// Prints an invitation; standard output gets only its line.
 pub(crate) async fn invite(
     operator: &Operator,
     membership: Membership,
@@ -63,12 +63,12 @@ pub(crate) async fn invite(
     Ok(Exit::Complete)
 }
 
-/// An invitation may be longer than a line for people; it has no blanks and nothing that a terminal would obey.
+/// An invitation may be longer than other lines; it has no blanks and no control characters.
 fn one_line_of_invitation(line: &str) -> String {
     line.chars().filter(char::is_ascii_graphic).collect()
 }
 
-/// Lists the members of a kind.
+/// Lists the members of one kind.
 pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFormat) -> anyhow::Result<Exit> {
     let request = ListMembersRequest { kind: kind.into() };
     let answer = operator.call(|mut client| async move { client.list_members(request).await }).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
             print(&format!("{:#}", Value::Array(rows)))?;
         }
         TableFormat::Text if answer.members.is_empty() => {
-            eprintln!("nobody yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
+            eprintln!("none yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
         }
         TableFormat::Text => {
             let headings: &[&str] = if of_sites {
@@ -93,7 +93,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
     Ok(Exit::Complete)
 }
 
-/// Writes a line to standard output. Whoever reads may have seen enough.
+/// Writes a line to standard output. A closed pipe is no error.
 pub(crate) fn print(line: &str) -> anyhow::Result<()> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -106,7 +106,7 @@ pub(crate) fn print_json(rows: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string_pretty(rows)?)
 }
 
-/// Shuts a member out.
+/// Revokes a member.
 pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) -> anyhow::Result<Exit> {
     let request = RevokeRequest { kind: kind.into(), name: name.to_owned() };
     let revoked = operator.call(|mut client| {
@@ -114,7 +114,7 @@ pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) ->
         async move { client.revoke(request).await }
     });
     revoked.await?;
-    eprintln!("{} is shut out; a new invitation lets it in again", one_line(name));
+    eprintln!("{} is revoked; it can enrol again with a new invitation", one_line(name));
     Ok(Exit::Complete)
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_says_of_itself_cannot_move_the_cursor() {
+    fn text_from_a_worker_cannot_move_the_cursor() {
         let row = row(&member(), true);
         assert_eq!(row.len(), 8);
         assert!(row.iter().all(|cell| !cell.contains('\u{1b}')), "{row:?}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_what_is_not_there_as_null() {
+    fn missing_values_are_null_in_json() {
         let object = object(&member(), true);
         assert_eq!(object["last_heard"], Value::Null);
         assert_eq!((&object["status"], &object["attached"]), (&json!("active"), &json!(false)));

@@ -1,4 +1,4 @@
-//! Every option of a scan reaches people in every way, or is named here with the reason why not.
+//! Every option of a scan is offered as a flag, in the form and in the API, or is listed here with the reason.
 
 use clap::CommandFactory as _;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::*;
 use crate::command::Cli;
 
-/// The ways in which an option is given, and the wire, which carries it.
+/// The interfaces that offer an option, and the wire, which carries it.
 const FLAG: &str = "flag";
 const FORM: &str = "field of the form";
 const API: &str = "key of the API";
 const WIRE: &str = "field of the message";
 
-/// Options that one way does not have, with the reason.
+/// Options that one interface lacks, with the reason.
 const EXCEPTIONS: [(&str, &str, &str); 11] = [
     ("greedy", FLAG, "the flag is `--cluster greedy`, which names the kind of clusters"),
     ("repositories", FORM, "each repository has a box of its own, `repository`"),

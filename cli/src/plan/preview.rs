@@ -1,4 +1,4 @@
-//! What a plan would do, before anybody does anything.
+//! Preview of a plan, before anyone carries it out.
 
 use std::io::Write;
 
@@ -10,14 +10,14 @@ use super::Planned;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Documents of one set that are named.
+/// Documents to name of one set.
 const NAMED_MAX: usize = 8;
 
 pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     let totals = &planned.totals;
     writeln!(
         out,
-        "{} sets of the same bytes: {} documents would go, {}; {} are kept",
+        "{} sets of identical documents: {} documents would go, {}; {} stay",
         count(totals.groups),
         count(totals.gone),
         bytes(totals.gone_bytes),
@@ -27,7 +27,7 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     if ties > 0 {
         writeln!(
             out,
-            "ties: {}; the rules do not say which to keep there, and nothing goes (up to {} more with a further rule)",
+            "ties: {}; the rules do not decide between their documents, and nothing goes (up to {} more with a further rule)",
             count(ties),
             bytes(totals.tie_bytes)
         )?;
@@ -35,7 +35,7 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     if unclear > 0 {
         writeln!(
             out,
-            "ties by verdicts: {}; they contradict each other or do not hold any more, and nothing goes until one is set anew",
+            "ties by verdicts: {}; they contradict each other or do not hold any more, and nothing goes until a new one is set",
             count(unclear)
         )?;
     }
@@ -52,10 +52,10 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
         )?;
     }
     if !planned.verdicts_known {
-        writeln!(out, "verdicts: not known; a result in a file does not say what was decided about it")?;
+        writeln!(out, "verdicts: unknown; a result in a file does not contain them")?;
     }
     if totals.few > 0 {
-        writeln!(out, "left alone: {}; there are no more than must be kept", count(totals.few))?;
+        writeln!(out, "left alone: {}; all their copies must stay", count(totals.few))?;
     }
     if planned.totals.groups > 0 {
         let rows = planned.by_rule.iter().map(|(rule, kept)| vec![rule.clone(), count(*kept)]);

@@ -1,4 +1,4 @@
-//! `cognate report audit SCAN`: the auditor's report, signed; and what `report verify` says of one.
+//! `cognate report audit SCAN`: the auditor's signed report; and `report verify`, which checks one.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::operator::members::print;
 use crate::output::write_with;
 use crate::stop::Stop;
 
-/// Has the report of a scan made, and writes it as it came: its signature is over every byte.
+/// Requests the report of a scan, and writes it unchanged: its signature covers every byte.
 pub(super) async fn write(
     operator: &Operator,
     scan: ScanId,
@@ -32,7 +32,7 @@ pub(super) async fn write(
         _ => return Err(usage("an auditor's report is text (its findings alone), json or html")),
     };
     if format == ReportFormat::Html && output.is_none() {
-        return Err(usage("--format html is a file: say where with -o FILE"));
+        return Err(usage("--format html is a file: name it with -o FILE"));
     }
     let document = tokio::select! {
         document = fetch(operator, scan, wanted) => document?,
@@ -59,17 +59,17 @@ async fn fetch(operator: &Operator, scan: ScanId, format: AuditFormat) -> anyhow
 
 /// The findings in words.
 fn findings(document: &[u8]) -> anyhow::Result<String> {
-    let document: Value = serde_json::from_slice(document).context("the coordinator's report is no JSON")?;
+    let document: Value = serde_json::from_slice(document).context("the coordinator's report is not JSON")?;
     let sentences = document.pointer("/audit/statement").and_then(Value::as_array);
     let sentences = sentences.into_iter().flatten().filter_map(Value::as_str);
     let numbered = sentences.enumerate().map(|(number, sentence)| format!("{}. {sentence}\n", number + 1));
     Ok(numbered.collect())
 }
 
-/// Whether a file is a signed document, and if so whether it is what was signed, and by whom.
+/// Checks the signature of a signed document, and prints its key; false if the document is not signed.
 pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> anyhow::Result<Option<Exit>> {
     let Some(verified) = verify_signed(document) else { return Ok(None) };
-    let key = verified.map_err(|error| anyhow!("`{}` is not what was signed: {error}", file.display()))?;
+    let key = verified.map_err(|error| anyhow!("`{}` does not match its signature: {error}", file.display()))?;
     let known = operator.operator.as_deref().map(own_authority).transpose()?;
     let whose = match known {
         Some(own) if own == key => "the authority of your own federation".to_owned(),
@@ -81,14 +81,14 @@ pub(super) fn verify(file: &Path, document: &[u8], operator: &OperatorArg) -> an
                 own.words()
             ));
         }
-        None => "compare the key with what `cognate report verify --operator FILE` or the coordinator's people say"
+        None => "compare the key with the output of `cognate report verify --operator FILE`, or ask the coordinator's administrators"
             .to_owned(),
     };
     print(&format!("{}: unchanged, signed with the key {} ({whose})", file.display(), key.words()))?;
     Ok(Some(Exit::Complete))
 }
 
-/// The key of the authority that a person's file names.
+/// The key of the authority in an operator's file.
 fn own_authority(path: &Path) -> anyhow::Result<KeyHash> {
     let file = OperatorFile::read(path)?;
     Ok(CertificateInfo::read(&file.credential.ca_certificate)?.key)

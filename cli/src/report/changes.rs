@@ -1,4 +1,4 @@
-//! What is new, changed and gone since an earlier scan.
+//! New, changed and gone documents since an earlier scan.
 
 use std::io::Write;
 
@@ -14,9 +14,9 @@ use cognate_export::lists::{CHANGES, change as cells};
 use cognate_export::table::table;
 use cognate_export::{html, xlsx};
 
-const TITLE: &str = "What is new, changed and gone since the earlier scan";
+const TITLE: &str = "New, changed and gone documents since the earlier scan";
 
-/// Writes what came between two results.
+/// Writes the differences between two results.
 pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     match format {
         ReportFormat::Json => {
@@ -34,11 +34,11 @@ pub(super) fn write(changes: &Changes, format: ReportFormat, limit: usize, out: 
             xlsx::write_list("Changes", TITLE, &CHANGES, |rows| fill(changes, rows), file)
         })?),
         ReportFormat::Html => {
-            let whole = "All of them: the same command with --format xlsx or csv.";
-            Ok(html::write_list(TITLE, &CHANGES, whole, |rows| fill(changes, rows), out)?)
+            let note = "All of them: the same command with --format xlsx or csv.";
+            Ok(html::write_list(TITLE, &CHANGES, note, |rows| fill(changes, rows), out)?)
         }
         ReportFormat::Loadfile | ReportFormat::Sqlite => {
-            Err(usage("what changed is text, json, ndjson, csv, xlsx or html"))
+            Err(usage("changes are text, json, ndjson, csv, xlsx or html"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A list of documents with what became of each.
+//! A list of documents with their statuses.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use cognate_export::lists::{DOCUMENTS, document as cells};
 use cognate_export::table::table;
 use cognate_export::{html, xlsx};
 
-/// Writes the documents that a filter lets through.
+/// Writes the documents that a filter selects.
 pub(super) fn write(
     report: &Report,
     filter: &DocumentFilter,
@@ -42,23 +42,23 @@ pub(super) fn write(
             Ok(through_file(out, |file| xlsx::write_list("Documents", &title(filter), &DOCUMENTS, fill, file))?)
         }
         ReportFormat::Html => {
-            let whole = "All of them: the same command with --format xlsx or csv.";
-            Ok(html::write_list(&title(filter), &DOCUMENTS, whole, fill, out)?)
+            let note = "All of them: the same command with --format xlsx or csv.";
+            Ok(html::write_list(&title(filter), &DOCUMENTS, note, fill, out)?)
         }
         ReportFormat::Loadfile | ReportFormat::Sqlite => Err(usage(
-            "a list of documents is text, json, ndjson, csv, xlsx or html; the whole result is sqlite or loadfile",
+            "a list of documents is text, json, ndjson, csv, xlsx or html; the complete result is sqlite or loadfile",
         )),
     }
 }
 
-/// What is listed, in words.
+/// The title of the list.
 fn title(filter: &DocumentFilter) -> String {
     let what = match filter.statuses.as_slice() {
         [] => "Documents".to_owned(),
         statuses => format!("Documents that are {}", statuses.join(" or ")),
     };
     let site = filter.site.as_ref().map(|site| format!(", at {site}")).unwrap_or_default();
-    let against = filter.against.as_ref().map(|site| format!(", as against {site} alone")).unwrap_or_default();
+    let against = filter.against.as_ref().map(|site| format!(", compared with {site} alone")).unwrap_or_default();
     format!("{what}{site}{against}")
 }
 

@@ -1,4 +1,4 @@
-//! Where a result comes from: the coordinator, or a file that `--format sqlite` wrote.
+//! Source of a result: the coordinator, or a file that `--format sqlite` wrote.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens the result that `scan` names: a file, or else a scan of the coordinator.
+    /// Opens the result that `scan` names: a file, or else a scan at the coordinator.
     pub(crate) async fn open(arg: &OperatorArg, scan: &str, stop: &Stop) -> anyhow::Result<Source> {
         if let Some(file) = file(scan) {
             return Ok(Source::File(Report::open(&file)?));
@@ -26,7 +26,7 @@ impl Source {
         Source::fetch(&operator, scan, stop).await
     }
 
-    /// The same where the coordinator is spoken with already.
+    /// The same with an open connection to the coordinator.
     pub(crate) async fn fetch(operator: &Operator, scan: &str, stop: &Stop) -> anyhow::Result<Source> {
         let scan = find(operator, scan).await?;
         let mut fetched = fetch(operator, scan, stop).await?;
@@ -49,7 +49,7 @@ impl Source {
     }
 }
 
-/// The file that was named, if one was: no id of a scan has a `.` or `/`.
+/// The file, if `scan` names one: no id of a scan has a `.` or `/`.
 pub(crate) fn file(scan: &str) -> Option<PathBuf> {
     let path = Path::new(scan);
     let is_file = scan.contains(['.', '/']) && std::fs::metadata(path).is_ok_and(|found| found.is_file());

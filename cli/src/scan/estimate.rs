@@ -1,4 +1,4 @@
-//! What each site would read and send, shown before it is asked to.
+//! Estimates of the data that each site would read and send, shown before the launch.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::operator::client::Operator;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Shows what a scan would cost, and asks whether to go on.
+/// Shows the estimates of a scan, and asks for confirmation.
 ///
 /// # Errors
-/// When nobody is there to be asked.
+/// If confirmation is needed and there is no terminal.
 pub(super) async fn confirmed(operator: &Operator, options: &ScanOptions, yes: bool) -> anyhow::Result<bool> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !yes && !on_terminal {
-        return Err(usage("a scan makes sites read their files: nobody is here to be asked, so say --yes"));
+        return Err(usage("a scan makes sites read their files: without a terminal, confirm with --yes"));
     }
-    // Nothing is read or sent, or nobody would see it.
+    // Nothing is read or sent, or there is no terminal.
     if options.no_sync || (yes && !on_terminal) {
         return Ok(true);
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_shown_and_what_is_not_is_said() {
+    fn an_estimate_shows_known_numbers_and_the_reason_for_unknown_ones() {
         let repository = Some(v1::RepositoryRef { site: "paris".into(), repository: "kb".into() });
         let estimate = v1::Estimate {
             documents: 1200,

@@ -1,4 +1,4 @@
-//! Which scan somebody means.
+//! Finds the scan that an argument names.
 
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1::{ListScansRequest, ScanState};
@@ -9,7 +9,7 @@ use crate::operator::client::Operator;
 /// The scan with this id, the only one whose id begins so, or the newest one.
 ///
 /// # Errors
-/// When there is none, or more than one.
+/// If there is none, or more than one.
 pub(crate) async fn find(operator: &Operator, words: &str) -> anyhow::Result<ScanId> {
     if let Some(id) = parse(words) {
         return Ok(id);
@@ -18,7 +18,7 @@ pub(crate) async fn find(operator: &Operator, words: &str) -> anyhow::Result<Sca
     among(words, &listed.scans)
 }
 
-/// A whole id: 16 hexadecimal digits.
+/// A complete id: 16 hexadecimal digits.
 pub(super) fn parse(words: &str) -> Option<ScanId> {
     let digits = words.len() == 16 && words.bytes().all(|byte| byte.is_ascii_hexdigit());
     digits.then(|| u64::from_str_radix(words, 16).ok().map(ScanId)).flatten()
@@ -34,7 +34,7 @@ fn among(words: &str, scans: &[ScanState]) -> anyhow::Result<ScanId> {
     let ids = scans.iter().map(|scan| ScanId(scan.scan)).filter(|id| id.to_string().starts_with(&words));
     match ids.collect::<Vec<_>>()[..] {
         [id] if !words.is_empty() => Ok(id),
-        [] => Err(usage(format!("no scan `{words}`: `cognate scan list` shows what there is"))),
+        [] => Err(usage(format!("no scan `{words}`: `cognate scan list` shows all scans"))),
         _ => Err(usage(format!("more than one scan begins with `{words}`: type more of it"))),
     }
 }

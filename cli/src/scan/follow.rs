@@ -1,4 +1,4 @@
-//! Following a scan to its end, through restarts of the coordinator, and fetching what it found.
+//! Follows a scan until it ends, through restarts of the coordinator, and fetches its result.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use crate::operator::members::{TableFormat, print};
 use crate::progress::Bars;
 use crate::stop::Stop;
 
-/// How long a coordinator may be away before who follows a scan gives up.
+/// Time without a coordinator after which following stops.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The wait between two attempts.
 const WAIT: Duration = Duration::from_millis(500);
-/// A stream on which nothing came for this long is dead: the coordinator says something more often.
+/// A stream without a message for this long is dead: the coordinator sends one more often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How following ended.
+/// End of following a scan.
 pub(super) enum Followed {
     /// The scan has ended.
     Ended(Box<ScanState>),
@@ -74,7 +74,7 @@ pub(super) async fn watch(arg: &OperatorArg, scan: &str, format: TableFormat) ->
     })
 }
 
-/// Hands over every state of a scan that is heard of, until it has ended; then the last one is answered.
+/// Passes on every state of a scan until it has ended; returns the last one.
 async fn each_state(
     operator: &Operator,
     id: ScanId,
@@ -99,7 +99,7 @@ async fn each_state(
                         }
                         Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
                         Ok(Err(status)) => break status,
-                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                        Err(_) => break tonic::Status::unavailable("the coordinator sends nothing"),
                     }
                 }
             }
@@ -119,7 +119,7 @@ fn has_ended(state: &ScanState) -> bool {
 /// The report of a scan that has ended.
 ///
 /// # Errors
-/// When it has none, with the reason.
+/// If it has none, with the reason.
 pub(super) async fn report_of(
     operator: &Operator,
     id: ScanId,
@@ -139,7 +139,7 @@ pub(super) async fn report_of(
     }
 }
 
-/// A report that was fetched; its file goes with it.
+/// A fetched report; its file is removed with this value.
 pub(crate) struct Fetched {
     report: Report,
     _file: tempfile::TempPath,
@@ -159,10 +159,10 @@ impl std::ops::DerefMut for Fetched {
     }
 }
 
-/// Fetches the result of a scan, and goes on where it was cut off.
+/// Fetches the result of a scan, and continues after an interruption.
 ///
 /// # Errors
-/// When there is none, or the coordinator stays away.
+/// If there is none, or the coordinator stays away.
 pub(crate) async fn fetch(operator: &Operator, id: ScanId, stop: &Stop) -> anyhow::Result<Fetched> {
     let file = tempfile::Builder::new().prefix("cognate-").suffix(".sqlite").tempfile();
     let mut file = file.context("no temporary file can be made")?;
@@ -195,7 +195,7 @@ async fn fetch_into(operator: &Operator, id: ScanId, file: &mut std::fs::File) -
                         }
                         Ok(Ok(None)) => break tonic::Status::unavailable("the coordinator ended the stream"),
                         Ok(Err(status)) => break status,
-                        Err(_) => break tonic::Status::unavailable("nothing is heard of the coordinator"),
+                        Err(_) => break tonic::Status::unavailable("the coordinator sends nothing"),
                     }
                 }
             }
@@ -211,7 +211,7 @@ fn names(state: &ScanState) -> Vec<String> {
     state.options.iter().flat_map(|options| &options.repositories).map(spec::name).collect()
 }
 
-/// What the bars show of a state.
+/// A state as progress for the bars.
 fn progress(state: &ScanState) -> ScanProgress {
     let repository = |row: &v1::RepositoryState| RepositoryProgress {
         attached: row.attached,

@@ -1,4 +1,4 @@
-//! `cognate scan launch`: what each site will read and send, the question, the launch, and the wait for its report.
+//! `cognate scan launch`: shows estimates, asks, launches the scan, and can wait for its report.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::print;
 use crate::stop::Stop;
 
-/// How long a launch that waits tries to reach the coordinator: it may be restarting.
+/// Time for which a launch with `--wait` retries while it cannot reach the coordinator, which may be restarting.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Launches a scan: shows what each site will read and send, and asks.
+/// Launches a scan: shows what each site will read and send, and asks before it starts.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate scan launch --repositories paris/kb,tokyo/kb
@@ -31,25 +31,25 @@ pub(super) struct LaunchArgs {
     spec: SpecArgs,
     #[command(flatten)]
     refine: RefineArgs,
-    /// The scan that was saved under this name
+    /// Use the repositories and options of this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Launch it under this id, 16 hexadecimal digits: asked again for the same, nothing is launched twice
+    /// Launch the scan under this id, 16 hexadecimal digits; a repeated command with the same id launches nothing
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Go on without asking
+    /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Wait until it has ended, and write its report
+    /// Wait until the scan has ended, and write its report
     #[arg(long)]
     wait: bool,
-    /// How the report is written
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text", requires = "wait")]
     format: ReportFormat,
-    /// Write the report here instead of to standard output
+    /// Write the report to this file instead of standard output
     #[arg(short, long, value_name = "FILE", requires = "wait")]
     output: Option<PathBuf>,
-    /// Rows of each list of the text report; 0 shows all
+    /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
 }
@@ -74,7 +74,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         return Ok(Exit::Failed);
     }
     let stop = Stop::on_signals()?;
-    // Told before anything is asked for: whatever happens then, the scan can be found by it.
+    // Printed before the launch: whatever happens then, the user knows the id.
     eprintln!("cognate: scan {id}");
     let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
     let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };

@@ -1,4 +1,4 @@
-//! `cognate scan profile`: scans that are saved under a name.
+//! `cognate scan profile`: scan options that are saved under a name.
 
 use clap::{Args, Subcommand};
 use cognate_proto::name::one_line;
@@ -12,7 +12,7 @@ use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print};
 use cognate_export::table::table;
 
-/// Saves scans under names.
+/// Saves scan options under names.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate scan profile save monthly --repositories paris/kb,tokyo/kb --min-containment 0.8
@@ -24,21 +24,21 @@ pub(super) struct ProfileArgs {
 
 #[derive(Subcommand, Debug)]
 enum ProfileCommand {
-    /// Save a scan under a name, or another under the same
+    /// Save scan options under a name, or replace them
     #[command(after_help = "Example:\n  cognate scan profile save monthly --repositories paris/kb,tokyo/kb")]
     Save {
-        /// The name
+        /// Name of the profile
         name: String,
         #[command(flatten)]
         spec: Box<SpecArgs>,
     },
-    /// List what is saved
+    /// List the profiles
     #[command(after_help = "Example:\n  cognate scan profile list")]
     List(FormatArgs),
     /// Remove a profile
     #[command(after_help = "Example:\n  cognate scan profile remove monthly")]
     Remove {
-        /// The name
+        /// Name of the profile
         name: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a refinement is asked for: which documents of an earlier scan are read again.
+//! Options of a refinement: the documents of an earlier scan that are read again.
 
 use clap::{Args, ValueEnum};
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -12,31 +12,31 @@ use crate::exit::usage;
 use crate::operator::client::Operator;
 use cognate_export::human::bytes;
 
-/// Documents that are unique are read again from this size on: a chunk of a scan at the usual mean.
+/// Default least size of unmatched documents to read again: a chunk of a scan at the usual mean.
 const SIZE_BYTES_MIN: u64 = 1000;
 
-/// Which documents of an earlier scan are read again.
+/// Documents of an earlier scan to read again.
 #[derive(Args, Debug)]
 pub(super) struct RefineArgs {
-    /// Read again only what this scan left interesting: its id, the beginning of it, or `latest`. Repositories are its own
-    /// unless typed; --chunk-bytes must be smaller than its
+    /// Read only documents that this scan selects again: its id, the beginning of it, or `latest`. The default repositories are
+    /// those of that scan; --chunk-bytes must be smaller than there
     #[arg(long, value_name = "SCAN", conflicts_with = "profile", help_heading = "Refinement")]
     pub(super) refine: Option<String>,
-    /// Which documents: those in clusters, those that are unique, or both
+    /// Documents to read again
     #[arg(long, value_enum, default_value = "both", requires = "refine", help_heading = "Refinement")]
     refine_what: What,
-    /// No smaller ones of those that are unique [default: 1000]
+    /// Skip unmatched documents that are smaller than this [default: 1000]
     #[arg(long, value_name = "SIZE", value_parser = crate::args::size, requires = "refine", help_heading = "Refinement")]
     refine_size_min: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum What {
-    /// Those in clusters
+    /// Documents in clusters
     Linked,
-    /// Those that are unique
+    /// Unique documents
     Unmatched,
-    /// Either
+    /// Both
     Both,
 }
 
@@ -53,7 +53,7 @@ impl RefineArgs {
         let state = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
         let earlier = ScanOptions::of_record(state.options.as_ref());
         let mut options = typed.typed_or_over(took_part(&earlier, &state))?;
-        // Documents behind links are found by following the links again.
+        // The links of the earlier scan select its linked documents.
         options.follow |= earlier.follow;
         let what = match self.refine_what {
             What::Linked => RefineWhat::Linked,
@@ -67,7 +67,7 @@ impl RefineArgs {
     }
 }
 
-/// The repositories of a scan that were not missing: a missing one sent nothing that could be selected.
+/// The repositories of a scan that were not missing: a missing one sent no documents to select from.
 fn took_part(options: &ScanOptions, state: &v1::ScanState) -> Vec<(SiteName, RepositoryName)> {
     let missing = |named: &(SiteName, RepositoryName)| {
         let named = v1::RepositoryRef::from(named);

@@ -1,4 +1,4 @@
-//! `cognate scan schedule`: scans that are launched again and again.
+//! `cognate scan schedule`: scans that are launched at regular intervals.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print};
 use cognate_export::table::table;
 
-/// Has scans launched again and again.
+/// Launches scans at regular intervals.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb
@@ -28,7 +28,7 @@ pub(super) struct ScheduleArgs {
 
 #[derive(Subcommand, Debug)]
 enum ScheduleCommand {
-    /// Have a scan launched now and then again and again
+    /// Launch a scan now and then at regular intervals
     #[command(
         after_help = "Example:\n  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb"
     )]
@@ -39,22 +39,22 @@ enum ScheduleCommand {
     /// Remove a schedule; its scans stay
     #[command(after_help = "Example:\n  cognate scan schedule remove weekly")]
     Remove {
-        /// The name
+        /// Name of the schedule
         name: String,
     },
 }
 
 #[derive(Args, Debug)]
 struct AddArgs {
-    /// The name
+    /// Name of the schedule
     name: String,
-    /// How often: 1h, 1day, 7days
+    /// Interval: 1h, 1day, 7days
     #[arg(long, value_name = "D", value_parser = humantime::parse_duration)]
     every: Duration,
-    /// Tell this address when a scan of the schedule has ended, and whether it found something new
+    /// Send a notice to this address after each scan of the schedule; it says if there are new matches
     #[arg(long, value_name = "URL", default_value = "")]
     webhook: String,
-    /// The scan that was saved under this name
+    /// Use the repositories and options of this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     #[command(flatten)]

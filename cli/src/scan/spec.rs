@@ -9,17 +9,17 @@ use crate::exit::usage;
 use crate::operator::client::Operator;
 use crate::options::ScanArgs;
 
-/// Which repositories, and how.
+/// Repositories and options of a scan.
 #[derive(Args, Debug)]
 pub(super) struct SpecArgs {
-    /// The repositories, as SITE/REPOSITORY,…; SITE alone is its `main`
+    /// Repositories, as SITE/REPOSITORY,…; SITE alone means its repository `main`
     #[arg(long, value_name = "SITE/REPOSITORY", value_delimiter = ',')]
     pub(super) repositories: Vec<String>,
     #[command(flatten)]
     pub(super) scan: ScanArgs,
 }
 
-/// Scan options as they are when nothing is typed.
+/// Scan options with their defaults.
 #[derive(Parser, Debug)]
 struct Untouched {
     #[command(flatten)]
@@ -39,13 +39,13 @@ impl SpecArgs {
     pub(super) fn typed(&self) -> anyhow::Result<ScanOptions> {
         if self.repositories.is_empty() {
             return Err(usage(
-                "say what to compare: --repositories paris/kb,tokyo/kb (`cognate repo list` shows what there is)",
+                "name the repositories to compare: --repositories paris/kb,tokyo/kb (`cognate repo list` shows all repositories)",
             ));
         }
         self.scan.options(self.parsed()?)
     }
 
-    /// The options that were typed, for these repositories where none were.
+    /// The typed options, with these repositories if none were typed.
     pub(super) fn typed_or_over(&self, repositories: Vec<(SiteName, RepositoryName)>) -> anyhow::Result<ScanOptions> {
         if self.repositories.is_empty() { self.scan.options(repositories) } else { self.typed() }
     }
@@ -54,7 +54,7 @@ impl SpecArgs {
         self.repositories.iter().map(|name| parse(name)).collect()
     }
 
-    /// The options of a profile; of these, repositories can be typed anew.
+    /// The options of a profile; typed repositories replace its own.
     async fn of_profile(&self, operator: &Operator, name: &str) -> anyhow::Result<ScanOptions> {
         let untouched = Untouched::parse_from(["cognate"]).scan;
         if format!("{untouched:?}") != format!("{:?}", self.scan) {
@@ -63,7 +63,7 @@ impl SpecArgs {
         let listed = operator.call(|mut client| async move { client.list_profiles(v1::ListProfilesRequest {}).await });
         let profile = listed.await?.profiles.into_iter().find(|profile| profile.name == name);
         let profile = profile
-            .ok_or_else(|| usage(format!("no profile `{name}`: `cognate scan profile list` shows what there is")))?;
+            .ok_or_else(|| usage(format!("no profile `{name}`: `cognate scan profile list` shows all profiles")))?;
         let mut options = ScanOptions::of_record(profile.options.as_ref());
         if !self.repositories.is_empty() {
             options.repositories = self.parsed()?;
@@ -75,7 +75,7 @@ impl SpecArgs {
 
 fn parse(name: &str) -> anyhow::Result<(SiteName, RepositoryName)> {
     let refused =
-        |error: &dyn std::fmt::Display| usage(format!("`{name}` is no repository: {error}; type SITE/REPOSITORY"));
+        |error: &dyn std::fmt::Display| usage(format!("`{name}` is not a repository: {error}; type SITE/REPOSITORY"));
     let (site, repository) = name.split_once('/').unwrap_or((name, "main"));
     let site: SiteName = site.parse().map_err(|error| refused(&error))?;
     let repository: RepositoryName = repository.parse().map_err(|error| refused(&error))?;

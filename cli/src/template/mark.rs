@@ -1,4 +1,4 @@
-//! `cognate template mark`: what a cluster's documents have in common, or single tags.
+//! `cognate template mark`: marks the common parts of a cluster's documents, or single tags.
 
 use clap::Args;
 use cognate_proto::name::ScanId;
@@ -12,7 +12,7 @@ use crate::operator::members::{TableFormat, print};
 use crate::scan::find;
 use cognate_export::human::{bytes, count};
 
-/// Marks what a cluster's documents have in common, or single tags.
+/// Marks the common parts of a cluster's documents, or single tags.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate template mark 3f2a91c0
@@ -22,19 +22,19 @@ pub(super) struct MarkArgs {
     /// A cluster of the latest scan that has it, or a scan and its cluster: ids or the beginnings of them
     #[arg(value_name = "[SCAN] CLUSTER", num_args = 0..=2)]
     words: Vec<String>,
-    /// The scan that the cluster or the tags are of: its id, the beginning of it, or `latest`
+    /// Scan of the cluster or the tags: its id, the beginning of it, or `latest`
     #[arg(long, value_name = "SCAN")]
     scan: Option<String>,
-    /// Mark the tags that this share of the cluster's documents has, above 0 and at most 1
+    /// Mark the tags that this share of the cluster's documents contain, above 0 and at most 1
     #[arg(long, value_name = "X", default_value = "1")]
     share: Containment,
-    /// Mark this tag: 32 hexadecimal digits, as `fingerprint` and reports show it; may be given several times
+    /// Mark this tag: 32 hexadecimal digits, as in the output of `fingerprint` and in reports; repeatable
     #[arg(long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<[u8; 16]>,
-    /// What others are to know of it
+    /// Note for other operators
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
@@ -42,8 +42,8 @@ pub(super) struct MarkArgs {
 /// Runs the command.
 pub(super) async fn run(arg: &OperatorArg, args: &MarkArgs) -> anyhow::Result<Exit> {
     let (scan, cluster) = match (&args.words[..], &args.scan) {
-        ([], _) if args.tags.is_empty() => return Err(usage("say what: a cluster, or --tag TAG")),
-        // A tag says nothing of its method: a scan does.
+        ([], _) if args.tags.is_empty() => return Err(usage("name a cluster, or tags with --tag TAG")),
+        // A tag does not name its method: a scan does.
         ([], scan) => (Some(scan.as_deref().unwrap_or("latest")), ""),
         (_, _) if !args.tags.is_empty() => return Err(usage("either a cluster or --tag, not both")),
         ([cluster], scan) => (scan.as_deref(), cluster.as_str()),

@@ -1,4 +1,4 @@
-//! `cognate template suggest`: what is worth marking, and the question whether to.
+//! `cognate template suggest`: suggests boilerplate to mark, and asks before marking it.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -16,32 +16,32 @@ use crate::scan::find;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
-/// Finds what clusters rest on that is worth marking.
+/// Suggests boilerplate to mark.
 ///
-/// The coordinator analyses what the scan was about as it stands now, with what is marked already, once as it is and once
-/// without the tags that many documents carry which are otherwise unlike each other. What is suggested is what links
-/// rest on of which nothing is left then. Nothing is marked unless --accept says so.
+/// The coordinator analyses the current indexes of the scan twice, with existing templates: once with all other tags, and
+/// once without the tags that many otherwise different documents contain. It suggests the common parts of those links
+/// that disappear in the second analysis. Nothing is marked without --accept.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate template suggest latest
   cognate template suggest latest --until-quiet --accept
   cognate template suggest 3f2a --format json")]
 pub(super) struct SuggestArgs {
-    /// A scan: its id, the beginning of it, or `latest`
+    /// Scan: its id, the beginning of it, or `latest`
     scan: String,
-    /// Go on as if what is suggested were marked, until there is nothing more to suggest
+    /// Repeat as if the suggestions were marked, until there are no more
     #[arg(long)]
     until_quiet: bool,
-    /// Suggest what this many documents carry that are otherwise unlike each other
+    /// Suggest only parts that at least this many otherwise different documents contain
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..))]
     min_documents: u32,
-    /// Mark all of it, after asking
+    /// Mark all suggestions, after asking
     #[arg(long)]
     accept: bool,
-    /// Mark without asking
+    /// Do not ask
     #[arg(long, short, requires = "accept")]
     yes: bool,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: TableFormat,
 }
@@ -50,7 +50,7 @@ pub(super) struct SuggestArgs {
 pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result<Exit> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if args.accept && !args.yes && !on_terminal {
-        return Err(usage("nobody is here to be asked whether to mark them, so say --yes"));
+        return Err(usage("without a terminal, confirm with --yes"));
     }
     let operator = Operator::open(arg).await?;
     let scan = find(&operator, &args.scan).await?;
@@ -59,7 +59,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     let suggestions = suggestions(&operator, request).await?;
     match args.format {
         TableFormat::Json => print(&format!("{:#}", suggestions.iter().map(object).collect::<Value>()))?,
-        TableFormat::Text if suggestions.is_empty() => eprintln!("nothing is worth marking"),
+        TableFormat::Text if suggestions.is_empty() => eprintln!("no suggestions"),
         TableFormat::Text => print(&text(&suggestions))?,
     }
     if !args.accept || suggestions.is_empty() || !(args.yes || confirmed(suggestions.len())?) {
@@ -68,7 +68,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     for TemplateSuggestion { cluster, tags, examples, .. } in suggestions {
         let first = examples.first().map(|example| one_line(example)).unwrap_or_default();
         let note = format!("suggested: cluster {cluster}, {first}").chars().take(200).collect();
-        // The cluster may be one of an analysis that left no result.
+        // The analysis of the suggestion may have left no result, so the note names its cluster.
         let request = v1::MarkTemplateRequest { scan: scan.0, tags, note, ..v1::MarkTemplateRequest::default() };
         let template = mark(&operator, &request).await?;
         eprintln!("cognate: marked {}", shown(&template));
@@ -76,14 +76,14 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     Ok(Exit::Complete)
 }
 
-/// Waits for all of them.
+/// Collects all suggestions.
 async fn suggestions(
     operator: &Operator,
     request: v1::SuggestTemplatesRequest,
 ) -> anyhow::Result<Vec<TemplateSuggestion>> {
-    let mut told = operator.call(|mut client| async move { client.suggest_templates(request).await }).await?;
+    let mut suggested = operator.call(|mut client| async move { client.suggest_templates(request).await }).await?;
     let mut suggestions = Vec::new();
-    while let Some(answer) = told.message().await.map_err(|status| refusal(&status))? {
+    while let Some(answer) = suggested.message().await.map_err(|status| refusal(&status))? {
         suggestions.extend(answer.suggestion);
     }
     Ok(suggestions)

@@ -1,4 +1,4 @@
-//! A document as an object, whose text is written as it comes.
+//! A document as a JSON object, whose text is streamed.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,7 +9,7 @@ use cognate_view::{Extraction, Kind, PartEnd, Parts};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer as _};
 
-/// Writes a part, with its text or without; how it ended.
+/// Writes a part, with or without its text; returns its outcome.
 pub(super) fn write(
     out: &mut impl Write,
     name: &[u8],
@@ -27,11 +27,11 @@ pub(super) fn write(
     object.serialize_entry("kind", super::kind_name(kind))?;
     if with_text {
         let text = Streamed { parts: RefCell::new(parts), failed: RefCell::default() };
-        let told = object.serialize_entry("text", &text);
+        let written = object.serialize_entry("text", &text);
         if let Some(error) = text.failed.take() {
             return Err(error);
         }
-        told?;
+        written?;
     }
     let end = parts.outcome()?;
     let (outcome, reason) = super::outcome_name(end.outcome);
@@ -47,7 +47,7 @@ pub(super) fn write(
     Ok(end)
 }
 
-/// The text of the present part as a string that is never whole in memory.
+/// The text of the current part as a string that is never in memory as a whole.
 struct Streamed<'p> {
     parts: RefCell<&'p mut Parts<Extraction>>,
     failed: RefCell<Option<io::Error>>,
@@ -63,7 +63,7 @@ impl fmt::Display for Streamed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.parts.borrow_mut();
         let mut buffer = vec![0; 64 * 1024];
-        // What was read of a character whose end is still to come.
+        // The first bytes of a character whose end is still to come.
         let mut begun = 0;
         loop {
             let read = match parts.read(&mut buffer[begun..]) {
@@ -75,14 +75,14 @@ impl fmt::Display for Streamed<'_> {
                 }
             };
             let filled = begun + read;
-            let whole = match str::from_utf8(&buffer[..filled]) {
+            let complete = match str::from_utf8(&buffer[..filled]) {
                 Ok(text) => text,
                 Err(error) => str::from_utf8(&buffer[..error.valid_up_to()]).unwrap_or_default(),
             };
-            f.write_str(whole)?;
-            let told = whole.len();
-            buffer.copy_within(told..filled, 0);
-            begun = filled - told;
+            f.write_str(complete)?;
+            let written = complete.len();
+            buffer.copy_within(written..filled, 0);
+            begun = filled - written;
         }
     }
 }

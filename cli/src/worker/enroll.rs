@@ -1,4 +1,4 @@
-//! `cognate worker enroll`: an invitation becomes a certificate.
+//! `cognate worker enroll`: exchanges an invitation for a certificate.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::exit::{Exit, coded};
 /// The longest invitation, with what a mail program may put around it.
 const TOKEN_BYTES_MAX: u64 = 1 << 16;
 
-/// Joins a federation: makes a key here, and has the coordinator certify it.
+/// Joins a federation: makes a key at this site, and lets the coordinator certify it.
 ///
-/// The coordinator must first show the key that the invitation names; only then is the invitation's secret sent. What was
-/// interrupted can be done again with the same invitation.
+/// The coordinator must first show the key that the invitation names; only then is the invitation's secret sent. After
+/// an interruption, repeat the command with the same invitation.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate worker enroll cog1_CgtodWI6NzQ0MxIg…_1f2e3d4c --config worker.toml
   cognate worker enroll - --config worker.toml < invitation.txt   # not in the history of the shell")]
 pub(super) struct EnrollArgs {
-    /// The line that `cognate site invite` printed, or `-`: from standard input
+    /// The line that `cognate site invite` printed; `-` reads it from standard input
     #[arg(
         value_name = "TOKEN",
         required_unless_present = "print_config",

@@ -10,27 +10,27 @@ use cognate_fingerprint::View;
 use cognate_proto::path::{DocumentPath, printable, unescaped};
 
 use super::{ConfigArgs, setup};
+use crate::document_reader::{DocumentReader, split};
 use crate::exit::{Exit, usage};
 use crate::explain::model::{Document, Explained, Pair, SCHEMA};
-use crate::seen::{Seer, split};
 use cognate_export::human::count;
 
-/// Shows, from this site's own file, what stands at the places that it shares with another document. The other one is not
-/// needed: what it holds there is the same. Nothing is sent anywhere.
+/// Shows the text of this site's own file at the places that it shares with another document. The other document is not
+/// needed: it has the same text there. Nothing is sent.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate explain latest paris/kb/guide.html tokyo/kb/guide.html --format json -o explained.json
   cognate worker explain explained.json --config worker.toml")]
 pub(super) struct ExplainArgs {
-    /// What `cognate explain --format json` wrote
+    /// Output of `cognate explain --format json`
     file: PathBuf,
-    /// The name of this site, where both documents have a repository of the same name
+    /// Name of this site, needed if both documents have a repository of the same name
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
-    /// Characters of each place that are shown; 0 shows all
+    /// Characters to show of each place; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 400)]
     characters: usize,
-    /// Places that are shown; 0 shows all
+    /// Places to show; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     #[command(flatten)]
@@ -42,12 +42,12 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let text =
         std::fs::read_to_string(&args.file).with_context(|| format!("`{}` cannot be read", args.file.display()))?;
     let explained: Explained = serde_json::from_str(&text)
-        .map_err(|error| usage(format!("`{}` is no explanation: {error}", args.file.display())))?;
+        .map_err(|error| usage(format!("`{}` is not an explanation: {error}", args.file.display())))?;
     if explained.schema != SCHEMA {
         let schema = &explained.schema;
         return Err(usage(format!("`{}` is of schema `{schema}`, this version reads `{SCHEMA}`", args.file.display())));
     }
-    let mut told = false;
+    let mut shown = false;
     for (is_a, document) in [(true, &explained.a), (false, &explained.b)] {
         if args.site.as_ref().is_some_and(|site| *site != document.site) {
             continue;
@@ -66,15 +66,15 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
         if !is_here {
             continue;
         }
-        told = true;
+        shown = true;
         for pair in &explained.views {
             show(args, document, pair, is_a, (&full, inside.as_deref()))?;
         }
     }
-    if told {
+    if shown {
         return Ok(Exit::Complete);
     }
-    Err(usage("neither document stands in a repository of this site: say which site this is with --site"))
+    Err(usage("neither document is in a repository of this site: name this site with --site"))
 }
 
 fn show(
@@ -87,12 +87,12 @@ fn show(
     let mut out = io::stdout().lock();
     writeln!(out, "{} ({})", printable(document.place().as_bytes()), pair.view)?;
     let view: View = pair.view.parse()?;
-    let seen = Seer::new().view(file, inside, view)?;
+    let seen = DocumentReader::new().view(file, inside, view)?;
     let expected = if is_a { pair.a.size_bytes } else { pair.b.size_bytes };
     if u64::try_from(seen.len())? != expected {
         writeln!(
             out,
-            "  it has changed since the scan: {} bytes, and not {}",
+            "  it has changed since the scan: {} bytes instead of {}",
             count(seen.len() as u64),
             count(expected)
         )?;
@@ -103,7 +103,7 @@ fn show(
         return Ok(());
     }
     let Some(shared) = &pair.shared else {
-        writeln!(out, "  where is not known: {}", pair.unplaced.as_deref().unwrap_or_default())?;
+        writeln!(out, "  positions unknown: {}", pair.unplaced.as_deref().unwrap_or_default())?;
         return Ok(());
     };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };

@@ -16,10 +16,10 @@ use super::ConfigArgs;
 use super::setup::{self, Setup, read_key, site_error};
 use crate::exit::{Exit, coded, usage};
 
-/// The federation's key: with it, nobody but its holders can test what a site has.
+/// The federation key. Only its holders can test if a site has a certain content.
 ///
-/// It is made once, at one site, and handed to the others encrypted: each shows its recipient (`key recipient`), the maker
-/// exports for it (`key export --recipient age1…`), the other imports.
+/// The key is made once, at one site, and handed to the others encrypted: each other site shows its recipient
+/// (`key recipient`), the maker exports for it (`key export --recipient age1…`), and the other site imports the file.
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = true,
@@ -37,21 +37,21 @@ pub(super) struct KeyCommandArgs {
 
 #[derive(Subcommand, Debug)]
 enum KeyCommand {
-    /// Make a new key, in the open or for one holder
+    /// Make a new key, unencrypted or encrypted for one holder
     Make(MakeArgs),
     /// Encrypt this site's key for another holder
     Export(ExportArgs),
     /// Take a key from an age file
     Import(ImportArgs),
-    /// Show the fingerprint of this site's key, which may be told to anybody
+    /// Show the fingerprint of this site's key, which may be shared with anyone
     Check(CheckArgs),
-    /// Show to whom others encrypt the key for this site
+    /// Show the recipient for which others encrypt the key for this site
     Recipient(ConfigArgs),
 }
 
 #[derive(Args, Debug)]
 struct MakeArgs {
-    /// Where it is written; nothing is overwritten
+    /// File to write; it must not exist yet
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -62,7 +62,7 @@ struct MakeArgs {
 
 #[derive(Args, Debug)]
 struct ExportArgs {
-    /// Where it is written; nothing is overwritten
+    /// File to write; it must not exist yet
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -79,7 +79,7 @@ struct ImportArgs {
     /// Decrypt with the identities in this file instead of with this site's own
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
-    /// Where the key is written [default: `key` of the configuration]
+    /// File to write the key to [default: `key` of the configuration]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ struct CheckArgs {
     config: ConfigArgs,
 }
 
-/// For whom a key is encrypted.
+/// Recipient of an encrypted key.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Sealed {
@@ -144,7 +144,7 @@ fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
 fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     if args.sealed.recipient.is_none() && !args.sealed.passphrase {
         return Err(usage(
-            "say for whom: --recipient age1… (what `cognate worker key recipient` shows there) or --passphrase",
+            "name the recipient: --recipient age1… (`cognate worker key recipient` at the other site shows it) or --passphrase",
         ));
     }
     let setup = setup::load(&args.config)?;
@@ -152,7 +152,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     read_key(path)?;
     let failed = |error: io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", path.display()));
     let bytes = Zeroizing::new(std::fs::read(path).map_err(failed)?);
-    // A file of 32 bytes as they are is as good as one of digits; they are told apart by their length.
+    // A file of 32 raw bytes is as good as one of digits; the length distinguishes them.
     let digits = match <[u8; 32]>::try_from(bytes.as_slice()) {
         Ok(material) => Zeroizing::new(hex(&material) + "\n"),
         Err(_) => Zeroizing::new(String::from_utf8_lossy(bytes.trim_ascii()).into_owned() + "\n"),
@@ -160,7 +160,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     write_key(&args.output, &args.sealed, &digits)
 }
 
-/// Writes a key, encrypted where that was asked for, and says its fingerprint.
+/// Writes a key, encrypted if requested, and prints its fingerprint.
 fn write_key(path: &Path, sealed: &Sealed, digits: &Zeroizing<String>) -> anyhow::Result<Exit> {
     refuse_existing(path)?;
     let key = Key::parse(digits.as_bytes()).map_err(|error| usage(error.to_string()))?;
@@ -193,8 +193,8 @@ fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let failed = |error: io::Error| coded(Exit::InputOutput, format!("`{shown}`: {error}"));
     let mut sealed = Vec::new();
     std::fs::File::open(&args.file).map_err(failed)?.take(64 << 10).read_to_end(&mut sealed).map_err(failed)?;
-    let decryptor =
-        age::Decryptor::new(sealed.as_slice()).map_err(|error| usage(format!("`{shown}` is no age file: {error}")))?;
+    let decryptor = age::Decryptor::new(sealed.as_slice())
+        .map_err(|error| usage(format!("`{shown}` is not an age file: {error}")))?;
     let opened = if decryptor.is_scrypt() {
         age::decrypt(&scrypt::Identity::new(passphrase("passphrase of the key: ")?), &sealed)
     } else {
@@ -229,7 +229,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         Some(path) => read_key(path)?,
         None => setup::load(&args.config)?.key()?,
     };
-    let what = if key.is_keyed() { "the key's" } else { "there is no key; what stands for it has the" };
+    let what = if key.is_keyed() { "the key's" } else { "there is no key; its substitute's" };
     writeln!(io::stdout(), "{what} fingerprint is {}", key.fingerprint())?;
     Ok(Exit::Complete)
 }
@@ -256,7 +256,7 @@ fn store(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write_private(path, bytes).map_err(|error| coded(Exit::InputOutput, error.to_string()))
 }
 
-/// The identity by which this site decrypts what is handed to it; made when it is first asked for.
+/// The identity by which this site decrypts keys; made on first use.
 fn own_identity(setup: &Setup) -> anyhow::Result<x25519::Identity> {
     state::prepare(&setup.state_dir).map_err(site_error)?;
     let path = setup.state_dir.join("age.key");
@@ -270,7 +270,7 @@ fn own_identity(setup: &Setup) -> anyhow::Result<x25519::Identity> {
     Ok(identity)
 }
 
-/// The identities of a file as `age-keygen` writes it.
+/// The identities in a file that `age-keygen` wrote.
 fn identities(path: &Path) -> anyhow::Result<Vec<x25519::Identity>> {
     let text = read_private(path).map_err(|error| coded(Exit::InputOutput, error.to_string()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -292,7 +292,7 @@ fn decrypt_with_any(identities: &[x25519::Identity], sealed: &[u8]) -> Result<Ve
     opened
 }
 
-/// A passphrase from the terminal, which does not show it, or from standard input.
+/// Reads a passphrase from the terminal, without echo, or from standard input.
 fn passphrase(prompt: &str) -> anyhow::Result<SecretString> {
     let stdin = io::stdin();
     let mut line = Zeroizing::new(String::new());
@@ -312,7 +312,7 @@ fn passphrase(prompt: &str) -> anyhow::Result<SecretString> {
     Ok(SecretString::from(passphrase.to_owned()))
 }
 
-/// A terminal that does not show what is typed, until this goes.
+/// Turns the terminal's echo off until it is dropped.
 struct Hidden(Option<rustix::termios::Termios>);
 
 impl Hidden {

@@ -1,4 +1,4 @@
-//! `cognate worker ledger`: what left this site, by its own record.
+//! `cognate worker ledger`: the site's own record of the messages that left.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -33,11 +33,11 @@ pub(super) struct LedgerArgs {
 
 #[derive(Subcommand, Debug)]
 enum LedgerCommand {
-    /// Hold the ledger against its own chain, and against what the coordinator says it received
+    /// Check the chain of the ledger, and compare it with what the coordinator received
     Verify(VerifyArgs),
-    /// Messages, bytes, documents and chunks by day, kind and repository
+    /// Show messages, bytes, documents and chunks by day, kind and repository
     Summary(SummaryArgs),
-    /// Every entry
+    /// Show every entry
     Export(ExportArgs),
 }
 
@@ -47,7 +47,7 @@ enum LedgerCommand {
 
 Ends with 1 when an entry was changed, taken out or moved, or the two counts differ.")]
 struct VerifyArgs {
-    /// Ask the coordinator also where no daemon is running, over a connection of its own
+    /// Ask the coordinator over a separate connection if no daemon is running
     #[arg(long)]
     coordinator: bool,
     #[command(flatten)]
@@ -56,7 +56,7 @@ struct VerifyArgs {
 
 #[derive(Args, Debug)]
 struct SummaryArgs {
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: SummaryFormat,
     #[command(flatten)]
@@ -65,10 +65,10 @@ struct SummaryArgs {
 
 #[derive(Args, Debug)]
 struct ExportArgs {
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "ndjson")]
     format: ExportFormat,
-    /// Write it here instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -85,9 +85,9 @@ enum SummaryFormat {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum ExportFormat {
-    /// One object a line
+    /// One object per line
     Ndjson,
-    /// One row a message, for spreadsheets
+    /// One row per message, for spreadsheets
     Csv,
 }
 
@@ -126,13 +126,13 @@ fn unreadable(setup: &Setup) -> impl Fn(io::Error) -> anyhow::Error {
 fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
     let running = holder(&setup.state_dir).ok().flatten().is_some();
-    // Asked first: what is sent while the ledger is read is in it, and not in the answer.
+    // Asked first: messages that are sent while the ledger is read are in the ledger, but not in the answer.
     let received = received(args, &setup, running)?;
     let verified = verify(&setup.state_dir, running).map_err(unreadable(&setup))?;
     let verified = match verified {
         Ok(verified) => verified,
         Err(damage) => {
-            let message = format!("the ledger `{}` is not as it was written: {damage}", ledger_file(&setup).display());
+            let message = format!("the ledger `{}` is damaged: {damage}", ledger_file(&setup).display());
             return Err(coded(Exit::Failed, message));
         }
     };
@@ -145,14 +145,14 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
         None => {
             writeln!(
                 out,
-                "not held against the coordinator's count: no daemon is attached (--coordinator asks without one)"
+                "not compared with the coordinator's count: no daemon is attached (--coordinator asks without one)"
             )?;
             Ok(Exit::Complete)
         }
     }
 }
 
-/// What the coordinator counts, where it can be asked.
+/// The coordinator's counts, if it can be asked.
 fn received(args: &VerifyArgs, setup: &Setup, running: bool) -> anyhow::Result<Option<Vec<ReceivedIndex>>> {
     if running {
         let mut indexes = Vec::new();
@@ -221,12 +221,12 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
     Ok(Exit::Complete)
 }
 
-/// Hands every entry to `each`.
+/// Calls `each` for every entry.
 fn entries(setup: &Setup, mut each: impl FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<()> {
     let running = holder(&setup.state_dir).ok().flatten().is_some();
     let opened = Entries::open(&ledger_file(setup)).map_err(unreadable(setup))?;
     let damaged = |damage: cognate_worker::ledger::read::Damage| {
-        coded(Exit::Failed, format!("the ledger `{}` is not as it was written: {damage}", ledger_file(setup).display()))
+        coded(Exit::Failed, format!("the ledger `{}` is damaged: {damage}", ledger_file(setup).display()))
     };
     let mut entries = opened.map_err(damaged)?;
     loop {
@@ -313,7 +313,7 @@ fn run_export(args: &ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// An entry with all that it says, always the same fields.
+/// An entry with all its fields, always the same ones.
 fn fields(entry: &Entry) -> serde_json::Map<String, Value> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let index = entry.index.as_ref();

@@ -1,4 +1,4 @@
-//! `cognate worker plan`: whether what a plan says of this site still is so.
+//! `cognate worker plan`: checks which entries of a plan still hold at this site.
 
 mod check;
 
@@ -18,27 +18,27 @@ pub(super) struct PlanArgs {
 
 #[derive(Subcommand, Debug)]
 enum PlanCommand {
-    /// Read every document of a plan again, and name what has changed since
+    /// Read every document of a plan again, and name those that have changed
     Check(CheckArgs),
 }
 
-/// Reads every document of this site that a plan names, those that would go and those that are kept, and says which are not
-/// what the plan says any more. Ends with 3 if any is; such sets are refused, and stand in nothing that is written.
+/// Reads every document of this site that a plan names, those that would go and those that stay, and lists the ones that
+/// have changed since. Exit code 3 if any has; sets with such documents are refused and left out of the written files.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate worker plan check plan/paris.json --config worker.toml
   cognate worker plan check plan/paris.json --config worker.toml --script go.sh
       the sets that hold, as a script that knows where the repositories lie")]
 struct CheckArgs {
-    /// The plan: SITE.json of `cognate plan make`
+    /// The plan: SITE.json from `cognate plan make`
     file: PathBuf,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: CheckFormat,
-    /// Write what holds here, as a plan
+    /// Write the entries that still hold to this file, as a plan
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write what holds here, as a script
+    /// Write the entries that still hold to this file, as a script
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ struct CheckArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum CheckFormat {
-    /// What has changed, and a sum
+    /// Changed documents, and totals
     Text,
     /// One object, schema cognate.plan-check/1
     Json,

@@ -1,4 +1,4 @@
-//! `cognate worker results`: what scans found that concerns this site.
+//! `cognate worker results`: results of scans that concern this site.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::status::ask;
 use crate::exit::{Exit, usage};
 use cognate_export::table::table;
 
-/// Shows the scans that concern this site, or of one of them what concerns this site.
+/// Lists the scans that concern this site, or shows the part of one scan's result that does.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate worker results --config worker.toml
@@ -22,7 +22,7 @@ pub(super) struct ResultsArgs {
     /// The scan
     #[arg(value_name = "SCAN")]
     scan: Option<String>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: ResultsFormat,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(super) struct ResultsArgs {
 enum ResultsFormat {
     /// For people
     Text,
-    /// One object a line
+    /// One object per line
     Ndjson,
 }
 
@@ -64,14 +64,14 @@ pub(super) fn run(args: &ResultsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// A scan among others.
+/// A scan in the list.
 fn listed(row: &Value) -> Vec<String> {
     let string = |name: &str| one_line(row[name].as_str().unwrap_or("–"));
     let digest = string("digest").chars().take(16).collect();
     vec![string("id"), string("status"), string("started"), string("finished"), digest]
 }
 
-/// A row in words: who shares what with whom.
+/// A row in words, with the sites that share documents.
 fn text(row: &Value) -> String {
     let string = |value: &Value| one_line(value.as_str().unwrap_or_default());
     let place = |document: &Value| {

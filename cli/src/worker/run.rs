@@ -16,10 +16,10 @@ use crate::exit::{Exit, coded};
 use crate::extraction::extraction;
 use crate::stop::Stop;
 
-/// How long what still runs may take to end once the daemon has.
+/// Time for remaining tasks to end after the daemon has.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
-/// Runs the daemon until it is stopped by a signal; a second signal ends it at once.
+/// Runs the daemon until a signal stops it; a second signal ends it at once.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate worker run --config worker.toml --log-level info")]
@@ -77,7 +77,7 @@ async fn serve(
         key = %site.key_fingerprint(),
         "the worker starts"
     );
-    // Without a service manager there is nobody to tell.
+    // Without a service manager there is nothing to notify.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(watchdog());
     let shutdown = async {
@@ -89,7 +89,7 @@ async fn serve(
     Ok(ended)
 }
 
-/// Tells the service manager that this process still does something, as often as it wants to hear it.
+/// Notifies the service manager that this process is alive, at the interval that it requests.
 async fn watchdog() {
     let Some(interval) = sd_notify::watchdog_enabled() else { return };
     loop {

@@ -1,4 +1,4 @@
-//! From the configuration to what the worker is made of, and from its errors to exit codes.
+//! Builds the worker from its configuration, and maps its errors to exit codes.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -33,7 +33,7 @@ pub(super) struct Setup {
     pub(super) policy: Policy,
 }
 
-/// Shows what is in force.
+/// Prints the values in force.
 pub(super) fn print(args: &ConfigArgs) -> anyhow::Result<Exit> {
     let shown = config::load::<WorkerFile>(&args.config)?.print()?;
     std::io::stdout().write_all(shown.as_bytes())?;
@@ -52,7 +52,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
     for entry in &file.repository {
         let name: RepositoryName = entry.name.parse().map_err(|error| wrong("repository.name", format!("{error}")))?;
         if repositories.iter().any(|(earlier, _)| *earlier == name) {
-            return Err(wrong("repository.name", format!("`{name}` stands there twice")));
+            return Err(wrong("repository.name", format!("`{name}` is listed twice")));
         }
         if !entry.path.is_absolute() {
             let path = entry.path.display();
@@ -84,7 +84,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| format!("`{text}`: {error}"))?;
-    if duration.is_zero() { Err(format!("`{text}` is no time at all")) } else { Ok(duration) }
+    if duration.is_zero() { Err(format!("`{text}` is zero")) } else { Ok(duration) }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -143,14 +143,14 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
 }
 
 impl Setup {
-    /// The federation's key, or none where there is none.
+    /// The federation key, or none if none is configured.
     pub(super) fn key(&self) -> anyhow::Result<Key> {
         let Some(path) = &self.key_file else { return Ok(Key::none()) };
         read_key(path)
     }
 }
 
-/// Reads a key from a file that its owner alone can read.
+/// Reads a key from a file that only its owner can read.
 pub(super) fn read_key(path: &Path) -> anyhow::Result<Key> {
     let shown = path.display();
     let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("the key file `{shown}`: {error}"));
@@ -246,7 +246,7 @@ pub(super) fn now() -> i64 {
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A time as people write it, in UTC.
+/// A time for people, in UTC.
 pub(super) fn time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map(|time| time.to_string()).unwrap_or_else(|_| seconds.to_string())
 }

@@ -1,4 +1,4 @@
-//! `cognate worker status`, `pause`, `resume`, `health`: what the daemon says of itself, or left behind.
+//! `cognate worker status`, `pause`, `resume`, `health`: the status of the daemon, or the status that it left.
 
 use std::io::{self, Write};
 
@@ -14,16 +14,16 @@ use super::ConfigArgs;
 use super::setup::{self, Setup};
 use crate::exit::{Exit, coded};
 
-/// How many documents that could not be read are named for people.
+/// Most unreadable documents that are named for people.
 const UNREADABLE_SHOWN: usize = 20;
 
-/// Shows what the daemon is doing, what it last did and what it could not read; also when it is not running.
+/// Shows what the daemon is doing, its last syncs and unreadable documents; also when it is not running.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate worker status --config worker.toml
   cognate worker status --format json --config worker.toml")]
 pub(super) struct StatusArgs {
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: StatusFormat,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// Everything that is known, from the daemon or from what it left behind.
+/// The complete status, from the daemon or from the files that it left.
 fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
     let mut answer = None;
     let asked = control::ask(&control::socket(&setup.state_dir), &Request::Status, |row| {
@@ -57,22 +57,22 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
         Ok(())
     });
     let holder = state::holder(&setup.state_dir).unwrap_or_default();
-    let (running, told) = match (asked, answer) {
+    let (running, facts) = match (asked, answer) {
         (Ok(Ok(())), Some(answer)) => (true, answer),
         _ => {
             let identity = Identity::open(&setup.state_dir).ok();
             let ends = identity.as_ref().and_then(|identity| Some(identity.info().ok()?.not_after));
-            let told = json!({
+            let facts = json!({
                 "status": saved_status(&setup.state_dir),
                 "ledger": read::totals(&setup.state_dir).unwrap_or_default(),
                 "certificate_ends": ends,
                 "certificate_words": identity.as_ref().map(|identity| identity.key().words()),
                 "site": identity.as_ref().and_then(Identity::site),
             });
-            (false, told)
+            (false, facts)
         }
     };
-    let mut status: SiteStatus = serde_json::from_value(told["status"].clone()).unwrap_or_default();
+    let mut status: SiteStatus = serde_json::from_value(facts["status"].clone()).unwrap_or_default();
     if !running {
         status.session.attached = false;
         status.running.clear();
@@ -90,8 +90,8 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
     let value = json!({
         "running": running,
         "pid": holder,
-        "enrolled": !told["certificate_ends"].is_null(),
-        "site": site.map_or_else(|| told["site"].clone(), Value::from),
+        "enrolled": !facts["certificate_ends"].is_null(),
+        "site": site.map_or_else(|| facts["site"].clone(), Value::from),
         "attached": status.session.attached,
         "since": status.session.since,
         "destination": status.session.destination,
@@ -102,11 +102,11 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
         "doing": status.running,
         "repositories": repositories.collect::<Vec<_>>(),
         "bytes_per_second": status.bytes_per_second,
-        "ledger": told["ledger"],
-        "generation": told["generation"],
-        "certificate_ends": told["certificate_ends"],
-        "certificate_words": told["certificate_words"],
-        "key_fingerprint": told["key_fingerprint"],
+        "ledger": facts["ledger"],
+        "generation": facts["generation"],
+        "certificate_ends": facts["certificate_ends"],
+        "certificate_words": facts["certificate_words"],
+        "key_fingerprint": facts["key_fingerprint"],
     });
     Ok((value, status))
 }
@@ -200,7 +200,7 @@ fn write_done(out: &mut impl Write, done: &IndexStatus) -> io::Result<()> {
     Ok(())
 }
 
-/// Pauses the daemon, or lets it go on.
+/// Pauses or resumes the daemon.
 pub(super) fn set_paused(args: &ConfigArgs, paused: bool) -> anyhow::Result<Exit> {
     let setup = setup::load(args)?;
     let request = if paused { Request::Pause } else { Request::Resume };
@@ -210,14 +210,14 @@ pub(super) fn set_paused(args: &ConfigArgs, paused: bool) -> anyhow::Result<Exit
     Ok(Exit::Complete)
 }
 
-/// Whether the daemon runs and is attached.
+/// Checks that the daemon runs and is attached.
 pub(super) fn health(args: &ConfigArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(args)?;
     ask(&setup, &Request::Health, |_| Ok(()))?;
     Ok(Exit::Complete)
 }
 
-/// Asks the daemon something that only it can answer.
+/// Sends the daemon a request that only it can answer.
 pub(super) fn ask(setup: &Setup, request: &Request, each: impl FnMut(Value) -> io::Result<()>) -> anyhow::Result<()> {
     let socket = control::socket(&setup.state_dir);
     match control::ask(&socket, request, each) {

@@ -1,4 +1,4 @@
-//! `cognate worker sync`: now instead of later, or not at all but into a file.
+//! `cognate worker sync`: syncs now, or writes the messages to a file.
 
 use std::fs::OpenOptions;
 use std::io::{BufReader, BufWriter, Write};
@@ -24,26 +24,26 @@ use crate::extraction::extraction;
 
 mod explain;
 
-/// Brings the coordinator's indexes of repositories up to date now, under every method that a scan has used before.
+/// Syncs repositories now, under every method that an earlier scan has used.
 ///
-/// With --dry-run nothing is sent and nothing is remembered: the very bytes that would leave are written to a file, also
-/// before this site has joined any federation.
+/// With --dry-run nothing is sent or remembered: the exact bytes that would leave are written to a file, even
+/// before this site has joined a federation.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate worker sync kb --config worker.toml
   cognate worker sync --dry-run --out would-leave --config worker.toml
   cognate worker sync --explain would-leave")]
 pub(super) struct SyncArgs {
-    /// Which repositories [default: all]
+    /// Repositories to sync [default: all]
     #[arg(value_name = "REPOSITORY")]
     repositories: Vec<String>,
-    /// Send nothing, and write what would leave to --out
+    /// Send nothing, and write to --out what would leave
     #[arg(long, requires = "out")]
     dry_run: bool,
-    /// Where it is written
+    /// File to write to
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     out: Option<PathBuf>,
-    /// Show what a dry run has written, one message a line as JSON
+    /// Show the content of a dry run's file, one message per line as JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "out", "repositories"])]
     explain: Option<PathBuf>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(super) fn run(args: &SyncArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Asks the daemon.
+/// Asks the daemon to sync.
 fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
     let mut unreadable = 0;
     let mut synced = 0;
@@ -94,9 +94,7 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
                 Ok(())
             }
             Some("never") => {
-                eprintln!(
-                    "cognate: {repository}: no scan has asked for it yet, so that it is not known what to send; launch one"
-                );
+                eprintln!("cognate: {repository}: no scan has used it yet, so its method is unknown; launch one");
                 Ok(())
             }
             _ => Ok(()),
@@ -115,7 +113,7 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
     })
 }
 
-/// Writes what would leave.
+/// Writes the messages that would leave.
 fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let mut repositories: Vec<RepositoryName> = setup.repositories.iter().map(|(name, _)| name.clone()).collect();
@@ -128,7 +126,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     let failed = |error: std::io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", out.display()));
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(out).map_err(failed)?;
     let written = Arc::new(DryRun::new(out, Box::new(BufWriter::with_capacity(1 << 16, file))));
-    // Long lists go through files, also when nothing is remembered.
+    // Long lists use temporary files, even if nothing is remembered.
     let folder = tempfile::Builder::new().prefix("cognate-").tempdir().map_err(failed)?;
     let site = Site::open(SiteConfig {
         state_dir: folder.path().to_owned(),
@@ -167,7 +165,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     let read: u64 = synced.iter().map(|sync| sync.read_bytes).sum();
     let unreadable: u64 = synced.iter().map(|sync| sync.unreadable).sum();
     writeln!(stdout, "{total} bytes would leave, made from {read} bytes of documents; nothing was sent or remembered")?;
-    writeln!(stdout, "what they say: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
+    writeln!(stdout, "to read them: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
     if unreadable > 0 {
         eprintln!("cognate: {unreadable} documents could not be read; --explain names them");
         return Ok(Exit::Incomplete);

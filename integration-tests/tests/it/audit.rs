@@ -144,7 +144,7 @@ fn a_signed_report_is_verified_without_a_connection_and_a_changed_byte_is_refuse
             changed[place] ^= 1;
             std::fs::write(file, &changed).unwrap();
             let refused = federation.sandbox.cognate(["report", "verify", path]).refusal(1);
-            assert!(refused.contains("is not what was signed"), "{refused}");
+            assert!(refused.contains("does not match its signature"), "{refused}");
         }
     }
 }

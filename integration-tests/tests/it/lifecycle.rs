@@ -137,7 +137,7 @@ fn a_bad_configuration_that_is_read_again_leaves_everything_as_it_was() {
     federation.coordinator().signal(Signal::HUP);
     wait_until("it is told", || {
         let log = federation.coordinator().stderr();
-        log.contains("drian") && log.contains("stays as it was")
+        log.contains("drian") && log.contains("nothing changes")
     });
     federation.check(federation.scan(&[]), &[]);
     // And a good one counts: what is logged from then on, for example.

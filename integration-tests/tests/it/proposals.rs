@@ -106,7 +106,7 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
     let told = find(&under).expect(0).text().to_owned();
     // Methods without a mean chunk are named with what they have.
     assert!(told.contains(&format!("Searched under {method} raw {named}")), "{told}");
-    let said = "Candidates are only proposed by this method: look at them under another one, such as tttd.";
+    let said = "This method only proposes candidates: check them under another one, such as tttd.";
     assert!(told.contains(said) && !told.contains("unrelated.txt") && !told.contains("estimates"), "{told}");
     // What the same scan proposed was looked at; what it says of the pair has numbers, and by what.
     assert_eq!(report["scan"]["verified_by"], verified_by);

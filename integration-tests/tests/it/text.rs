@@ -61,7 +61,7 @@ fn what_is_inside_is_printed_under_names_of_its_own_and_what_is_missing_is_told(
                   == x/outer.zip!/lock.txt (other)\n\n\
                   == x/outer.zip (zip)\n";
     assert_eq!(run.text(), wanted);
-    assert_eq!(run.stderr, "cognate: `x/outer.zip!/lock.txt` has no text to be read: encrypted\n");
+    assert_eq!(run.stderr, "cognate: `x/outer.zip!/lock.txt` has no readable text: encrypted\n");
     let list = sandbox.cognate(["text", "--list", "x/outer.zip"]).expect(3);
     let line = list.text().lines().find(|line| line.ends_with("lock.txt")).unwrap();
     assert!(line.contains("unextractable(encrypted)") && list.text().lines().count() == 6, "{list:?}");
@@ -112,7 +112,7 @@ fn what_is_cut_off_or_a_bomb_is_told_and_the_next_file_read() {
     let run = sandbox.cognate(["text", "x/cut.zip", "x/noise.gz", "x/next"]).expect(3);
     assert!(run.text().starts_with("== x/cut.zip!/a/letter.txt (text)\nDear \"all\"\n"), "{run:?}");
     assert!(run.text().ends_with("== x/next (text)\nnext\n"), "{run:?}");
-    for told in ["`x/cut.zip` has no text to be read: damaged", "`x/noise.gz` has no text to be read: damaged"] {
+    for told in ["`x/cut.zip` has no readable text: damaged", "`x/noise.gz` has no text to be read: damaged"] {
         assert!(run.stderr.contains(told), "{run:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Every document of a plan is read again, with the method of the scan and this site's key.
+//! Reads every document of a plan again, with the method of the scan and this site's key.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,29 +20,29 @@ use cognate_export::human::{bytes, count};
 use cognate_export::plan::file::{PlanFile, SCHEMA, Set};
 use cognate_export::plan::script::{path_of, script, staying_path};
 
-/// A plan is no larger than this.
+/// Most bytes of a plan.
 const PLAN_BYTES_MAX: u64 = 4 << 30;
 
-/// What became of a plan.
+/// Result of checking a plan.
 #[derive(Serialize, Default, Debug)]
 struct Checked {
     schema: &'static str,
     site: String,
     scan: String,
-    /// Documents that were read and are what the plan says.
+    /// Documents that were read and match the plan.
     unchanged: u64,
-    /// Sets of which something goes as planned, the documents of those that go, and their bytes.
+    /// Sets with documents that still go, the number of these documents, and their bytes.
     sets: u64,
     go: u64,
     go_bytes: u64,
-    /// What is refused, and why.
+    /// Refused documents, and the reasons.
     refused: Vec<Refused>,
 }
 
 #[derive(Clone, Serialize, Debug)]
 struct Refused {
     set: String,
-    /// `go` or `keep`: what the plan says of it.
+    /// `go` or `keep`, as planned.
     planned: &'static str,
     repository: String,
     path: String,
@@ -77,7 +77,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         std::fs::write(path, script(&holding, &roots)?)
             .with_context(|| format!("`{}` cannot be written", path.display()))?;
     }
-    tell(&checked, args.format)?;
+    report(&checked, args.format)?;
     Ok(if checked.refused.is_empty() { Exit::Complete } else { Exit::Incomplete })
 }
 
@@ -88,7 +88,7 @@ fn read(path: &Path) -> anyhow::Result<PlanFile> {
         return Err(anyhow!("`{}` is too large for a plan", path.display()));
     }
     let plan: PlanFile = serde_json::from_reader(io::BufReader::new(file))
-        .map_err(|error| usage(format!("`{}` is no plan: {error}", path.display())))?;
+        .map_err(|error| usage(format!("`{}` is not a plan: {error}", path.display())))?;
     if plan.schema != SCHEMA {
         return Err(usage(format!(
             "`{}` is of schema `{}`, this version reads `{SCHEMA}`",
@@ -98,12 +98,12 @@ fn read(path: &Path) -> anyhow::Result<PlanFile> {
     }
     let names = plan.site.parse::<SiteName>().is_ok() && u64::from_str_radix(&plan.scan, 16).is_ok();
     if !names || !plan.report_digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(usage(format!("`{}` is no plan: its site or scan is none", path.display())));
+        return Err(usage(format!("`{}` is not a plan: its site or scan is invalid", path.display())));
     }
     Ok(plan)
 }
 
-fn tell(checked: &Checked, format: CheckFormat) -> anyhow::Result<()> {
+fn report(checked: &Checked, format: CheckFormat) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if format == CheckFormat::Json {
         serde_json::to_writer_pretty(&mut out, checked)?;
@@ -115,7 +115,7 @@ fn tell(checked: &Checked, format: CheckFormat) -> anyhow::Result<()> {
     }
     writeln!(
         out,
-        "{} documents are what the plan says; {} may go, {}, of {} sets; {} are refused",
+        "{} documents match the plan; {} may go, {}, of {} sets; {} are refused",
         count(checked.unchanged),
         count(checked.go),
         bytes(checked.go_bytes),
@@ -130,7 +130,7 @@ struct Checker {
     fingerprinter: Fingerprinter,
 }
 
-/// A file that is what the plan says, told apart from any other name of it.
+/// Identifies a file that matches the plan, whatever its names.
 type Identity = (u64, u64);
 
 impl Checker {
@@ -151,7 +151,7 @@ impl Checker {
         Ok(Checker { roots, fingerprinter: method.fingerprinter(&key) })
     }
 
-    /// What of a set goes as planned: nothing where a copy that is kept here is not what it was and no other one stands for it.
+    /// The documents of a set that still go: none if a copy that should stay has changed and no other one stays.
     fn set(&mut self, set: &Set, plan: &PlanFile, checked: &mut Checked) -> Option<Set> {
         let refuse = |planned, repository: &str, path: &str, reason: String| Refused {
             set: set.digest.clone(),
@@ -169,7 +169,7 @@ impl Checker {
             }
             match self.look(&copy.repository, &staying_path(copy), set) {
                 Ok(identity) if identities.contains(&identity) => {
-                    let reason = "it is another name of a copy that is kept as well".to_owned();
+                    let reason = "it is another name of a copy that stays as well".to_owned();
                     checked.refused.push(refuse("keep", &copy.repository, &copy.path, reason));
                     lost += 1;
                 }
@@ -187,13 +187,13 @@ impl Checker {
         let mut go = Vec::new();
         for going in &set.go {
             let found = if lost > 0 {
-                Err("a copy that is to be kept is not what it was".to_owned())
+                Err("a copy that should stay has changed".to_owned())
             } else {
                 self.look(&going.repository, &path_of(going), set)
             };
             match found {
                 Ok(identity) if identities.contains(&identity) => {
-                    let reason = "it is another name of a file that is kept, or that goes already".to_owned();
+                    let reason = "it is another name of a file that stays, or that goes already".to_owned();
                     checked.refused.push(refuse("go", &going.repository, &going.path, reason));
                 }
                 Ok(identity) => {
@@ -211,7 +211,7 @@ impl Checker {
     /// Reads a document again.
     fn look(&mut self, repository: &str, path: &[u8], set: &Set) -> Result<Identity, String> {
         let root = self.roots.get(repository).ok_or("this site has no such repository")?;
-        // A plan comes from elsewhere: no path of it may lead out of the repository.
+        // A plan is untrusted: none of its paths may lead out of the repository.
         let path = DocumentPath::new(path).map_err(|error| error.to_string())?;
         let full = root.join(std::ffi::OsStr::from_bytes(path.as_bytes()));
         let within = || -> io::Result<bool> { Ok(full.canonicalize()?.starts_with(root.canonicalize()?)) };
@@ -221,13 +221,13 @@ impl Checker {
         };
         let found = std::fs::symlink_metadata(&full).map_err(gone)?;
         if !found.is_file() {
-            return Err("it is no plain file".to_owned());
+            return Err("it is not a regular file".to_owned());
         }
         if !within().map_err(gone)? {
-            return Err("a link leads to it from outside of the repository".to_owned());
+            return Err("it is reached through a link out of the repository".to_owned());
         }
         if found.len() != set.size_bytes {
-            return Err(format!("it has {} bytes and not {}", found.len(), set.size_bytes));
+            return Err(format!("it has {} bytes instead of {}", found.len(), set.size_bytes));
         }
         let mut file = File::open(&full).map_err(gone)?;
         let content = self.fingerprinter.read(&mut file, |_| Ok(())).map_err(gone)?;

@@ -1,4 +1,4 @@
-//! Messages for people: everything that is in them, as JSON.
+//! Messages for people: their complete content, as JSON.
 
 use cognate_proto::batch::Batch;
 use cognate_proto::path::escaped;

@@ -1,4 +1,4 @@
-//! What a method sees of a file: its bytes, or the text of one of the documents in it.
+//! A document as a method reads it: the bytes of a file, or the text of one of the documents in it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,29 +12,29 @@ use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
 use crate::extraction;
 
-/// The most that is held of one document.
+/// Most bytes of one document in memory.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Reads files as methods do.
-pub(crate) struct Seer {
+/// Reads files like methods do.
+pub(crate) struct DocumentReader {
     pool: Option<Pool>,
 }
 
-impl Seer {
-    /// One that reads what a view needs.
-    pub(crate) fn new() -> Seer {
-        Seer { pool: None }
+impl DocumentReader {
+    /// Makes a reader without child processes; they start when a view needs them.
+    pub(crate) fn new() -> DocumentReader {
+        DocumentReader { pool: None }
     }
 
-    /// What a method under this view sees: line ends of text are spaces, as they are when it is fingerprinted.
+    /// The bytes that a method under this view reads: line ends of text become spaces, as for fingerprints.
     pub(crate) fn view(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
         match view {
             View::Raw => bytes(file),
             View::Text | View::Passages => {
                 let text = self.text(file, inside, view)?;
-                let mut seen = Vec::with_capacity(text.len());
-                JoinedLines(text.as_slice()).read_to_end(&mut seen)?;
-                Ok(seen)
+                let mut joined = Vec::with_capacity(text.len());
+                JoinedLines(text.as_slice()).read_to_end(&mut joined)?;
+                Ok(joined)
             }
         }
     }
@@ -75,7 +75,7 @@ impl Seer {
             }
             return match parts.outcome()?.outcome {
                 Outcome::Text | Outcome::Container => Ok(text),
-                Outcome::NoText => Err(anyhow!("`{}` is of a kind that has no text", file.display())),
+                Outcome::NoText => Err(anyhow!("`{}` is of a type without text", file.display())),
                 Outcome::Unextractable(reason) => {
                     Err(anyhow!("the text of `{}` cannot be read: {reason}", file.display()))
                 }
@@ -97,18 +97,18 @@ pub(crate) fn bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn too_large(file: &Path) -> anyhow::Error {
-    anyhow!("`{}` is larger than {} MiB: too large to be laid side by side", file.display(), BYTES_MAX >> 20)
+    anyhow!("`{}` is larger than {} MiB: too large to be compared on a page", file.display(), BYTES_MAX >> 20)
 }
 
-/// Opens a file; what is none is not waited for.
+/// Opens a regular file; does not wait for pipes.
 fn open(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }
 
-/// Which part of a file, and which passage of that.
+/// The member of a file, and the number of the passage in it.
 fn wanted(inside: Option<&str>, view: View) -> (&str, Option<u64>) {
     let inside = inside.unwrap_or_default();
     if view != View::Passages {
@@ -121,7 +121,7 @@ fn wanted(inside: Option<&str>, view: View) -> (&str, Option<u64>) {
     (part, number.parse().ok())
 }
 
-/// The path of a document as the file and what is inside of it.
+/// Splits the path of a document into the file and the member inside it.
 pub(crate) fn split(path: &[u8]) -> (&[u8], Option<String>) {
     match path.windows(INSIDE.len()).position(|two| two == INSIDE.as_bytes()) {
         None => (path, None),
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_says_which_part_and_passage_of_which_file() {
+    fn a_path_names_a_file_a_member_and_a_passage() {
         assert_eq!(split(b"a/b.zip!/c/d.txt"), (&b"a/b.zip"[..], Some("c/d.txt".to_owned())));
         assert_eq!(split(b"plain"), (&b"plain"[..], None));
         assert_eq!(wanted(Some("c.txt!/#12"), View::Passages), ("c.txt", Some(12)));

@@ -1,4 +1,4 @@
-//! What watches and cases have in common on the command line: the query that is kept.
+//! The stored query of watches and cases, on the command line.
 
 use std::path::PathBuf;
 
@@ -7,35 +7,35 @@ use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
-use crate::find::{HowArgs, Query, kept_documents, opening, prepare};
+use crate::find::{HowArgs, Query, opening, prepare, stored_documents};
 use crate::operator::client::Operator;
 
-/// What is sought.
+/// The documents to search for.
 #[derive(Args, Debug)]
-pub(crate) struct SoughtArgs {
-    /// Files
+pub(crate) struct QueryArgs {
+    /// Files to search for
     #[arg(value_name = "FILE", required_unless_present = "fingerprints", conflicts_with = "fingerprints")]
     files: Vec<PathBuf>,
-    /// Seek what `cognate fingerprint --format ndjson` wrote, in place of files
+    /// Search for the output of `cognate fingerprint --format ndjson` instead of files
     #[arg(long, value_name = "FILE")]
     fingerprints: Option<PathBuf>,
     #[command(flatten)]
     how: HowArgs,
-    /// Keep at most so many matches of each file, the strongest first
+    /// Most matches to store for each file, the strongest first
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u32,
-    /// What others are to know of it
+    /// Note for other operators
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) note: String,
 }
 
-impl SoughtArgs {
-    /// The query, as it is kept.
+impl QueryArgs {
+    /// The stored query.
     pub(crate) async fn query(&self, operator: &Operator) -> anyhow::Result<v1::StoredQuery> {
         let query: Query = prepare(operator, &self.how, &self.files, self.fingerprints.as_deref()).await?;
         let open = opening(&query, &self.how, self.limit)?;
         let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
-        let documents = query.names.iter().map(name).zip(kept_documents(&query));
+        let documents = query.names.iter().map(name).zip(stored_documents(&query));
         let document = |(name, (features, end))| v1::QueryDocument { name, features: Some(features), end: Some(end) };
         Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect() })
     }
@@ -47,8 +47,8 @@ pub(crate) fn method(query: &v1::StoredQuery) -> String {
     format!("{} {} {}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
 }
 
-/// The names of what is sought, for a table.
-pub(crate) fn sought(query: &v1::StoredQuery) -> String {
+/// Names of the searched documents, for a table.
+pub(crate) fn names(query: &v1::StoredQuery) -> String {
     let names: Vec<String> = query.documents.iter().take(3).map(|document| one_line(&document.name)).collect();
     let more = if query.documents.len() > names.len() { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
