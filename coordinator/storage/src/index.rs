@@ -137,12 +137,12 @@ impl Index {
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
             dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
         }
-        let dropped = self.digests.len().saturating_sub(WINDOW_BATCHES);
+        let undigested = self.digests.len().saturating_sub(WINDOW_BATCHES);
         BaseRecord {
             dropped_root: dropped.to_bytes().to_vec(),
             head: self.head.to_vec(),
             body_bytes: self.body_bytes,
-            digests: self.digests[dropped..].as_flattened().to_vec(),
+            digests: self.digests[undigested..].as_flattened().to_vec(),
         }
     }
 
