@@ -31,7 +31,7 @@ pub struct ClusterRow {
     pub members: u64,
     /// Documents, every copy counted.
     pub documents: u64,
-    /// Where they are.
+    /// Their sites.
     pub sites: Vec<String>,
     /// Links.
     pub links: u64,
@@ -43,21 +43,21 @@ pub struct ClusterRow {
     pub max_resemblance: Option<Ratio>,
     /// The greatest containment over the links.
     pub max_containment: Option<Ratio>,
-    /// What the strongest link shares.
+    /// Bytes that the strongest link shares.
     pub shared_bytes: u64,
     /// In copies beyond the first, and what each member shares with the one it is joined to best.
     pub redundant_bytes: u64,
-    /// When the document was modified that was modified first.
+    /// Time of modification of the document that was modified first.
     pub first_modified: String,
     /// And last.
     pub last_modified: String,
-    /// Where the representative is.
+    /// Site of the representative.
     pub site: String,
     /// Its repository.
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
 }
 
@@ -109,11 +109,11 @@ impl Browse {
         number: i64,
     ) -> Result<(Option<ClusterRow>, Option<ClusterRow>), Error> {
         let condition = self.condition(filter)?;
-        let beside = |after: bool| -> Result<Option<ClusterRow>, Error> {
+        let neighbour = |after: bool| -> Result<Option<ClusterRow>, Error> {
             let descending = sort.is_descending() == after;
             let than = if descending { "<" } else { ">" };
             let expression = sort.expression();
-            // What is equal stands in the order of numbers, whichever way the list goes.
+            // Equal rows are in the order of numbers, in both directions of the list.
             let number_than = if after { ">" } else { "<" };
             let by_number = if after { "ASC" } else { "DESC" };
             let by = if descending { "DESC" } else { "ASC" };
@@ -126,7 +126,7 @@ impl Browse {
             );
             self.one(&sql, params_from_iter(condition.values.clone()), |row| self.cluster_row(row))
         };
-        Ok((beside(false)?, beside(true)?))
+        Ok((neighbour(false)?, neighbour(true)?))
     }
 
     /// The cluster of this view and id.
@@ -301,7 +301,7 @@ fn by_verdict(condition: &mut Condition, wanted: VerdictWanted) {
     }
 }
 
-/// What is equal stands in the order of numbers: by size, then by id.
+/// Equal rows are in the order of numbers: by size, then by id.
 fn order(sort: Sort, descending: bool) -> String {
     format!("{} {}, k.id", sort.expression(), if descending { "DESC" } else { "ASC" })
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 
-/// A condition of SQL, and the values of its parameters in order.
+/// A condition of SQL, and the values of its parameters in their order.
 pub(super) struct Condition {
     pub(super) sql: String,
     pub(super) values: Vec<Value>,

@@ -11,7 +11,7 @@ use super::{Browse, Page, Window};
 use crate::error::Error;
 use crate::report::path_of;
 
-/// Which identical sets are listed: those that waste most bytes first.
+/// Filter of a list of identical sets: those that waste most bytes come first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SetFilter {
     /// `same bytes`, `same text` or `same message`.
@@ -42,19 +42,19 @@ pub struct SetRow {
     pub tier: String,
     /// The size of the first.
     pub size_bytes: u64,
-    /// How many there are.
+    /// Number of documents.
     pub documents: u64,
-    /// Where.
+    /// Their sites.
     pub sites: Vec<String>,
     /// Bytes in copies beyond the first.
     pub redundant_bytes: u64,
-    /// Where the first is.
+    /// Site of the first.
     pub site: String,
     /// Its repository.
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
 }
 

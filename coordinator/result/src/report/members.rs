@@ -1,4 +1,4 @@
-//! Which contents a cluster has.
+//! The contents of a cluster.
 
 use cognate_fingerprint::ContentDigest;
 use rusqlite::params;

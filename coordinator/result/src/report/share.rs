@@ -18,7 +18,7 @@ struct Gathered {
 }
 
 impl Report {
-    /// Hands over the rows that a site may see, each with its `type`. `digest` is that of the whole report.
+    /// Returns the rows that a site may see, each with its `type`. `digest` is that of the complete report.
     ///
     /// # Errors
     /// When the file cannot be read, or `each` fails.
