@@ -7,6 +7,7 @@
 //! This crate reads results and writes bytes. It knows nothing of terminals, options, sessions, calls, or HTTP.
 
 pub mod audit;
+mod clusters;
 mod csv;
 mod error;
 pub mod filters;

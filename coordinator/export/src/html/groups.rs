@@ -8,10 +8,10 @@ use cognate_result::report::{ClusterSection, IdenticalSet, Report};
 use super::cells::{Safe, td};
 use super::elsewhere;
 use super::lists::{head, rest};
-use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
+use crate::clusters::{Cluster, Export, Layout};
+use crate::grid::Kind::{Bytes, Count, Text, Time};
 use crate::grid::{Cell, Column, column};
 use crate::human::{bytes, count};
-use crate::representative::{linked_with_representative, redundant_bytes, sites};
 
 /// The bytes of markup that each of the two lists may come to.
 const BYTES_MAX: usize = 3 << 20;
@@ -21,14 +21,14 @@ const MEMBERS_MAX: usize = 50;
 /// Groups as they are written: no more than a page can bear, and counted on.
 struct Groups<'o, W: Write> {
     out: &'o mut W,
-    columns: &'static [Column],
+    columns: &'o [Column],
     room: usize,
     shown: u64,
     all: u64,
 }
 
 impl<'o, W: Write> Groups<'o, W> {
-    fn new(columns: &'static [Column], out: &'o mut W) -> Groups<'o, W> {
+    fn new(columns: &'o [Column], out: &'o mut W) -> Groups<'o, W> {
         Groups { out, columns, room: BYTES_MAX, shown: 0, all: 0 }
     }
 
@@ -87,18 +87,6 @@ impl<'o, W: Write> Groups<'o, W> {
     }
 }
 
-const CLUSTERS: [Column; 9] = [
-    column("type", "Type", Text, 12),
-    column("path", "Document", Text, 60),
-    column("size", "Size", Bytes, 12),
-    column("files", "Files", Count, 8),
-    column("links", "Links", Count, 8),
-    column("similar", "Similar", Share, 10),
-    column("within", "Contained", Share, 10),
-    column("sites", "Sites", Text, 20),
-    column("modified", "Modified", Time, 16),
-];
-
 pub(super) fn clusters(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     let totals = report.cluster_totals()?;
     writeln!(
@@ -110,51 +98,16 @@ pub(super) fn clusters(report: &Report, out: &mut impl Write) -> crate::Result<(
         bytes(totals.bytes),
     )?;
     let whole = elsewhere(report, "xlsx")?;
-    let mut groups = Groups::new(&CLUSTERS, out);
-    report.clusters::<Error>(|cluster| push_cluster(&mut groups, &cluster))?;
+    let layout = Layout::of(Export::Page);
+    let mut groups = Groups::new(&layout.columns, out);
+    report.clusters::<Error>(|cluster| push_cluster(&mut groups, &layout, &cluster))?;
     groups.end(&whole)
 }
 
-fn push_cluster(groups: &mut Groups<'_, impl Write>, cluster: &ClusterSection) -> crate::Result<()> {
-    let representative = &cluster.documents[cluster.representative];
-    let redundant = match redundant_bytes(cluster) {
-        0 => String::new(),
-        redundant => format!("; {} more in copies", bytes(redundant)),
-    };
-    let view = cluster.view.as_ref().map(|view| format!(" ({view})")).unwrap_or_default();
-    let first = [
-        format!("{}{view}", cluster.relation).into(),
-        format!("{}{redundant}", representative.path).into(),
-        cluster.total_bytes.into(),
-        (cluster.documents.len() as u64).into(),
-        cluster.link_count.into(),
-        Cell::share(cluster.mean_resemblance),
-        Cell::None,
-        sites(cluster).into(),
-        Cell::None,
-    ];
-    let links = linked_with_representative(cluster);
-    let member = |place: usize| {
-        let (member, linked) = (&cluster.documents[place], links.get(&place));
-        let role = match place == cluster.representative {
-            true => Some("representative"),
-            false => linked.map(|linked| linked.relation),
-        };
-        let share = |of: Option<cognate_result::report::Ratio>| of.map_or(Cell::None, Cell::Share);
-        let copies = if member.copies > 1 { format!(" (× {})", count(member.copies)) } else { String::new() };
-        vec![
-            role.into(),
-            format!("{}/{}: {}{copies}", member.site, member.repository, member.path).into(),
-            member.size_bytes.into(),
-            Cell::None,
-            Cell::None,
-            share(linked.and_then(|linked| linked.resemblance)),
-            share(linked.and_then(|linked| linked.within)),
-            member.sites.join(", ").into(),
-            member.modified.as_str().into(),
-        ]
-    };
-    groups.push(&first, cluster.documents.len(), member, "files")
+fn push_cluster(groups: &mut Groups<'_, impl Write>, layout: &Layout, section: &ClusterSection) -> crate::Result<()> {
+    let cluster = Cluster::new(0, section);
+    let member = |place: usize| layout.member(&cluster.member(place));
+    groups.push(&layout.cluster(&cluster), section.documents.len(), member, "files")
 }
 
 const IDENTICAL: [Column; 6] = [
