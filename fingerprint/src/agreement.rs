@@ -53,7 +53,7 @@ impl Method {
                 Sample::MinOfMod { m, s } => smallest(a, b, s.into(), m == 1),
                 Sample::Levels { s } => {
                     // Above level 0 about s to 2 s are expected. Far fewer mean a short document, all of whose shingles are
-                    // kept.
+                    // in the signature.
                     let least_rank = |features: &[Feature]| features.iter().map(Feature::rank).min().unwrap_or(0);
                     let is_short = |features: &[Feature]| 2 * (features.len() as u64) < u64::from(s);
                     let level = |features: &[Feature]| if is_short(features) { 0 } else { least_rank(features) };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_what_the_estimator_says() {
+    fn the_agreement_is_that_of_the_estimator() {
         let texts = [text(0..3000), text(300..3300), text(0..40), text(20..60), text(2000..40_000), text(0..3)];
         for (name, param) in [
             ("mod", "n=20"),

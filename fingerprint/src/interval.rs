@@ -13,7 +13,7 @@ const TAIL: f64 = 0.025;
 /// meant.)
 pub fn within(sample: u64, ratio: f64, error: f64) -> f64 {
     let (least, most) = (float(sample) * (ratio - error), float(sample) * (ratio + error));
-    // A rounding error of a whole number must not decide.
+    // A rounding error of an integer must not decide.
     let slack = 1e-9 * float(sample).max(1.0);
     let inside = |k: u64| (least - slack..=most + slack).contains(&float(k));
     Binomial { draws: sample, ratio }.probability(inside)

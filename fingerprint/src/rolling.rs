@@ -95,7 +95,7 @@ impl Rolling {
 
 #[inline(always)]
 fn roll(carry: &[u64; 256], leave: &[u64; 256], fingerprint: u64, out: u8, byte: u8) -> u64 {
-    // The look-up that does not depend on the fingerprint is kept out of the chain of those that do.
+    // The look-up that does not depend on the fingerprint runs in parallel with the chain of those that do.
     let change = u64::from(byte) ^ leave[usize::from(out)];
     (fingerprint << 8) ^ change ^ carry[(fingerprint >> 56) as usize]
 }

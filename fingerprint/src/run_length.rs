@@ -10,7 +10,7 @@
 //! complete chunk after the position by their own chunks, and the bytes for agreeing on a cut from one of the trials.
 //!
 //! **Methods that sample** (`mod`, `shingle` with MOD) find a run if they keep one of its windows: each of `L - w + 1` windows
-//! is kept with a chance of 1 in n. **Methods whose signatures have a fixed size** find documents that are alike, not runs:
+//! is in the signature with a chance of 1 in n. **Methods whose signatures have a fixed size** find documents that are alike, not runs:
 //! there is no such length.
 
 mod lengths;
@@ -77,7 +77,7 @@ impl Runs {
         Runs { lengths: quantiles(&trials), alignments }
     }
 
-    /// One window of `w` units in `one_in` is kept; a unit has `unit_bytes`.
+    /// One window of `w` units in `one_in` is in the signature; a unit has `unit_bytes`.
     fn sampled(one_in: u32, w: u32, unit_bytes: u64) -> Runs {
         let length = |p| Some((u64::from(w) - 1 + draws_until(one_in, p)) * unit_bytes);
         Runs { lengths: RunLengths::each(length), alignments: Vec::new() }

@@ -62,8 +62,8 @@ impl Distinct {
         self.values.push(value);
     }
 
-    pub(crate) fn retain(&mut self, kept: impl Fn(u64) -> bool) {
-        self.values.retain(|value| kept(*value));
+    pub(crate) fn retain(&mut self, remains: impl Fn(u64) -> bool) {
+        self.values.retain(|value| remains(*value));
     }
 
     /// The features of all values; the set is empty afterwards.

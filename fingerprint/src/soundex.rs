@@ -1,7 +1,7 @@
 //! Soundex: words that sound alike get the same four characters.
 //!
 //! Source: R. C. Russell's patents of 1918 and 1922, as D. Knuth describes it (The Art of Computer Programming, volume 3,
-//! chapter 6) and the United States' National Archives use it: the first letter is kept; of the others those with equal
+//! chapter 6) and the United States' National Archives use it: the first letter stays; of the others those with equal
 //! codes in a row count once, also if `h` or `w` is between them; a vowel between them separates them.
 
 /// The code of each letter from `a` to `z`; 0 separates equal codes, 9 is skipped.
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_letter_has_no_code() {
+    fn a_word_without_letters_has_no_code() {
         assert_eq!(soundex(b"1787"), None);
         assert_eq!(soundex(b""), None);
         assert_eq!(soundex("日".as_bytes()), None);
@@ -76,7 +76,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_code_is_a_letter_and_three_digits_whatever_else_the_word_has(word in "[a-zA-Z]{1,20}", other in "[0-9'é-]{0,4}") {
+        fn a_code_of_any_word_is_a_letter_and_three_digits(word in "[a-zA-Z]{1,20}", other in "[0-9'é-]{0,4}") {
             let code = soundex(word.as_bytes()).unwrap();
             proptest::prop_assert_eq!(code[0], word.as_bytes()[0].to_ascii_uppercase());
             proptest::prop_assert!(code[1..].iter().all(|digit| (b'0'..=b'6').contains(digit)));

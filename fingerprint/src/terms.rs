@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cosine_counts_words_in_common_whatever_their_order() {
+    fn the_cosine_counts_words_in_common_in_any_order() {
         let check = |a: &str, b: &str, expected: Option<f64>| {
             let found = cosine(&terms(a), &terms(b));
             assert_eq!(

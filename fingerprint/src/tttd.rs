@@ -210,8 +210,8 @@ mod tests {
             // From 64 bytes after the seam on, a chunk that starts there is cut as without the bytes before.
             let tttd = Tttd::new(80, &Key::none());
             let start = WINDOW_BYTES.min(document.len());
-            let whole = [before.as_slice(), &document].concat();
-            prop_assert_eq!(tttd.cut(&document, start, true), tttd.cut(&whole, before.len() + start, true));
+            let joined = [before.as_slice(), &document].concat();
+            prop_assert_eq!(tttd.cut(&document, start, true), tttd.cut(&joined, before.len() + start, true));
         }
 
         #[test]

@@ -96,10 +96,10 @@ mod tests {
         #[test]
         fn the_split_into_parts_changes_nothing(document in documents(), window_bytes in 2..60_usize, step in 1..99_usize) {
             let mut extractor = extractor(window_bytes);
-            let whole = extracted(&mut extractor, &[&document]);
+            let at_once = extracted(&mut extractor, &[&document]);
             let parts = extracted(&mut extractor, &document.chunks(step).collect::<Vec<_>>());
-            prop_assert_eq!(whole.features, parts.features);
-            prop_assert_eq!((whole.windows, whole.shortage), (parts.windows, parts.shortage));
+            prop_assert_eq!(at_once.features, parts.features);
+            prop_assert_eq!((at_once.windows, at_once.shortage), (parts.windows, parts.shortage));
         }
     }
 }

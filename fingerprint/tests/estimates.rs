@@ -242,8 +242,8 @@ fn signatures_of_a_fixed_size_have_it() {
     assert_eq!(read("min", "n=77").features.len(), 77);
     assert_eq!(read("sketch", "n=77").features.len(), 77);
     // One in 500 of 50,000 windows, within four standard deviations.
-    let kept = read("mod", "n=500").features.len();
-    assert!((60..140).contains(&kept), "{kept}");
-    let kept = read("bsw", "n=500").features.len();
-    assert!((60..140).contains(&kept), "{kept}");
+    let features = read("mod", "n=500").features.len();
+    assert!((60..140).contains(&features), "{features}");
+    let features = read("bsw", "n=500").features.len();
+    assert!((60..140).contains(&features), "{features}");
 }

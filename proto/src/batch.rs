@@ -138,7 +138,7 @@ impl v1::ChunkTable {
     /// Checks the columns against each other.
     ///
     /// # Errors
-    /// When they contradict each other, or a length is impossible for the method.
+    /// If they contradict each other, or a length is impossible for the method.
     pub fn check(&self, chunk_bytes_max: u32) -> Result<(), BatchError> {
         if self.tags.len() != 16 * self.rows() {
             return field("tags", format!("has {} bytes for {} lengths", self.tags.len(), self.rows()));
@@ -257,7 +257,7 @@ impl v1::DocumentTable {
     /// the same batch.
     ///
     /// # Errors
-    /// When the columns disagree, a path is invalid, or the rows are not in ascending order of their paths.
+    /// If the columns disagree, a path is invalid, or the rows are not in ascending order of their paths.
     pub fn rows(&self, contents: &[Content], path_bytes_max: usize) -> Result<Vec<DocumentRow>, BatchError> {
         let rows = self.states.len();
         if self.path_shared_bytes.len() != rows || self.path_own_bytes.len() != rows {
@@ -328,7 +328,7 @@ impl Batch {
     /// [`FEATURE_WEIGHT_MAX`].
     ///
     /// # Errors
-    /// When anything in it is impossible.
+    /// If anything in it is impossible.
     pub fn decode(body: &[u8], chunk_bytes_max: u32) -> Result<Batch, BatchError> {
         if body.len() > BATCH_BODY_BYTES_MAX {
             return Err(BatchError::TooLarge { body_bytes: body.len() });

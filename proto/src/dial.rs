@@ -2,8 +2,7 @@
 //! shown the right certificate.
 //!
 //! Every channel is a connection of its own. Names are looked up again on each attempt, and addresses are tried in
-//! their order. The caller can replace TCP ([`Dial::through`]) by a proxy that breaks things, or by a simulated
-//! network.
+//! their order. The caller can replace TCP ([`Dial::through`]) by a faulty proxy or by a simulated network.
 
 use std::fmt;
 use std::io;
@@ -65,11 +64,11 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// Prepares to dial. Nothing is sent to a server that does not show what `trust` asks for. Without a credential the
+    /// Prepares to dial. Nothing is sent to a server that does not show a certificate that `trust` accepts. Without a credential the
     /// coordinator allows one call only: to turn an invitation into a certificate.
     ///
     /// # Errors
-    /// When an address cannot be dialled or the credential is unusable.
+    /// If an address cannot be dialled or the credential is unusable.
     pub fn new(addresses: &[String], trust: &Trust, credential: Option<&Credential>) -> Result<Dial, DialError> {
         if addresses.is_empty() {
             return Err(DialError::Setup("there is no address of the coordinator".to_owned()));
@@ -124,7 +123,7 @@ impl Dial {
     /// A channel that is connected.
     ///
     /// # Errors
-    /// When no address reaches the coordinator.
+    /// If no address reaches the coordinator.
     pub async fn connect(&self) -> Result<Channel, DialError> {
         let connected = self.endpoint().connect_with_connector(self.connector()).await;
         connected.map_err(|error| {
@@ -217,7 +216,7 @@ async fn tcp(address: String) -> io::Result<Box<dyn Transport>> {
 /// Sends small messages at once, and notices when the peer is gone.
 ///
 /// # Errors
-/// When the operating system refuses.
+/// If the operating system refuses.
 pub fn set_up_tcp(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     rustix::net::sockopt::set_socket_keepalive(stream, true)?;

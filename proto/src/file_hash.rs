@@ -12,7 +12,7 @@ use crate::v1;
 /// The kinds of hashes in lists of known files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HashKind {
-    /// 16 bytes. Anybody can make two files with the same hash.
+    /// 16 bytes. Two files with the same hash are easy to make.
     Md5,
     /// 20 bytes. Two files with the same hash can be made at some cost.
     Sha1,
@@ -221,10 +221,10 @@ impl fmt::Debug for FileHash {
 }
 
 impl FileHashList {
-    /// A list of hashes in whatever order, however often each is named.
+    /// A list of hashes, given in any order and with repetitions.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many.
     pub fn new(mut hashes: Vec<FileHash>) -> Result<FileHashList, ListError> {
         hashes.sort_unstable();
         hashes.dedup();
@@ -259,7 +259,7 @@ impl FileHashList {
     /// Adds a received piece. Memory grows with the bytes received, never with an announced number.
     ///
     /// # Errors
-    /// When the piece cannot come next.
+    /// If the piece cannot come next.
     pub fn take(&mut self, piece: &v1::FileHashTable) -> Result<(), ListError> {
         let before = self.0.len();
         let fields = [(HashKind::Md5, &piece.md5), (HashKind::Sha1, &piece.sha1), (HashKind::Sha256, &piece.sha256)];

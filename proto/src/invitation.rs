@@ -44,7 +44,7 @@ pub enum InvitationError {
     #[error("this invitation is of a kind that this version does not know (`{0}`): upgrade cognate at this site")]
     Newer(String),
     /// Its end is missing.
-    #[error("the invitation is cut off: copy the whole line, to its last character")]
+    #[error("the invitation is cut off: copy the complete line, to its last character")]
     Truncated,
     /// Something in it has changed.
     #[error("the invitation is damaged: a character of it was changed or lost; copy it again")]

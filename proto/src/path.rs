@@ -40,7 +40,7 @@ impl DocumentPath {
     /// Checks that bytes are a path.
     ///
     /// # Errors
-    /// When they are too many, or could lead out of the repository.
+    /// If they are too many, or could lead out of the repository.
     pub fn new(bytes: &[u8]) -> Result<DocumentPath, PathError> {
         if bytes.len() > PATH_BYTES_MAX {
             return Err(PathError::TooLong { length_bytes: bytes.len() });
@@ -207,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaping_is_undone_whatever_the_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_come_back_from_escaping(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let (text, is_escaped) = escaped(&bytes);
             if is_escaped {
                 prop_assert_eq!(unescaped(&text), bytes);

@@ -67,7 +67,7 @@ impl ScopeId {
     /// Reads the 16 bytes of a scope's digest.
     ///
     /// # Errors
-    /// When there are more or fewer.
+    /// If there are more or fewer.
     pub fn from_bytes(bytes: &[u8]) -> Result<ScopeId, ScopeError> {
         bytes.try_into().map(ScopeId).map_err(|_| ScopeError::Length)
     }
@@ -75,7 +75,7 @@ impl ScopeId {
     /// As [`from_bytes`](ScopeId::from_bytes), where no bytes mean that there is no scope.
     ///
     /// # Errors
-    /// When there are other than 16 bytes or none.
+    /// If there are other than 16 bytes or none.
     pub fn from_field(bytes: &[u8]) -> Result<Option<ScopeId>, ScopeError> {
         if bytes.is_empty() { Ok(None) } else { ScopeId::from_bytes(bytes).map(Some) }
     }
@@ -97,7 +97,7 @@ impl Scope {
     /// The scope of these contents, in any order, with repetitions.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many.
     pub fn new(of: MethodId, mut contents: Vec<ContentDigest>) -> Result<Scope, ScopeError> {
         contents.sort_unstable();
         contents.dedup();
@@ -147,7 +147,7 @@ impl ScopeAnnouncement {
     /// Checks the announcement of an assignment.
     ///
     /// # Errors
-    /// When a digest has another length, or there are too many contents.
+    /// If a digest has another length, or there are too many contents.
     pub fn check(refinement: &v1::Refinement) -> Result<ScopeAnnouncement, ScopeError> {
         let of = refinement.of_method_id.as_slice().try_into().map(MethodId).map_err(|_| ScopeError::Length)?;
         let contents = usize::try_from(refinement.contents).ok().filter(|contents| *contents <= SCOPE_CONTENTS_MAX);
@@ -168,7 +168,7 @@ impl ScopeReceiver {
     /// Adds a piece. Memory grows with the bytes received, never with the announced number.
     ///
     /// # Errors
-    /// When the piece cannot come next.
+    /// If the piece cannot come next.
     pub fn take(&mut self, piece: &v1::ScopeResponse) -> Result<(), ScopeError> {
         let (contents, rest) = piece.contents.as_chunks::<16>();
         if contents.is_empty() || !rest.is_empty() || contents.len() > SCOPE_PIECE_CONTENTS {
@@ -190,7 +190,7 @@ impl ScopeReceiver {
     /// The scope, after its last piece.
     ///
     /// # Errors
-    /// When it differs from the announcement.
+    /// If it differs from the announcement.
     pub fn finish(self) -> Result<Scope, ScopeError> {
         let ScopeAnnouncement { id, of, contents } = self.announced;
         if self.contents.len() != contents {

@@ -54,7 +54,7 @@ impl Selection {
     /// Compiles a rule.
     ///
     /// # Errors
-    /// When a pattern is not a glob, is too long, or there are too many.
+    /// If a pattern is not a glob, is too long, or there are too many.
     pub fn new(rule: SelectionRule) -> Result<Selection, SelectionError> {
         Ok(Selection { include: compile(&rule.include)?, exclude: compile(&rule.exclude)?, rule })
     }

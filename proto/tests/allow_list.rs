@@ -251,14 +251,14 @@ fn nothing_else_ever_comes_down_the_control_stream() {
 }
 
 #[test]
-fn a_list_of_hashes_comes_down_and_hits_alone_go_up() {
+fn a_site_receives_a_list_of_hashes_and_sends_hits_alone() {
     assert_eq!(fields("FileHashQuery"), ["asked_by", "hashes", "holders_max", "query", "repositories"]);
     assert_eq!(fields("FileHashHit"), ["files", "holders", "number"]);
     assert_eq!(fields("FileHashHolder"), ["modified", "path", "repository", "size_bytes", "state"]);
 }
 
 #[test]
-fn what_a_refinement_brings_down_is_digests_alone() {
+fn a_refinement_sends_a_site_digests_alone() {
     assert_eq!(fields("Refinement"), ["contents", "of_method_id", "scope"]);
     assert_eq!(fields("ScopeResponse"), ["contents"]);
 }

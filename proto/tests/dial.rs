@@ -136,7 +136,7 @@ async fn a_member_of_the_same_ca_cannot_pretend_to_be_the_server() {
 }
 
 #[tokio::test]
-async fn addresses_are_tried_in_order_and_through_what_the_caller_puts_in_place() {
+async fn addresses_are_tried_in_order_and_through_the_connector_of_the_caller() {
     let ours = Ca::new();
     let (port, _heard) = ours.serve("127.0.0.2", ExtendedKeyUsagePurpose::ServerAuth).await;
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -153,8 +153,8 @@ async fn addresses_are_tried_in_order_and_through_what_the_caller_puts_in_place(
     dial.connect().await.unwrap();
     assert_eq!(*asked.lock().unwrap(), addresses);
 
-    let nobody = Dial::new(&addresses[..1], &Trust::CaKey(KeyHash([0; 32])), None).unwrap();
-    let error = nobody.connect().await.unwrap_err();
+    let stranger = Dial::new(&addresses[..1], &Trust::CaKey(KeyHash([0; 32])), None).unwrap();
+    let error = stranger.connect().await.unwrap_err();
     assert!(error.to_string().contains("127.0.0.1:1") && !error.is_lasting(), "{error}");
     assert!(Dial::new(&[], &Trust::CaKey(KeyHash([0; 32])), None).is_err());
     assert!(Dial::new(&["no port".to_owned()], &Trust::CaKey(KeyHash([0; 32])), None).is_err());

@@ -1,4 +1,5 @@
-//! The generated code is committed, so that nobody needs a compiler for protocol buffers; this holds it to its source.
+//! The generated code is committed, so that a build needs no compiler for protocol buffers; this test compares it with
+//! its source.
 //!
 //! After a change of a `.proto` file: `COGNATE_REGENERATE=1 cargo test -p cognate-proto --test generated`
 
@@ -9,7 +10,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn generated_code_is_what_the_proto_files_say() {
+fn generated_code_matches_the_proto_files() {
     let descriptors = protox::compile(
         ["cognate/v1/worker.proto", "cognate/v1/enrolment.proto", "cognate/v1/operator.proto"],
         [folder("proto")],

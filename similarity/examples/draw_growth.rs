@@ -68,7 +68,7 @@ impl Series {
     }
 }
 
-/// One of the two diagrams: logarithmic on both axes, so that what grows in line with its input is a straight line.
+/// One of the two diagrams: logarithmic on both axes, so that linear growth is a straight line.
 struct Diagram {
     title: &'static str,
     /// Top left corner.

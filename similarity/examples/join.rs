@@ -36,7 +36,7 @@ const WRITE_LINKS: usize = 1 << 14;
 const LINK_BYTES: u64 = 16;
 /// The program itself, its buffers and what the allocator holds back.
 const OVERHEAD_BYTES: u64 = 16 << 20;
-/// Payload, and the bytes that the engine keeps of a content next to its working memory.
+/// Payload, and the memory of the engine for a content in addition to its working memory.
 const DOCUMENT_BYTES: u64 = 32;
 
 /// Finds all pairs of documents that share enough, from a file of postings.

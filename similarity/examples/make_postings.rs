@@ -2,7 +2,7 @@
 //!
 //! A record has 24 bytes: tag (16), length (4, little-endian), document (4, little-endian). Documents come in units:
 //! one by itself, or a family of one and its edited copies. Numbers of documents are scattered, so that a family does
-//! not are together. Memory does not depend on the number of postings.
+//! not end up together. Memory does not depend on the number of postings.
 //!
 //! ```sh
 //! cargo run --release -p cognate-similarity --example make_postings -- --documents 200000 --out plain.postings

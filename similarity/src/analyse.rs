@@ -51,27 +51,27 @@ pub struct Stats {
     pub shared_tags: u64,
     /// Pairs measured for links.
     pub candidates: u64,
-    /// Links kept.
+    /// Links found.
     pub links: u64,
     /// Bytes written to spill files.
     pub spilled_bytes: u64,
-    /// Parts that were joined each by itself.
+    /// Parts that were joined separately.
     pub partitions: u64,
-    /// Of these, how many were one component beyond the memory budget, which was cut into slices.
+    /// Parts that were one component beyond the memory budget, which was cut into slices.
     pub oversized_partitions: u64,
-    /// Clusters beyond the memory budget, each of which was joined in memory all the same; none by [`find_links`].
+    /// Clusters beyond the memory budget that were joined in memory nevertheless; [`find_links`] has none.
     pub oversized_clusters: u64,
 }
 
 /// Finds the clusters of similar contents and the overlap of their holders.
 ///
 /// The result is exact and does not depend on shards, threads, memory budget or the order of postings within a tag. The
-/// budget is kept but for one case: a single cluster that is beyond it is joined in memory at once, and
-/// [`Stats::oversized_clusters`] counts it. ([`find_links`] keeps it there too.)
+/// analysis stays within the budget with one exception: a cluster that is larger than the budget is joined in memory,
+/// and [`Stats::oversized_clusters`] counts it. ([`find_links`] has no exception.)
 ///
 /// # Errors
 ///
-/// When the input contradicts itself, the source of postings or the spill folder fails, or the caller cancels.
+/// If the input contradicts itself, the source of postings or the spill folder fails, or the caller cancels.
 pub fn analyse(
     shards: &dyn Shards,
     input: &Input<'_>,
@@ -81,14 +81,14 @@ pub fn analyse(
     run(shards, input, options, monitor, (Request { sink: None, clusters: true, changed: None }, LinkRule::PUBLISHED))
 }
 
-/// As [`analyse`], and reports every link once: the clusters keep only some of the links where those are very many.
+/// As [`analyse`], and reports every link once: large clusters contain only some of their links.
 ///
 /// `sink` receives some thousand links at a time, in no order, from the thread that found them. [`crate::SortedLinks`]
 /// puts them in order.
 ///
 /// # Errors
 ///
-/// As [`analyse`], and whatever `sink` returns.
+/// As [`analyse`], and errors of `sink`.
 pub fn analyse_with_links(
     shards: &dyn Shards,
     input: &Input<'_>,
@@ -105,7 +105,7 @@ pub fn analyse_with_links(
     )
 }
 
-/// As [`analyse_with_links`], without clusters: it keeps nothing of the links.
+/// As [`analyse_with_links`], without clusters: links do not stay in memory.
 ///
 /// # Errors
 ///
@@ -179,7 +179,7 @@ impl<'s> Engine<'_, 's> {
         Ok(Partitions::pack(&components, &row_counts, payload_bytes, &pack))
     }
 
-    /// Takes the shared tags of each content to its partition; contents without possible partners end here.
+    /// Moves the shared tags of each content to its partition; contents without possible partners are left out.
     fn route(
         &self,
         rows: Buckets<'s, TagRow>,

@@ -19,12 +19,12 @@ const NONE: u32 = u32::MAX;
 const LIST_CAPACITY_MAX: usize = 1 << 16;
 
 impl Analysis {
-    /// Writes an analysis; `binding` is a digest of everything that it follows from. With `sync`, it is on the disk
-    /// then.
+    /// Writes an analysis; `binding` is a digest of everything that it follows from. With `sync`, the
+    /// file is on the disk when the call returns.
     ///
     /// # Errors
     ///
-    /// When the disk does not take it.
+    /// If the disk does not take it.
     pub fn write(&self, path: &Path, binding: &Binding, sync: bool) -> Result<(), Error> {
         let mut out = AnalysisWriter { file: CheckedWriter::create(path, KIND, binding)?, bytes: Vec::new() };
         let Stats { postings, tags, shared_tags, candidates, links, spilled_bytes, .. } = self.stats;
@@ -51,7 +51,7 @@ impl Analysis {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is damaged, or was made from other data.
+    /// If the file cannot be read, is damaged, or was made from other data.
     pub fn read(path: &Path, binding: &Binding) -> Result<Analysis, Error> {
         let mut file = CheckedReader::open(path, KIND, binding)?;
         let file = &mut file;

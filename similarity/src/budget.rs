@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_may_hold_some_links_for_each_member_whatever_the_budget() {
+    fn a_partition_may_hold_some_links_for_each_member_under_any_budget() {
         let links = |budget_bytes, members, threads| {
             budget(budget_bytes, 4).links_in_memory(members, NonZeroUsize::new(threads).unwrap())
         };

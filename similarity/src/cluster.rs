@@ -1,8 +1,8 @@
 //! Clusters and families: the findings of an analysis.
 //!
 //! A cluster is a connected component of links, so its ends may have nothing in common. Its families say which members
-//! are truly close: each gathers the members whose resemblance with one representative is at least four fifths, whether
-//! or not that pair is a kept link, and has the least resemblance between any two of them.
+//! are truly close: each gathers the members whose resemblance with one representative is at least four fifths, even
+//! if the cluster omits that link, and has the least resemblance between any two of them.
 //!
 //! Links can grow with the square of the members; a cluster does not. See [`Cluster::links`] for the rule.
 
@@ -24,8 +24,8 @@ pub const CLUSTER_LINKS_PER_MEMBER_MAX: u64 = 64;
 /// Contents connected by links.
 ///
 /// A store of clusters needs `link_count`, `min_resemblance`, the mean and `container` next to the links: they cannot
-/// be computed from the links where some are omitted. Whatever follows from every link of a content, such as the
-/// closest relation that it has with any other or the labels of the contents linked with it, must be gathered from the
+/// be computed from the links where some are omitted. Facts that need every link of a content, such as its
+/// closest relation or the labels of the contents linked with it, must be gathered from the
 /// links that [`crate::analyse_with_links`] reports. Any other pair is compared on demand by [`crate::PairMeasure`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cluster {
@@ -38,13 +38,13 @@ pub struct Cluster {
     /// path of stronger links makes superfluous. Every member's strongest link is among them. A link is the stronger,
     /// the more its contents resemble each other; among equals, the smaller its smaller and then its larger content.
     pub links: Vec<Link>,
-    /// Number of links, kept or not.
+    /// Number of links, omitted ones included.
     pub link_count: u64,
-    /// The least resemblance of a link, kept or not.
+    /// The least resemblance of a link, omitted ones included.
     pub min_resemblance: Resemblance,
-    /// The resemblance of all links, kept or not, added up in units of 2^-32 to which each is rounded.
+    /// The resemblance of all links, omitted ones included, added up in units of 2^-32 to which each is rounded.
     pub resemblance_sum: u128,
-    /// The first member that contains each of the others by a link, kept or not, if one does.
+    /// The first member that contains all others by links, omitted ones included; `None` if no member does.
     pub container: Option<ContentIndex>,
     /// The member with most links; among those the largest, then the first.
     pub representative: ContentIndex,
@@ -58,7 +58,7 @@ impl Cluster {
         self.link_count - self.links.len() as u64
     }
 
-    /// Of the links kept, the strongest that connect all members, by (a, b): one less than there are members.
+    /// Of the links in `links`, the strongest that connect all members, by (a, b): one less than there are members.
     pub fn spanning_links(&self, payload_bytes: &[u64]) -> Vec<Link> {
         let mut contents: Vec<u32> = self.members.iter().map(|member| member.0).collect();
         contents.sort_unstable_by_key(|&content| (payload_bytes[content as usize], content));
@@ -115,7 +115,7 @@ impl LinkRule {
     }
 }
 
-/// The strongest links that connect what all of `links` connect.
+/// The strongest links that connect the same members as all of `links`.
 fn strongest(members: &Members<'_>, links: &[Pair]) -> Vec<Pair> {
     let mut forest = Forest::new(members.count());
     links.iter().for_each(|&pair| forest.add(StrongLink::of(members, pair)));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn all_links_are_kept_up_to_either_bound() {
+    fn a_cluster_has_all_links_up_to_either_bound() {
         let rule = LinkRule::PUBLISHED;
         for (members, links, keeps_all) in [
             (2, 1, true),
@@ -164,9 +164,9 @@ mod tests {
         let sizes = [100; 6];
         for (members, links, expected) in [
             (vec![1, 4], vec![link(1, 4, 50)], vec![link(1, 4, 50)]),
-            // The weakest side of a triangle is left out.
+            // The weakest link of a triangle is left out.
             (vec![0, 1, 2], vec![link(0, 1, 50), link(0, 2, 80), link(1, 2, 60)], vec![link(0, 2, 80), link(1, 2, 60)]),
-            // Of equal sides the last.
+            // Of equal links the last.
             (vec![0, 1, 2], vec![link(0, 1, 60), link(0, 2, 60), link(1, 2, 60)], vec![link(0, 1, 60), link(0, 2, 60)]),
             (
                 vec![0, 1, 2, 5],
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_over_all_links_kept_or_not() {
+    fn the_mean_includes_omitted_links() {
         let cluster = cluster(&[0, 1, 2], vec![link(0, 1, 5)], 4);
         assert_eq!(cluster.links_omitted(), 3);
         assert!((cluster.mean_resemblance() - 0.75).abs() < 1e-12);

@@ -17,7 +17,7 @@ use crate::workers::{Tracker, share_out};
 
 /// The sources of the near members of each member.
 pub(crate) struct NearMembers {
-    /// The near members that are among the links kept.
+    /// The near members that the links of the cluster contain.
     pub(crate) listed: Neighbours,
     pub(crate) search: NearSearch,
 }

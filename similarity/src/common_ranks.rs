@@ -1,4 +1,4 @@
-//! The common ranks of a partition as bits of their holders, so that tables add up what thousands of groups share.
+//! The common ranks of a partition as bits of their holders, so that tables add up the shared bytes of thousands of groups.
 //!
 //! If a prefix reaches into ranks that a good part of all groups hold, nearly every group is a partner to look at. Then
 //! eight ranks at a time are looked up: a table has the weight of each of the 256 combinations of them for the
@@ -9,7 +9,7 @@ use crate::rank::Rank;
 
 /// Fewer groups than this are looked at one by one.
 const GROUPS_MIN: usize = if cfg!(test) { 4 } else { 256 };
-/// A rank is common when one in so many groups holds it: then its bits take no more memory than its holders do.
+/// A rank is common if one in this many groups holds it: its bits then take no more memory than its list of holders.
 const COMMON_SHARE: usize = 16;
 /// Ranks that have bits, at most.
 const RANKS_MAX: usize = 256;
@@ -30,7 +30,7 @@ pub(crate) struct CommonRanks {
 impl CommonRanks {
     /// The common ones of ranks that ascend by the number of their holders, if there are any.
     pub(crate) fn new(ranks: &[Rank], holders: &[u32], groups: usize) -> Option<CommonRanks> {
-        // Members were ranked before they were grouped, so the order may be broken by now; what matters is the end.
+        // Members were ranked before they were grouped, so their order may have changed; only the end of the list matters.
         let is_common = |rank: &&Rank| rank.count as usize * COMMON_SHARE >= groups;
         let common = ranks.iter().rev().take_while(is_common).count().min(RANKS_MAX);
         if groups < GROUPS_MIN || common == 0 {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_add_up_what_holders_do_one_by_one() {
+    fn tables_give_the_sums_of_holders_one_by_one() {
         let numbers = [15, 13, 11, 9, 8, 7, 6, 5, 4, 3, 2, 1];
         let groups = 2500;
         let (ranks, holders) = multiples(&numbers, groups);

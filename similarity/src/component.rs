@@ -271,7 +271,7 @@ mod tests {
     use crate::spill::{BucketsOptions, SpillFolder};
 
     #[test]
-    fn components_are_the_same_whatever_the_order_and_named_by_their_smallest() {
+    fn components_do_not_depend_on_order_and_have_the_number_of_their_smallest() {
         let pairs = [(5, 9), (1, 2), (9, 2), (7, 8), (3, 3)];
         for turn in 0..pairs.len() {
             let components = Components::new(10);

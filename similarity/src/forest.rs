@@ -1,7 +1,7 @@
 //! The strongest links that hold clusters together: a maximum spanning forest of links that stream past.
 //!
-//! A link is left out where stronger ones connect its ends already. Whatever the strongest links of some links leave
-//! out, the strongest of all leave out too (Kruskal 1956), so a full buffer may be thinned at any time, and forests of
+//! A link is left out where stronger ones connect its ends already. A link that is
+//! left out of the forest of some links is left out of the forest of all links too (Kruskal 1956), so a full buffer may be thinned at any time, and forests of
 //! several threads may be joined: the outcome is the one of all links together. Memory is linear in the members.
 
 use std::cmp::Reverse;
@@ -80,7 +80,7 @@ impl Forest {
         }
     }
 
-    /// Adds the links that another thread kept.
+    /// Adds the forest of another thread.
     pub(crate) fn join(&mut self, other: Forest) {
         other.links.into_iter().for_each(|link| self.add(link));
     }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(half.finish().0, expected);
     }
 
-    fn kept(links: &[(u32, u32, u64)], members: usize) -> Vec<(u32, u32)> {
+    fn strongest(links: &[(u32, u32, u64)], members: usize) -> Vec<(u32, u32)> {
         let mut forest = Forest::new(members);
         links.iter().for_each(|&(a, b, resemblance)| forest.add(link(a, b, resemblance)));
         forest.finish().0.iter().map(|pair| (pair.smaller, pair.larger)).collect()
@@ -191,7 +191,7 @@ mod tests {
             (&[(0, 1, 1), (2, 3, 9)], &[(2, 3), (0, 1)]),
             (&[(0, 1, 9), (1, 2, 1), (2, 3, 9), (0, 3, 2)], &[(0, 1), (2, 3), (0, 3)]),
         ] {
-            assert_eq!(kept(links, 4), expected, "{links:?}");
+            assert_eq!(strongest(links, 4), expected, "{links:?}");
         }
     }
 

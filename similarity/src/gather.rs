@@ -140,7 +140,7 @@ impl GatherWriter<'_, '_> {
     ///
     /// # Errors
     ///
-    /// When its length does not fit 31 bits or the spill folder fails.
+    /// If its length does not fit 31 bits or the spill folder fails.
     #[inline]
     pub fn push(&mut self, posting: &Posting) -> Result<(), Error> {
         if posting.length_bytes >= TEMPLATE_BIT {
@@ -152,11 +152,11 @@ impl GatherWriter<'_, '_> {
         self.writer.push(shard, row)
     }
 
-    /// Hands over what is still held back; must be called before the shards are read.
+    /// Writes the postings that are still buffered; must be called before the shards are read.
     ///
     /// # Errors
     ///
-    /// When the spill folder fails.
+    /// If the spill folder fails.
     pub fn finish(self) -> Result<(), Error> {
         self.shards.postings.fetch_add(self.postings, Ordering::Relaxed);
         self.writer.finish()
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gathered_postings_come_back_sorted_whatever_the_budget() {
+    fn gathered_postings_come_back_sorted_under_any_budget() {
         for memory_budget_bytes in [0, 50_000, 1 << 26] {
             let parent = tempfile::tempdir().unwrap();
             let folder = SpillFolder::new(parent.path());

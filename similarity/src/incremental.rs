@@ -1,7 +1,8 @@
-//! An analysis that begins with the findings of an earlier one, and compares only what can have changed.
+//! An analysis that begins with the findings of an earlier one, and compares only contents that can have changed.
 //!
 //! A content is *changed* when it is new, or when its payload or (where links go across) its holders' label differs.
-//! Two unchanged contents share what they shared, so a link is the earlier one or has a changed end.
+//! Two unchanged contents share the same bytes as in the earlier analysis, so a link is the earlier one or has a
+//! changed end.
 //!
 //! | step | reads | leaves |
 //! |---|---|---|
@@ -74,7 +75,7 @@ pub fn analyse_incrementally(
     let numbers = ContentNumbers::new(earlier.numbers, contents)?;
     let changed = numbers.changed(contents);
     let ChangedPartners { analysis: first, is_partner } = find_partners(shards, input, options, monitor, &changed)?;
-    let StaleContents { is_stale, kept } = StaleContents::of(earlier.clusters, &numbers, is_partner);
+    let StaleContents { is_stale, unchanged } = StaleContents::of(earlier.clusters, &numbers, is_partner);
 
     let spill = SpillFolder::new(options.spill_dir);
     let Options { memory_budget_bytes, threads, .. } = *options;
@@ -85,9 +86,9 @@ pub fn analyse_incrementally(
     let input = Input { levels: &[], ..*input };
     let second = run(&only, &input, options, monitor, (request, LinkRule::PUBLISHED))?;
 
-    let clusters_kept = kept.len() as u64;
+    let clusters_kept = unchanged.len() as u64;
     let mut clusters = second.clusters;
-    clusters.extend(kept);
+    clusters.extend(unchanged);
     clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
     let earlier_links = EarlierLinks {
         reader: earlier.links.read()?,
@@ -172,23 +173,23 @@ struct StaleContents {
     /// For each content, true if its cluster must be put together again.
     is_stale: Vec<bool>,
     /// The clusters of the other contents, in the present numbers.
-    kept: Vec<Cluster>,
+    unchanged: Vec<Cluster>,
 }
 
 impl StaleContents {
     fn of(clusters: Vec<Cluster>, numbers: &ContentNumbers<'_>, is_partner: Vec<bool>) -> StaleContents {
         let stays = |then: &ContentIndex| numbers.now(*then).is_some_and(|now| !is_partner[now.at()]);
-        let (kept, stale): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|one| one.members.iter().all(stays));
+        let (unchanged, stale): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|one| one.members.iter().all(stays));
         let mut is_stale = is_partner;
         let members = stale.iter().flat_map(|cluster| &cluster.members);
         members.filter_map(|then| numbers.now(*then)).for_each(|now| is_stale[now.at()] = true);
-        let kept = kept.into_iter().map(|cluster| renumber(cluster, numbers)).collect();
-        StaleContents { is_stale, kept }
+        let unchanged = unchanged.into_iter().map(|cluster| renumber(cluster, numbers)).collect();
+        StaleContents { is_stale, unchanged }
     }
 }
 
 fn renumber(mut cluster: Cluster, numbers: &ContentNumbers<'_>) -> Cluster {
-    let now = |then: &mut ContentIndex| *then = numbers.now(*then).expect("no member of a kept cluster is gone");
+    let now = |then: &mut ContentIndex| *then = numbers.now(*then).expect("no member of an unchanged cluster is gone");
     cluster.members.iter_mut().for_each(now);
     cluster.links.iter_mut().flat_map(|link| [&mut link.a, &mut link.b]).for_each(now);
     cluster.container.iter_mut().for_each(now);
@@ -242,7 +243,7 @@ impl EarlierLinks<'_> {
             self.links.clear();
             self.at = 0;
             for link in links {
-                // Where one end is gone, changed or in a stale cluster, the other is in the same cluster.
+                // If one end is gone, changed or in a stale cluster, the other end is in the same cluster.
                 if let (Some(a), Some(b)) = (self.numbers.now(link.a), self.numbers.now(link.b))
                     && !self.is_stale[a.at()]
                 {
@@ -253,7 +254,7 @@ impl EarlierLinks<'_> {
         Ok(&self.links[self.at..])
     }
 
-    /// Writes the links before one, or all that are left.
+    /// Writes the links before one, or all remaining links.
     fn take_before(&mut self, end: Option<&Link>, out: &mut LinkWriter) -> Result<(), Error> {
         loop {
             let ahead = self.ahead()?;
@@ -364,7 +365,7 @@ mod tests {
         let clusters = vec![cluster(0, 1), cluster(2, 3), cluster(4, 5)];
         let stale = StaleContents::of(clusters, &numbers, vec![false, false, false, true, false]);
         assert_eq!(stale.is_stale, [true, false, false, true, true]);
-        assert_eq!(stale.kept, [cluster(1, 2)], "in the present numbers");
+        assert_eq!(stale.unchanged, [cluster(1, 2)], "in the present numbers");
     }
 
     #[test]

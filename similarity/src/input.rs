@@ -82,7 +82,7 @@ pub struct Input<'a> {
     pub holders: &'a Holders,
     /// The levels at which overlap is counted.
     pub levels: &'a [Level],
-    /// When given, the label of each group: a link counts only when the holders of its two contents together have at
+    /// If given, the label of each group: a link counts only when the holders of its two contents together have at
     /// least two labels.
     pub across: Option<&'a [u16]>,
 }

@@ -5,7 +5,7 @@
 //! left is dropped. For the others these ranks are either added up the same way or looked for in their own lists,
 //! whichever is cheaper: few partners are walked one by one, thousands share the walk along the holders of common tags.
 //! That is prefix filtering (Chaudhuri, Ganti and Kaushik 2006; Bayardo, Ma and Srikant 2007) with the choice between
-//! merging and counting of Li, Lu and Lu (2008). Measures of pairs that are kept are exact.
+//! merging and counting of Li, Lu and Lu (2008). Measures of the pairs that remain are exact.
 
 use std::num::NonZeroUsize;
 
@@ -271,15 +271,15 @@ impl<'a> PairSearch<'a> {
         let members = groups.members(group);
         self.met.retain(|&other| {
             let shared_bytes = &mut self.shared_bytes[other as usize];
-            let kept = shared_bytes.saturating_add(rest_bytes) >= least_bytes
+            let remains = shared_bytes.saturating_add(rest_bytes) >= least_bytes
                 && match (members, groups.members(other)) {
                     (&[a], &[b]) => filter.admits(a, b),
                     _ => true,
                 };
-            if !kept {
+            if !remains {
                 *shared_bytes = 0;
             }
-            kept
+            remains
         });
     }
 

@@ -1,7 +1,7 @@
 //! Clusters from links that the caller has, under measures of its own.
 //!
-//! An analysis measures pairs by what contents weigh. Where links come from elsewhere (estimates from samples, pairs
-//! that were looked at one by one), or where clusters are not simply connected components, this module puts them
+//! An analysis measures pairs by the payloads of contents. If links come from elsewhere (estimates from samples, pairs
+//! that were compared one by one), or if clusters are not simply connected components, this module puts them
 //! together. All links are in memory: about 24 bytes for each.
 
 use std::cmp::Reverse;
@@ -151,7 +151,7 @@ impl<'a> Graph<'a> {
             container,
             representative: ContentIndex(representative.unwrap_or(ranks[0].2)),
             families: self.families(&ranks, assigned, cluster),
-            links: kept(links, members),
+            links: strongest(links, members),
         }
     }
 
@@ -209,8 +209,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// All links, or where they are very many the strongest that connect what they connect.
-fn kept(mut links: Vec<(Link, LinkMeasure)>, members: &[u32]) -> Vec<Link> {
+/// All links, or of very many the strongest that connect the same members.
+fn strongest(mut links: Vec<(Link, LinkMeasure)>, members: &[u32]) -> Vec<Link> {
     if !LinkRule::PUBLISHED.keeps_all(members.len() as u64, links.len() as u64) {
         links.sort_unstable_by_key(|(link, measure)| (Reverse(measure.resemblance), *link));
         let components = Components::new(members.len());
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_links_connect_is_what_an_analysis_finds() {
+    fn clusters_of_given_links_equal_those_of_an_analysis() {
         let (postings, weights) = postings();
         let links = Mutex::new(Vec::new());
         let holders = Holders::new();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn simple(link: &Link) -> LinkMeasure {
-        // What is shared, of a hundred; contained from eighty on.
+        // Shared bytes of a hundred; from eighty on, one contains the other.
         let contained = link.shared_bytes >= 80;
         let resemblance = Resemblance { shared: link.shared_bytes, union: 100 };
         LinkMeasure { resemblance, contained: [contained; 2] }

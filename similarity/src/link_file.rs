@@ -23,7 +23,7 @@ impl LinkWriter {
     ///
     /// # Errors
     ///
-    /// When the file cannot be made.
+    /// If the file cannot be made.
     pub fn create(path: &Path, binding: &Binding) -> Result<LinkWriter, Error> {
         let file = CheckedWriter::create(path, KIND, binding)?;
         Ok(LinkWriter { file, bytes: Vec::new(), last: None, links: 0 })
@@ -33,7 +33,7 @@ impl LinkWriter {
     ///
     /// # Errors
     ///
-    /// When the disk does not take them.
+    /// If the disk does not take them.
     pub fn push(&mut self, links: &[Link]) -> Result<(), Error> {
         debug_assert!(self.last.iter().chain(links).is_sorted(), "links come in order");
         self.last = links.last().copied().or(self.last);
@@ -52,7 +52,7 @@ impl LinkWriter {
     ///
     /// # Errors
     ///
-    /// When the disk does not take it.
+    /// If the disk does not take it.
     pub fn finish(self, sync: bool) -> Result<u64, Error> {
         self.file.finish(sync)?;
         Ok(self.links)
@@ -72,7 +72,7 @@ impl LinkFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, is damaged, or was made from other data.
+    /// If it cannot be read, is damaged, or was made from other data.
     pub fn open(path: &Path, binding: &Binding) -> Result<LinkFile, Error> {
         let file = CheckedReader::open(path, KIND, binding)?;
         let bytes = Link::BYTES as u64;
@@ -100,7 +100,7 @@ impl LinkFile {
     ///
     /// # Errors
     ///
-    /// When the file is damaged or cannot be read.
+    /// If the file is damaged or cannot be read.
     pub fn for_each(&self, mut visit: impl FnMut(&Link)) -> Result<(), Error> {
         let mut reader = self.read()?;
         while let Some(links) = reader.next_links()? {
@@ -122,7 +122,7 @@ impl LinkReader {
     ///
     /// # Errors
     ///
-    /// When the file is damaged or cannot be read.
+    /// If the file is damaged or cannot be read.
     pub fn next_links(&mut self) -> Result<Option<&[Link]>, Error> {
         let Some(block) = self.file.next_block()? else { return Ok(None) };
         self.links.clear();

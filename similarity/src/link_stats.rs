@@ -1,11 +1,11 @@
-//! Counts of all links at each member, kept or not, from which clusters take their figures.
+//! Counts of all links at each member, from which clusters take their figures.
 
 use crate::component::Components;
 use crate::measure::Resemblance;
 use crate::members::{Members, Pair};
 use crate::threshold::Containment;
 
-/// The counts of all links, kept or not, at each member.
+/// The counts of all links at each member, including links that a cluster omits.
 #[derive(Debug)]
 pub(crate) struct LinkStats {
     pub(crate) of: Vec<MemberStats>,

@@ -71,7 +71,7 @@ impl<'s> SortedLinks<'s> {
     ///
     /// # Errors
     ///
-    /// When the spill folder fails.
+    /// If the spill folder fails.
     pub fn add(&self, links: &[Link]) -> Result<(), Error> {
         // A counting sort by ranges.
         let range = |link: &Link| link.a.at() / self.contents_per_range;
@@ -97,7 +97,7 @@ impl<'s> SortedLinks<'s> {
     ///
     /// # Errors
     ///
-    /// When a spill file is damaged or cannot be read, and whatever `visit` returns.
+    /// If a spill file is damaged or cannot be read, and whatever `visit` returns.
     pub fn drain(&self, threads: NonZeroUsize, visit: &VisitLinks<'_>) -> Result<(), Error> {
         let firsts = self.firsts();
         share_out(threads, self.buckets.count(), Vec::new, |part, range| {
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_come_back_in_order_whatever_the_budget() {
+    fn links_come_back_in_order_under_any_budget() {
         for memory_budget_bytes in [0, 20_000, 1 << 24] {
             let parent = tempfile::tempdir().unwrap();
             let folder = SpillFolder::new(parent.path());

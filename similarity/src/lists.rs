@@ -2,7 +2,7 @@
 //!
 //! Tags are *ranked* from rare to common by the number of members that hold them, and a tag that members hold in
 //! different numbers becomes several ranks, one for each number and all members that hold it at least so often. Every
-//! rank then has one weight, and what two members share is the weight of their common ranks: multisets are compared as
+//! rank then has one weight, and the bytes that two members share are the weight of their common ranks: multisets are compared as
 //! sets (Chaudhuri, Ganti and Kaushik 2006, section 3, do the same with ordinals). Members whose ranks are all the same
 //! form a *group*, which is listed, looked up and measured as one; thousands of documents that differ only in chunks of
 //! their own cost as much as one.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn members_share_what_the_smaller_count_of_each_tag_weighs() {
+    fn members_share_the_smaller_count_of_each_tag() {
         // Tag 1 is held once, twice and five times; tag 2 by two members; tag 3 by one.
         let rows = vec![row(1, 0, 1), row(2, 2, 3), row(1, 1, 2), row(1, 2, 5), row(2, 1, 3), row(3, 0, 9)];
         let lists = Lists::new(rows, 4);

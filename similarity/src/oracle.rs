@@ -1,4 +1,4 @@
-//! The reference that the engine is held to: every pair compared with every other, nothing clever.
+//! The reference implementation for tests of the engine: it compares every pair directly.
 //!
 //! It computes from the definitions alone and shares no code with the engine for counting, thresholds, clusters and
 //! families. Its time grows with the square of the contents; use it on small inputs.
@@ -39,7 +39,7 @@ pub struct Reference {
 ///
 /// # Panics
 ///
-/// When a posting or a label is out of range.
+/// If a posting or a label is out of range.
 pub fn analyse(postings: &[Posting], input: &Input<'_>, thresholds: &OracleThresholds) -> Reference {
     let counts = count(postings, input.payload_bytes.len(), false);
     let mut shared = BTreeMap::new();
@@ -48,7 +48,7 @@ pub fn analyse(postings: &[Posting], input: &Input<'_>, thresholds: &OracleThres
         for b in a + 1..counts.len() {
             let bytes = shared_bytes(&counts[a], &counts[b]);
             shared.insert((a, b), bytes);
-            if is_kept(bytes, a, b, input, thresholds) && is_across(a, b, input) {
+            if is_link(bytes, a, b, input, thresholds) && is_across(a, b, input) {
                 links.push((a, b));
             }
         }
@@ -70,7 +70,7 @@ fn shared_bytes(a: &Counts, b: &Counts) -> u64 {
     both.map(|(chunk, mine, theirs)| mine.min(theirs) * u64::from(chunk.1)).sum()
 }
 
-fn is_kept(shared: u64, a: usize, b: usize, input: &Input<'_>, thresholds: &OracleThresholds) -> bool {
+fn is_link(shared: u64, a: usize, b: usize, input: &Input<'_>, thresholds: &OracleThresholds) -> bool {
     let (numerator, denominator) = thresholds.min_containment;
     let contained = |size: u64| shared * denominator >= numerator * size;
     shared >= 1

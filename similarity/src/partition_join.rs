@@ -293,7 +293,7 @@ impl Collect for Vec<Pair> {
     }
 }
 
-/// The facts about links that are not kept.
+/// The facts about links that clusters omit.
 struct Summary {
     stats: LinkStats,
     forest: Forest,

@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_shares_enough_shares_a_tag_of_the_prefix(
+        fn contents_that_share_enough_share_a_tag_of_the_prefix(
             weights in prop::collection::vec(0u64..20, 0..12),
             shared in prop::collection::vec(any::<bool>(), 12),
             least in 1u64..60,

@@ -42,7 +42,7 @@ pub(crate) fn rank(rows: &[JoinRow]) -> (Vec<Rank>, Vec<u32>) {
             below = count;
         }
     }
-    // Which of equally common ranks comes first does not matter, only that all lists agree.
+    // The order of equally common ranks is arbitrary, but all lists must use the same one.
     ranks.sort_unstable_by_key(|rank| (rank.count, rank.start));
     (ranks, holders)
 }

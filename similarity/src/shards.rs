@@ -386,9 +386,9 @@ mod tests {
             .unwrap();
         let key = |posting: &Posting| (posting.tag, posting.content);
         visited.sort_unstable_by_key(key);
-        let mut sought: Vec<_> = before.iter().filter(|posting| declared.contains(&posting.tag)).copied().collect();
-        sought.sort_unstable_by_key(key);
-        assert_eq!(visited, sought);
+        let mut expected: Vec<_> = before.iter().filter(|posting| declared.contains(&posting.tag)).copied().collect();
+        expected.sort_unstable_by_key(key);
+        assert_eq!(visited, expected);
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_kept_in_order_and_once() {
+    fn templates_are_in_order_and_occur_once() {
         let mut shards = RunShards::new(vec![]);
         assert!(shards.templates().is_empty());
         shards.set_templates(vec![tag(3, 0), tag(1, 0), tag(3, 0), tag(1, 9)]);

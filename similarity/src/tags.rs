@@ -1,6 +1,6 @@
 //! Pass 1, shard by shard: groups postings by tag, counts overlap, and keeps the tags that two contents share.
 //!
-//! Each kept occurrence becomes a row in the bucket of its content's range. Tags are numbered by shard and place within
+//! Each occurrence of a shared tag becomes a row in the bucket of its content's range. Tags are numbered by shard and place within
 //! it, which is the order of the tags themselves: the numbers do not depend on the speed of threads.
 
 use std::num::NonZeroUsize;

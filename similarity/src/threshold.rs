@@ -1,6 +1,6 @@
 //! The thresholds that a link must reach, as exact integers and decimals.
 //!
-//! A share such as `0.333` stays the decimal 333/1000 that the user wrote: a pair that meets it exactly is kept on
+//! A share such as `0.333` stays the decimal 333/1000 that the user wrote: a pair that meets it exactly is a link on
 //! every machine, which no binary floating point number could promise.
 
 use std::fmt;
@@ -35,7 +35,7 @@ impl Containment {
     /// Four fifths, the share from which two contents are near and one contains another.
     pub const FOUR_FIFTHS: Containment = Containment { numerator: 8, digits: 1 };
 
-    /// The fewest whole bytes that are at least this share of `size_bytes` (rounded up).
+    /// The smallest number of bytes that is at least this share of `size_bytes` (rounded up).
     pub fn share_of_bytes(self, size_bytes: u64) -> u64 {
         let product = u128::from(self.numerator) * u128::from(size_bytes);
         let bytes = product.div_ceil(self.denominator());

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_task_is_done_once_whatever_the_threads() {
+    fn every_task_is_done_once_with_any_number_of_threads() {
         for threads in 1..5 {
             let threads = NonZeroUsize::new(threads).unwrap();
             let done = share_out(threads, 100, Vec::new, |done: &mut Vec<usize>, task| {

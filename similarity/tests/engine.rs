@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn the_engine_finds_what_the_oracle_finds(
+    fn the_engine_equals_the_oracle(
         world in worlds(),
         setup in setups(),
         min_shared_bytes in prop_oneof![Just(0u64), 1u64..40, 1u64..400, Just(u64::MAX)],
@@ -198,19 +198,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_pair_at_the_edge_of_a_threshold_is_kept_and_just_below_it_is_not(
+    fn a_pair_at_a_threshold_is_linked_and_just_below_it_is_not(
         world in worlds(),
         setup in setups(),
     ) {
         let all = reference(&World { across: false, ..world.clone() }, 1, 0);
         let world = World { across: false, ..world };
         for link in all.clusters.iter().flat_map(|cluster| &cluster.links).step_by(5) {
-            for (least, kept) in [(link.shared_bytes, true), (link.shared_bytes + 1, false)] {
+            for (least, linked) in [(link.shared_bytes, true), (link.shared_bytes + 1, false)] {
                 let found = run(&world, thresholds(least, 1000), setup);
                 let payload_bytes = world.payload_bytes();
                 let smaller = payload_bytes[link.a.0 as usize].min(payload_bytes[link.b.0 as usize]);
                 let found = found.clusters.iter().any(|cluster| cluster.links.contains(link));
-                prop_assert_eq!(found, kept || link.shared_bytes == smaller);
+                prop_assert_eq!(found, linked || link.shared_bytes == smaller);
             }
         }
     }

@@ -265,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn a_chain_of_rescans_finds_what_full_analyses_do(
+    fn a_chain_of_rescans_equals_full_analyses(
         setup in setup(),
         first in prop::collection::vec(change(), 0..40),
         rounds in prop::collection::vec(prop::collection::vec(change(), 0..8), 1..5),
@@ -312,7 +312,7 @@ const SETUP: Setup =
     Setup { min_shared_bytes: u64::MAX, thousandths: 500, across: false, threads: 2, budget_bytes: 1 << 20 };
 
 #[test]
-fn only_what_can_have_changed_is_compared() {
+fn only_contents_that_can_have_changed_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let bench = Bench { folder: folder.path(), setup: SETUP };
     let world = families(30);

@@ -152,7 +152,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_is_reported_wherever_it_fills_up_and_nothing_is_left_behind() {
+fn a_full_disk_is_reported_at_any_write_and_leaves_no_files() {
     let mut failed = 0;
     for pages in [4u64, 40, 100, 200, 250, 300, 350, 400, 450, 500] {
         let Some(disk) = Small::mount(pages * 4096) else {

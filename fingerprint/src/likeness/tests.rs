@@ -54,7 +54,7 @@ proptest! {
         };
         let (kept_a, kept_b) = (keep(&a), keep(&b));
         let likeness = by_smallest(&kept_a, &kept_b, s as u64);
-        // The s smallest of all features of both documents, kept or not.
+        // The s smallest of all features of both documents, outside of the signatures too.
         let (all_a, all_b) = (sampled(&a).features, sampled(&b).features);
         let mut both: Vec<Feature> = all_a.iter().chain(&all_b).copied().collect();
         both.sort_by_key(Feature::order);

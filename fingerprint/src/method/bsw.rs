@@ -16,7 +16,7 @@ pub(crate) struct Bsw {
     smallest: u64,
     /// True if the last value was no boundary.
     is_open: bool,
-    kept: Distinct,
+    values: Distinct,
     /// The smallest values of the runs that ended in each stretch of a block.
     ended: [Vec<u64>; STRETCHES],
 }
@@ -46,7 +46,7 @@ impl Bsw {
             boundary: Boundary::one_in(n),
             smallest: u64::MAX,
             is_open: false,
-            kept: Distinct::default(),
+            values: Distinct::default(),
             ended: Default::default(),
         }
     }
@@ -72,7 +72,7 @@ impl Sampler for Bsw {
     fn end(&mut self, smallest: [u64; STRETCHES], last: u64) {
         for (ended, smallest) in self.ended.iter_mut().zip(smallest) {
             for ended in ended.drain(..) {
-                self.kept.insert(self.smallest.min(ended));
+                self.values.insert(self.smallest.min(ended));
                 self.smallest = u64::MAX;
             }
             self.smallest = self.smallest.min(smallest);
@@ -82,9 +82,9 @@ impl Sampler for Bsw {
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
         if std::mem::take(&mut self.is_open) {
-            self.kept.insert(self.smallest);
+            self.values.insert(self.smallest);
         }
         self.smallest = u64::MAX;
-        self.kept.features(tagger)
+        self.values.features(tagger)
     }
 }

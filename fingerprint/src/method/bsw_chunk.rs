@@ -1,7 +1,7 @@
 //! `bsw-chunk`: the basic sliding window. A chunk ends where a window's fingerprint is 0 modulo n.
 //!
 //! Source: Muthitacharoen, Chen, Mazières, "A low-bandwidth network file system" (2001), in the form that Cherkasova et
-//! al. 2009 describe and name as worth investigation: hashes of whole chunks, an exact lower bound of what two files share.
+//! al. 2009 describe and call worth investigation: hashes of entire chunks, an exact lower bound of the bytes that two files share.
 //!
 //! Two guards keep it usable on documents that repeat themselves, and change nothing elsewhere. A window that equals the one a
 //! byte earlier, as inside a run of one byte, ends no chunk. No chunk is longer than 64 n (16 MiB at most); of random bytes

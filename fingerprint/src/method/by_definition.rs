@@ -209,12 +209,12 @@ proptest! {
             let method = Method::parse(name, View::Raw, None, param).unwrap();
             let mut signer = method.signer(&key());
             for document in [document.as_slice(), text.as_bytes()] {
-                let whole = method.signer(&key()).read(&mut &document[..]);
+                let at_once = method.signer(&key()).read(&mut &document[..]);
                 let pieces = signer.read(&mut ShortReads { rest: document, step });
-                match (whole, pieces) {
-                    (Ok(whole), Ok(pieces)) => prop_assert_eq!(whole, pieces, "{}", name),
-                    (Err(whole), Err(pieces)) => prop_assert_eq!(whole.to_string(), pieces.to_string()),
-                    (whole, pieces) => prop_assert!(false, "{name}: {whole:?} {pieces:?}"),
+                match (at_once, pieces) {
+                    (Ok(at_once), Ok(pieces)) => prop_assert_eq!(at_once, pieces, "{}", name),
+                    (Err(at_once), Err(pieces)) => prop_assert_eq!(at_once.to_string(), pieces.to_string()),
+                    (at_once, pieces) => prop_assert!(false, "{name}: {at_once:?} {pieces:?}"),
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(crate) struct Levels {
     least: u64,
     seen: u64,
     level: u8,
-    kept: Distinct,
+    values: Distinct,
 }
 
 /// The level of a document with this number of shingles, at a least expected sample of `least`.
@@ -30,7 +30,7 @@ pub(crate) fn at_level(features: &[Feature], level: u8) -> Vec<Feature> {
 
 impl Levels {
     pub(crate) fn new(least: u32) -> Levels {
-        Levels { least: least.into(), seen: 0, level: 0, kept: Distinct::default() }
+        Levels { least: least.into(), seen: 0, level: 0, values: Distinct::default() }
     }
 }
 
@@ -46,7 +46,7 @@ impl Sampler for Levels {
     fn see(&mut self, seen: &mut u64, _: usize, value: u64) {
         *seen += 1;
         if rank(value) >= self.level {
-            self.kept.insert(value);
+            self.values.insert(value);
         }
     }
 
@@ -55,13 +55,13 @@ impl Sampler for Levels {
         let level = level(self.seen, self.least);
         if level > self.level {
             self.level = level;
-            self.kept.retain(|value| rank(value) >= level);
+            self.values.retain(|value| rank(value) >= level);
         }
     }
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
         (self.seen, self.level) = (0, 0);
-        self.kept.features(tagger)
+        self.values.features(tagger)
     }
 }
 

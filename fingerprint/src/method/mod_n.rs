@@ -11,12 +11,12 @@ use crate::signature::{Feature, Tagger};
 /// Keeps one value in n.
 pub(crate) struct ModN {
     last: u64,
-    kept: Distinct,
+    values: Distinct,
 }
 
 impl ModN {
     pub(crate) fn new(n: u32) -> ModN {
-        ModN { last: one_in(n), kept: Distinct::default() }
+        ModN { last: one_in(n), values: Distinct::default() }
     }
 }
 
@@ -28,13 +28,13 @@ impl Sampler for ModN {
     #[inline(always)]
     fn see(&mut self, (): &mut (), _: usize, value: u64) {
         if value <= self.last {
-            self.kept.insert(value);
+            self.values.insert(value);
         }
     }
 
     fn end(&mut self, (): (), _: u64) {}
 
     fn finish(&mut self, tagger: &Tagger) -> Vec<Feature> {
-        self.kept.features(tagger)
+        self.values.features(tagger)
     }
 }

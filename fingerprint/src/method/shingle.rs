@@ -1,4 +1,4 @@
-//! The parameters of `shingle`: runs of w tokens of a text (Broder 1997), and the sample of them that is kept.
+//! The parameters of `shingle`: runs of w tokens of a text (Broder 1997), and the sample of them.
 
 /// The tokens that a text is a sequence of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,7 +11,7 @@ pub enum TokenKind {
     Lines,
 }
 
-/// The sample of the shingles that is kept.
+/// The sample of the shingles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sample {
     /// All of them.
@@ -23,17 +23,17 @@ pub enum Sample {
     },
     /// The s smallest.
     Min {
-        /// The number that is kept, 1 to 65,536.
+        /// Size of the sample, 1 to 65,536.
         s: u32,
     },
     /// The s smallest of one in m.
     MinOfMod {
         /// The modulus, 1 to 2^20.
         m: u32,
-        /// The number that is kept, 1 to 65,536.
+        /// Size of the sample, 1 to 65,536.
         s: u32,
     },
-    /// One in `2^i`, i growing with the document, so that s to 2 s are kept.
+    /// One in `2^i`, i growing with the document, so that the sample has s to 2 s values.
     Levels {
         /// The least expected number, 1 to 65,536.
         s: u32,
@@ -49,7 +49,7 @@ pub struct Shingle {
     pub w: u32,
     /// Option A: shingles are counted with their repeats. Otherwise they are a set (option B).
     pub labelled: bool,
-    /// The sample that is kept.
+    /// The sample.
     pub sample: Sample,
 }
 

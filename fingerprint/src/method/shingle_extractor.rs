@@ -2,7 +2,7 @@
 //!
 //! Source: A. Broder, "On the resemblance and containment of documents" (1997), sections 2 and 3. Tokens are letters, words or
 //! lines of the canonical text (`docs/fingerprint.md`). Option A labels each shingle with the number of its earlier
-//! occurrences, so that a document is a bag; option B, the default, takes the set. A sample of the shingles' values is kept:
+//! occurrences, so that a document is a bag; option B, the default, takes the set. The signature is a sample of the shingles' values:
 //! `MOD_m`, `MIN_s`, `MIN_s` of `MOD_m`, `L_i`, or all of them.
 //!
 //! A token is fingerprinted by itself and goes as eight bytes into the fingerprint of its shingle, which is rolled from

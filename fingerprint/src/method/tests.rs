@@ -271,7 +271,7 @@ fn a_method_that_only_proposes_pairs_has_a_verifier_that_does_not() {
 }
 
 #[test]
-fn a_stored_method_is_restored_whatever_mean_is_stored_with_it() {
+fn a_stored_method_is_restored_with_any_mean() {
     for (name, param) in METHODS {
         let method = parsed(name, None, param).unwrap();
         let stored = u64::from(method.chunk_bytes());

@@ -47,7 +47,7 @@ impl Positions {
         self.next -= size;
     }
 
-    /// The least lengths at which 50, 95 and 99 % of the runs that the documents leave room for are found.
+    /// The least lengths at which 50, 95 and 99 % of the runs are found, among runs that fit into the documents.
     pub(super) fn lengths(&self) -> RunLengths {
         let longest = self.runs.iter().map(|run| run.possible_bytes).max().unwrap_or(0);
         RunLengths::each(|share| {

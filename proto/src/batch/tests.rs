@@ -60,12 +60,12 @@ fn a_batch_comes_out_as_it_went_in() {
 #[test]
 fn a_part_comes_out_as_it_went_in() {
     let mut builder = BatchBuilder::default();
-    let (whole, table) = content(7, &[chunk(1, 3, true)]);
+    let (complete, table) = content(7, &[chunk(1, 3, true)]);
     builder.part(4, table.clone(), None);
-    builder.part(4, v1::ChunkTable::default(), Some(&whole));
+    builder.part(4, v1::ChunkTable::default(), Some(&complete));
     let batch = Batch::decode(&builder.finish().0, CHUNK_BYTES_MAX).unwrap();
     assert_eq!((batch.parts[0].upload, &batch.parts[0].chunks, batch.parts[0].end), (4, &table, None));
-    assert_eq!(batch.parts[1].end, Some(whole));
+    assert_eq!(batch.parts[1].end, Some(complete));
 }
 
 /// Changes one field of an encoded body and expects the refusal to name a field.
@@ -187,7 +187,7 @@ fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
 
 proptest! {
     #[test]
-    fn whatever_is_packed_is_unpacked(
+    fn any_batch_is_unpacked_as_it_was_packed(
         documents in rows(),
         contents in proptest::collection::btree_map(
             0u8..4,

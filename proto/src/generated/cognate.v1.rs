@@ -396,7 +396,7 @@ pub struct Credit {
     #[prost(uint64, tag = "1")]
     pub window_bytes: u64,
 }
-/// Send again what the ledger has after a batch: the coordinator has lost it.
+/// Send the batches after this one again, from the ledger: the coordinator has lost them.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Resend {
     #[prost(message, optional, tag = "1")]
@@ -421,7 +421,7 @@ pub struct Assignment {
     /// Narrows the repository; it can never widen it.
     #[prost(message, optional, tag = "4")]
     pub selection: ::core::option::Option<SelectionSpec>,
-    /// Fingerprint what symbolic links point to as well.
+    /// Fingerprint the targets of symbolic links as well.
     #[prost(bool, tag = "5")]
     pub follow_symlinks: bool,
     /// Only estimate the sync; read and send nothing.
@@ -1001,7 +1001,7 @@ pub mod worker_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// The control stream: the worker's state up, assignments and notices down.
+        /// The control stream: the worker sends its state, the coordinator sends assignments and notices.
         pub async fn attach(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::AttachRequest>,
@@ -1023,7 +1023,7 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Attach"));
             self.inner.streaming(req, path, codec).await
         }
-        /// One sync of one index: batches up, acknowledgements down.
+        /// One sync of one index: the worker sends batches, the coordinator sends acknowledgements.
         pub async fn push(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::PushRequest>,
@@ -1045,7 +1045,7 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Push"));
             self.inner.streaming(req, path, codec).await
         }
-        /// The coordinator's own count of what it has of this site; the site's ledger is checked against it.
+        /// The coordinator's count of the rows that it has of this site; the site's ledger is checked against it.
         pub async fn received(
             &mut self,
             request: impl tonic::IntoRequest<super::ReceivedRequest>,
@@ -1189,7 +1189,7 @@ pub mod worker_server {
             >
             + std::marker::Send
             + 'static;
-        /// The control stream: the worker's state up, assignments and notices down.
+        /// The control stream: the worker sends its state, the coordinator sends assignments and notices.
         async fn attach(
             &self,
             request: tonic::Request<tonic::Streaming<super::AttachRequest>>,
@@ -1200,12 +1200,12 @@ pub mod worker_server {
             >
             + std::marker::Send
             + 'static;
-        /// One sync of one index: batches up, acknowledgements down.
+        /// One sync of one index: the worker sends batches, the coordinator sends acknowledgements.
         async fn push(
             &self,
             request: tonic::Request<tonic::Streaming<super::PushRequest>>,
         ) -> std::result::Result<tonic::Response<Self::PushStream>, tonic::Status>;
-        /// The coordinator's own count of what it has of this site; the site's ledger is checked against it.
+        /// The coordinator's count of the rows that it has of this site; the site's ledger is checked against it.
         async fn received(
             &self,
             request: tonic::Request<super::ReceivedRequest>,
@@ -2521,7 +2521,7 @@ pub struct RepositoryPlace {
     #[prost(string, tag = "2")]
     pub repository: ::prost::alloc::string::String,
 }
-/// The next features of a document, in the order of the document where they are chunks.
+/// The next features of a document; chunks are in the order of the document.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FindPiece {
     #[prost(message, optional, tag = "1")]
@@ -3663,7 +3663,7 @@ impl ScanStatus {
         }
     }
 }
-/// What a program decides on where a scan has failed; the line for people is only for people.
+/// The kind of failure of a scan, on which programs decide; the text of the failure is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum FailureKind {
@@ -4514,7 +4514,7 @@ pub mod operator_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// --- Find
-        /// Finds copies, versions and parts of documents: their fingerprints up, coverage and matches down.
+        /// Finds copies, versions and parts of documents: the caller sends their fingerprints, and receives coverage and matches.
         pub async fn find(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FindRequest>,
@@ -5062,7 +5062,7 @@ pub mod operator_server {
             + std::marker::Send
             + 'static;
         /// --- Find
-        /// Finds copies, versions and parts of documents: their fingerprints up, coverage and matches down.
+        /// Finds copies, versions and parts of documents: the caller sends their fingerprints, and receives coverage and matches.
         async fn find(
             &self,
             request: tonic::Request<tonic::Streaming<super::FindRequest>>,

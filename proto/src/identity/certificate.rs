@@ -92,7 +92,7 @@ impl CertificateInfo {
     /// Reads a certificate, DER.
     ///
     /// # Errors
-    /// When it is not one.
+    /// If it is not one.
     pub fn read(der: &[u8]) -> Result<CertificateInfo, IdentityError> {
         let unreadable = |error: String| IdentityError::Certificate(error);
         if der.len() > CERTIFICATE_BYTES_MAX {
@@ -132,7 +132,7 @@ impl CertificateInfo {
 /// The hash of the key of a certificate, DER.
 ///
 /// # Errors
-/// When it is not a certificate.
+/// If it is not a certificate.
 pub fn certificate_key(der: &CertificateDer<'_>) -> Result<KeyHash, IdentityError> {
     CertificateInfo::read(der).map(|info| info.key)
 }

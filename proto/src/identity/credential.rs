@@ -62,7 +62,7 @@ impl Credential {
     /// The credential, if the certificate is for the key.
     ///
     /// # Errors
-    /// When the two do not belong together, or one of the certificates cannot be read.
+    /// If the two do not belong together, or one of the certificates cannot be read.
     pub fn new(ca_certificate: Vec<u8>, certificate: Vec<u8>, key: PrivateKey) -> Result<Credential, IdentityError> {
         CertificateInfo::read(&ca_certificate)?;
         if CertificateInfo::read(&certificate)?.key != key.key_hash() {
@@ -107,7 +107,7 @@ impl Credential {
     /// Reads a credential that [`Credential::store`] wrote.
     ///
     /// # Errors
-    /// When it cannot be read, others can read it, or it is none.
+    /// If it cannot be read, others can read it, or it is none.
     pub fn load(path: &Path) -> Result<Credential, CredentialError> {
         let text = read_private(path)?;
         Credential::from_pem(&text).map_err(|detail| CredentialError::Content { path: path.to_owned(), detail })
@@ -116,7 +116,7 @@ impl Credential {
     /// Writes the credential, completely or not at all, readable by its owner alone.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn store(&self, path: &Path) -> Result<(), CredentialError> {
         write_private(path, self.to_pem().as_bytes())
     }
@@ -144,7 +144,7 @@ pub fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
 /// Reads a text that only its owner may read; refuses one that others can read.
 ///
 /// # Errors
-/// When it cannot be read, is too large or is no text, or others can read it.
+/// If it cannot be read, is too large or is no text, or others can read it.
 pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
     let file_error = |source| CredentialError::File { path: path.to_owned(), source };
     let file = File::open(path).map_err(file_error)?;
@@ -166,7 +166,7 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
 /// Writes a file that only its owner may read; after a crash it has the old or the new content.
 ///
 /// # Errors
-/// When it cannot be written. The earlier file then stays.
+/// If it cannot be written. The earlier file then stays.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CredentialError> {
     write_whole(path, bytes, PRIVATE).map_err(|source| CredentialError::File { path: path.to_owned(), source })
 }

@@ -60,7 +60,7 @@ impl PrivateKey {
     /// A new key from the system's random source.
     ///
     /// # Errors
-    /// When there is no randomness.
+    /// If there is no randomness.
     pub fn generate() -> Result<PrivateKey, IdentityError> {
         let pair = rcgen::KeyPair::generate().map_err(|error| IdentityError::Key(error.to_string()))?;
         Ok(PrivateKey { pkcs8: Zeroizing::new(pair.serialize_der()), pair })
@@ -69,7 +69,7 @@ impl PrivateKey {
     /// The key in PKCS #8.
     ///
     /// # Errors
-    /// When the bytes are no such key.
+    /// If the bytes are no such key.
     pub fn from_pkcs8(der: &[u8]) -> Result<PrivateKey, IdentityError> {
         let pair = rcgen::KeyPair::try_from(&PrivatePkcs8KeyDer::from(der));
         let pair = pair.map_err(|error| IdentityError::Key(error.to_string()))?;
@@ -95,7 +95,7 @@ impl PrivateKey {
     /// else.
     ///
     /// # Errors
-    /// When signing fails.
+    /// If signing fails.
     pub fn signing_request(&self) -> Result<Vec<u8>, IdentityError> {
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = DistinguishedName::new();

@@ -14,7 +14,7 @@ impl PrivateKey {
     /// Signs a document together with the certificate (DER) that comes with it: ECDSA P-256 with SHA-256, DER.
     ///
     /// # Errors
-    /// When there is no randomness.
+    /// If there is no randomness.
     pub fn sign(&self, document: &[u8], certificate: &[u8]) -> Result<Vec<u8>, IdentityError> {
         let signed = rcgen::SigningKey::sign(self.pair(), &message(document, certificate));
         signed.map_err(|error| IdentityError::Key(error.to_string()))
@@ -24,7 +24,7 @@ impl PrivateKey {
 /// The key that signed a document, by its certificate (DER). The caller decides whether to trust that key.
 ///
 /// # Errors
-/// When the certificate cannot be read, or its key did not sign these bytes.
+/// If the certificate cannot be read, or its key did not sign these bytes.
 pub fn signer_of(document: &[u8], certificate: &[u8], signature: &[u8]) -> Result<KeyHash, IdentityError> {
     let key = CertificateInfo::read(certificate)?.key;
     let (_, parsed) =
@@ -57,7 +57,7 @@ mod tests {
         let others = certificate(&other);
         assert!(matches!(signer_of(b"nothing in common", &others, &signature), Err(IdentityError::Signature)));
         assert!(signer_of(b"nothing in common", b"no certificate", &signature).is_err());
-        // What the key signs as an authority is no document.
+        // A certificate signed by the same key does not count as a signed document.
         assert!(signer_of(&own, &own, &signature).is_err());
     }
 }

@@ -86,7 +86,7 @@ fn instance(random: &mut Random) -> Instance {
     Instance { postings, payload_bytes, holders, levels: vec![Level { labels: vec![0, 1, 2], label_count: 3 }], across }
 }
 
-/// Applies the rule of kept links to a cluster of the oracle.
+/// Applies the rule for the links of a cluster to a cluster of the oracle.
 fn thin(cluster: &mut Cluster, rule: LinkRule, payload_bytes: &[u64]) {
     if rule.keeps_all(cluster.members.len() as u64, cluster.link_count) {
         return;
@@ -163,11 +163,11 @@ fn check_instances(instances: u32, seed: u64) {
         let shards = MemoryShards::new(instance.postings, NonZeroU32::new(random.of(&[1, 2, 5, 64])).unwrap());
         let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
         let reported = Mutex::new(Vec::new());
-        let tell = |links: &[Link]| {
+        let collect = |links: &[Link]| {
             reported.lock().unwrap().extend_from_slice(links);
             Ok(())
         };
-        let request = Request { sink: Some(&tell), clusters: true, changed: None };
+        let request = Request { sink: Some(&collect), clusters: true, changed: None };
         let found = run(&shards, &input, &options, &monitor, (request, rule)).unwrap();
         assert_eq!(found.clusters, expected.clusters, "instance {number} of seed {seed}: {options:?} {rule:?}");
         assert_eq!(found.overlap, expected.overlap, "instance {number} of seed {seed}");
@@ -178,7 +178,7 @@ fn check_instances(instances: u32, seed: u64) {
             reported
         };
         assert_eq!(take_reported(), links, "instance {number} of seed {seed}");
-        let stats = find_links(&shards, &input, &options, &monitor, &tell).unwrap();
+        let stats = find_links(&shards, &input, &options, &monitor, &collect).unwrap();
         assert_eq!(take_reported(), links, "instance {number} of seed {seed}: {options:?}");
         sliced += stats.oversized_partitions;
     }
@@ -187,12 +187,12 @@ fn check_instances(instances: u32, seed: u64) {
 }
 
 #[test]
-fn the_engine_finds_what_the_oracle_finds_whatever_the_rule() {
+fn the_engine_equals_the_oracle_under_any_link_rule() {
     check_instances(2500, 1);
 }
 
 #[test]
 #[ignore = "takes minutes; for changes of the engine"]
-fn the_engine_finds_what_the_oracle_finds_in_ten_thousand_instances() {
+fn the_engine_equals_the_oracle_in_ten_thousand_instances() {
     check_instances(10_000, 2);
 }

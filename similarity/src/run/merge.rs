@@ -12,11 +12,11 @@ use crate::error::Error;
 
 /// Writes one run with the records of all `runs`, replacing the file of that name.
 ///
-/// Ordinals are kept as they are: the runs must mean the same contents by them.
+/// Ordinals do not change, so all runs must number contents alike.
 ///
 /// # Errors
 ///
-/// When a run is damaged or cannot be read, or the file cannot be written; the earlier file of that name stays then.
+/// If a run is damaged or cannot be read, or the file cannot be written; the earlier file of that name stays then.
 pub fn merge_runs(path: &Path, runs: &[Run], options: &WriteRun) -> Result<RunSummary, Error> {
     let start = |shard: usize| runs.iter().map(|run| run.shard_starts[shard]).sum();
     let starts: Vec<u64> = (0..TABLE_ENTRIES).map(start).collect();

@@ -27,7 +27,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is no run, is of another version, is damaged or has been cut short.
+    /// If the file cannot be read, is no run, is of another version, is damaged or has been cut short.
     pub fn open(path: &Path) -> Result<Run, Error> {
         let mut file = File::open(path).map_err(Error::io("open", path))?;
         let file_bytes = file.metadata().map_err(Error::io("inspect", path))?.len();
@@ -54,7 +54,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn shard(&self, shard: u32) -> Result<RunReader, Error> {
         let shard = shard as usize;
         let (next, end) = (self.shard_starts[shard], self.shard_starts[shard + 1]);
@@ -135,7 +135,7 @@ impl RunReader {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or a block is damaged.
+    /// If the file cannot be read or a block is damaged.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<RunRecord>, Error> {
         if self.next >= self.end {
@@ -160,7 +160,7 @@ impl RunReader {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or a block is damaged.
+    /// If the file cannot be read or a block is damaged.
     pub fn seek(&mut self, tag: Tag) -> Result<(), Error> {
         let per_block = u64::from(BLOCK_RECORDS);
         // Records before `least` are passed; the record at `most`, if there is one, is not.

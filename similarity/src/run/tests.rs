@@ -144,10 +144,10 @@ proptest! {
             runs.push(Run::open(&path).unwrap());
             all.append(&mut records);
         }
-        let (merged, whole) = (folder.path().join("merged.run"), folder.path().join("whole.run"));
+        let (merged, at_once) = (folder.path().join("merged.run"), folder.path().join("at_once.run"));
         let summary = merge_runs(&merged, &runs, &WriteRun { sync: false }).unwrap();
-        prop_assert_eq!(summary, write(&whole, &mut all));
-        prop_assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
+        prop_assert_eq!(summary, write(&at_once, &mut all));
+        prop_assert_eq!(fs::read(&merged).unwrap(), fs::read(&at_once).unwrap());
     }
 }
 
@@ -169,7 +169,7 @@ fn a_damaged_run_is_not_merged() {
 }
 
 #[test]
-fn a_tag_is_found_wherever_it_is() {
+fn a_tag_is_found_at_any_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wanted.run");
     // Shard 3 begins and ends within blocks; every tag but the odd ones occurs, some thousand times.

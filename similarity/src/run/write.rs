@@ -33,7 +33,7 @@ pub struct RunSummary {
 ///
 /// # Errors
 ///
-/// When a length does not fit or the file cannot be written; the earlier file of that name stays then.
+/// If a length does not fit or the file cannot be written; the earlier file of that name stays then.
 pub fn write_run(path: &Path, records: &mut [RunRecord], options: &WriteRun) -> Result<RunSummary, Error> {
     if let Some(long) = records.iter().find(|r| r.length_bytes >= TEMPLATE_BIT) {
         return Err(Error::LengthTooLarge { length_bytes: long.length_bytes });

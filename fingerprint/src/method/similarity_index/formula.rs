@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_formulas_that_keep_what_they_read_need_the_whole_document() {
+    fn only_formulas_that_store_all_values_need_the_whole_document() {
         for (name, expected) in [
             ("1A", false),
             ("1D", false),

@@ -11,9 +11,9 @@ pub struct SimilarityIndex {
     pub k: u32,
     /// The window of winnowing in k-grams, 1 to 65,536.
     pub w: u32,
-    /// The number of lowest or highest hashes that are kept, 1 to 65,536.
+    /// The number of lowest or highest hashes in the signature, 1 to 65,536.
     pub sample: u32,
-    /// The number of most frequent words that are kept, 1 to 65,536.
+    /// The number of most frequent words in the signature, 1 to 65,536.
     pub words: u32,
     /// The seed of the random third.
     pub seed: u32,

@@ -65,7 +65,7 @@ fn by_definition(index: &SimilarityIndex, text: &str) -> Option<i128> {
     let mut sorted = values.clone();
     sorted.sort_unstable();
     let sample = index.sample as usize;
-    let kept: Vec<i64> = match index.formula.number {
+    let chosen: Vec<i64> = match index.formula.number {
         1 | 2 => values,
         3 | 4 => values.into_iter().filter(|value| value % 25 == 0).collect(),
         5 | 6 => winnowed(&values, index.w as usize),
@@ -77,9 +77,9 @@ fn by_definition(index: &SimilarityIndex, text: &str) -> Option<i128> {
         return None;
     }
     if index.formula.number % 2 == 1 {
-        return Some(kept.into_iter().map(i128::from).sum());
+        return Some(chosen.into_iter().map(i128::from).sum());
     }
-    let bytes: Vec<u8> = kept.iter().flat_map(|value| value.to_be_bytes()[4..].to_vec()).collect();
+    let bytes: Vec<u8> = chosen.iter().flat_map(|value| value.to_be_bytes()[4..].to_vec()).collect();
     let bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
     let remainder = bits.fold(0_u64, |rest, bit| (rest << 1 | u64::from(bit)) ^ if rest >> 63 == 1 { 0x1b } else { 0 });
     Some(if index.signed { remainder.cast_signed().into() } else { remainder.into() })
@@ -87,14 +87,14 @@ fn by_definition(index: &SimilarityIndex, text: &str) -> Option<i128> {
 
 /// Window by window: the rightmost smallest, each place once.
 fn winnowed(values: &[i64], w: usize) -> Vec<i64> {
-    let mut kept: Vec<usize> = vec![];
+    let mut chosen: Vec<usize> = vec![];
     for window in (0..values.len()).collect::<Vec<usize>>().windows(w.min(values.len()).max(1)) {
         let place = *window.iter().min_by_key(|place| (values[**place], Reverse(**place))).unwrap();
-        if kept.last() != Some(&place) {
-            kept.push(place);
+        if chosen.last() != Some(&place) {
+            chosen.push(place);
         }
     }
-    kept.into_iter().map(|place| values[place]).collect()
+    chosen.into_iter().map(|place| values[place]).collect()
 }
 
 fn index_of(param: &str, text: &str) -> Signature {
@@ -121,7 +121,7 @@ fn the_k_grams_of_the_address_are_those_of_the_papers_first_figure() {
 }
 
 #[test]
-fn a_hit_lies_strictly_within_30_per_cent_of_the_query() {
+fn a_hit_is_strictly_within_30_per_cent_of_the_query() {
     for (query, other, expected) in [
         (100, 100, true),
         (100, 129, true),
@@ -159,7 +159,7 @@ fn ways_are_named_by_their_tracking_numbers() {
 }
 
 #[test]
-fn what_is_too_short_has_no_number() {
+fn a_document_that_is_too_short_has_no_number() {
     for (param, text, needed) in [("way=43B,k=40", "one word", 40), ("way=1A,k=4", "abc", 4), ("way=33A", "", 1)] {
         let signature = index_of(param, text);
         assert_eq!(signature.index, None, "{param}");
@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn every_way_is_what_the_paper_says(
+    fn every_formula_equals_its_definition(
         words in proptest::collection::vec(
             prop_oneof!["[a-d]{1,2}", "[A-Z][a-z]{2,7}", Just("the".to_owned()), Just("Füße".to_owned()), "[0-9]{1,4}"],
             0..80,
