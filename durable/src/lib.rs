@@ -1,8 +1,8 @@
 //! Files that survive a crash.
 //!
-//! [`log`] is an append-only file of records: after a crash it has all records that were synced, and the rest of a record
-//! that was being written is found. [`whole`] is a file that appears under its name only when it is complete: after a
-//! crash it has the old or the new content.
+//! [`log`] is an append-only file of records: after a crash it has all records that were synced, and the rest of a
+//! record that was being written is found. [`whole`] is a file that appears under its name only when it is complete:
+//! after a crash it has the old or the new content.
 //!
 //! This crate does not know the content of any file.
 

@@ -10,8 +10,8 @@
 //! | body | |
 //!
 //! By the chain, nothing can be changed, removed or inserted without showing. After a crash, the last record may be
-//! incomplete, or have the right length and the wrong bytes, or be zeros. [`Records`] tells these from damage elsewhere; the
-//! owner of the log decides what it removes, and continues with [`Log::resume`].
+//! incomplete, or have the right length and the wrong bytes, or be zeros. [`Records`] distinguishes these from damage
+//! elsewhere; the owner of the log decides what it removes, and continues with [`Log::resume`].
 
 mod records;
 
@@ -92,11 +92,11 @@ impl From<AppendError> for io::Error {
 }
 
 impl Log {
-    /// Opens a log, or creates it with a mode, which the process' mask restricts; `durable`: a new one is synced with its
-    /// folder. The log is at its first record: read [`Records`] and call [`resume`](Log::resume) before appending.
+    /// Opens a log, or creates it with a mode, which the process' mask restricts; `durable`: a new one is synced with
+    /// its folder. The log is at its first record: read [`Records`] and call [`resume`](Log::resume) before appending.
     ///
     /// # Errors
-    /// When it cannot be opened or created.
+    /// Fails if it cannot be opened or created.
     pub fn open(path: &Path, format: Format, mode: u32, durable: bool) -> io::Result<Log> {
         let file = OpenOptions::new().read(true).append(true).create(true).mode(mode).open(path)?;
         let mut log = Log { file, format, place: format.start() };
@@ -114,7 +114,7 @@ impl Log {
     /// Removes all records.
     ///
     /// # Errors
-    /// When the disk refuses it.
+    /// Fails if the disk refuses it.
     pub fn restart(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all(self.format.magic)?;
@@ -125,7 +125,7 @@ impl Log {
     /// Continues at a place to which [`Records`] came. All bytes after it are removed.
     ///
     /// # Errors
-    /// When they cannot be removed.
+    /// Fails if they cannot be removed.
     pub fn resume(&mut self, place: Place) -> io::Result<()> {
         if self.file.metadata()?.len() != place.end {
             self.file.set_len(place.end)?;
@@ -142,7 +142,7 @@ impl Log {
     /// Appends a record. It survives the process once this returns, and a loss of power after [`sync`](Log::sync).
     ///
     /// # Errors
-    /// When it is too long, or the disk refuses it.
+    /// Fails if it is too long, or the disk refuses it.
     pub fn append(&mut self, body: &[u8]) -> Result<(), AppendError> {
         let fits = u32::try_from(body.len()).ok().filter(|_| body.len() <= self.format.record_bytes_max);
         let length = fits.ok_or(AppendError::TooLong(body.len()))?;
@@ -167,7 +167,7 @@ impl Log {
     /// Syncs all records to the disk.
     ///
     /// # Errors
-    /// When that fails. The state of the disk is unknown then, and another attempt could hide the failure.
+    /// Fails if that fails. The state of the disk is unknown then, and another attempt could hide the failure.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

@@ -1,8 +1,8 @@
 //! Files that appear under their name only when they are complete.
 //!
-//! A file is written under a temporary name next to its own, synced, and renamed; then its folder is synced, since a rename
-//! is durable only once its folder is. The temporary name is fixed: what a killed process left is removed by the next
-//! write. So two processes must not write the same file at the same time.
+//! A file is written under a temporary name next to its own, synced, and renamed; then its folder is synced, since a
+//! rename is durable only once its folder is. The temporary name is fixed: what a killed process left is removed by the
+//! next write. So two processes must not write the same file at the same time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -26,10 +26,10 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Makes room for a file: what an interrupted write left under the temporary name is removed.
+    /// Prepares for a file: removes what an interrupted write left under the temporary name.
     ///
     /// # Errors
-    /// When that cannot be removed.
+    /// Fails if that cannot be removed.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         let temporary = temporary(path);
         // It is not truncated: it may have another mode.
@@ -43,7 +43,7 @@ impl Draft {
     /// Begins a file with a mode, which the process' mask restricts.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// Fails if it cannot be created.
     pub fn create(path: &Path, mode: u32) -> io::Result<(Draft, File)> {
         let draft = Draft::begin(path)?;
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft.temporary)?;
@@ -60,10 +60,10 @@ impl Draft {
         &self.temporary
     }
 
-    /// Syncs the file to the disk, whoever has written it.
+    /// Syncs the file to the disk, no matter which process has written it.
     ///
     /// # Errors
-    /// When it cannot be opened or synced.
+    /// Fails if it cannot be opened or synced.
     pub fn sync(&self) -> io::Result<()> {
         File::open(&self.temporary)?.sync_all()
     }
@@ -72,7 +72,7 @@ impl Draft {
     /// survive a loss of power.
     ///
     /// # Errors
-    /// When it cannot be renamed; the earlier file stays.
+    /// Fails if it cannot be renamed; the earlier file stays.
     pub fn publish(mut self) -> io::Result<()> {
         std::fs::rename(&self.temporary, &self.path)?;
         self.published = true;
@@ -82,7 +82,7 @@ impl Draft {
     /// Publishes the file. With `sync` it survives a loss of power, with its name, once this returns.
     ///
     /// # Errors
-    /// When it cannot be synced or renamed; the earlier file stays, unless it is the folder that cannot be synced.
+    /// Fails if it cannot be synced or renamed; the earlier file stays, unless it is the folder that cannot be synced.
     pub fn finish(self, sync: bool) -> io::Result<()> {
         let path = self.path.clone();
         if sync {
@@ -102,11 +102,11 @@ impl Drop for Draft {
     }
 }
 
-/// Writes a file with a mode, which the process' mask restricts. After a crash it has the old or the new content; once this
-/// returns, it has the new.
+/// Writes a file with a mode, which the process' mask restricts. After a crash it has the old or the new content; once
+/// this returns, it has the new.
 ///
 /// # Errors
-/// When it cannot be written; the earlier file stays, unless it is the folder that cannot be synced.
+/// Fails if it cannot be written; the earlier file stays, unless it is the folder that cannot be synced.
 pub fn write_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let (draft, mut file) = Draft::create(path, mode)?;
     file.write_all(content)?;
@@ -129,7 +129,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// Syncs the names in the folder of a file to the disk.
 ///
 /// # Errors
-/// When it cannot be opened or synced.
+/// Fails if it cannot be opened or synced.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
@@ -137,7 +137,7 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
 /// Syncs the names in a folder to the disk.
 ///
 /// # Errors
-/// When it cannot be opened or synced.
+/// Fails if it cannot be opened or synced.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

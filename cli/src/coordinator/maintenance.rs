@@ -159,8 +159,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
 pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
     let rebuilt = maintenance::rebuild(&state_dir, now).map_err(failure)?;
-    let aside = rebuilt.set_aside.as_ref().map(|path| format!("; the store before it is `{}`", path.display()));
-    say(&format!("the store is made anew: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
+    let aside = rebuilt.earlier_store.as_ref().map(|path| format!("; the earlier store is `{}`", path.display()));
+    say(&format!("the store is rebuilt: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
     Ok(Exit::Complete)
 }
 

@@ -11,10 +11,10 @@ pub fn seconds(time: SystemTime) -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A number from 1 on that nobody can guess and that does not come twice.
+/// A random number from 1 on; it cannot be guessed and does not repeat.
 ///
 /// # Panics
-/// When the operating system gives no random numbers.
+/// Panics if the operating system gives no random numbers.
 pub fn random_number() -> u64 {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("the operating system gives random numbers");

@@ -30,7 +30,7 @@ pub enum Error {
         /// The version that this build reads.
         known: u32,
     },
-    /// A write may not be on the disk, and nobody can know: nothing is acknowledged any more.
+    /// The state of the disk after a write is unknown: nothing is acknowledged any more.
     #[error("`{}` cannot be brought to the disk: {source}; look after the disk and start again", path.display())]
     Sync {
         /// The file.
@@ -124,7 +124,7 @@ impl Error {
         move |source| Error::Sync { path, source }
     }
 
-    /// True if nobody can know any more what is on the disk: a second attempt could succeed over lost data.
+    /// True if the state of the disk is unknown: a second attempt could succeed over lost data.
     pub fn is_fatal(&self) -> bool {
         match self {
             Error::Sync { .. } => true,

@@ -1,4 +1,5 @@
-//! Points at which a test can end the process, as if the power had gone. Without the feature `failpoints` they are nothing.
+//! Points at which a test can end the process, as if the power had gone. Without the feature `failpoints` they are
+//! nothing.
 
 /// Marks such a point. `FAILPOINTS="name=return"` ends the process there, `name=3*off->return` at the fourth time.
 #[cfg(feature = "failpoints")]

@@ -22,9 +22,9 @@ pub struct Index {
     /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
     /// says that the last was given up.
     upload: Option<(u64, Upload)>,
-    /// How many batches came before those whose digests are known.
+    /// Number of batches before those with known digests.
     undigested: u64,
-    /// The digests of the batches after them, so that a repetition can be told from a contradiction.
+    /// Digests of the batches after them; they distinguish a repetition from a contradiction.
     digests: Vec<[u8; 16]>,
     /// The chain over the digests of all batches, and what their bodies came to.
     head: [u8; 32],
@@ -44,7 +44,7 @@ pub struct IndexedDocument {
     pub content: Option<ContentDigest>,
     /// Time of the last modification; seconds since 1970, 0: the document was not read.
     pub modified: i64,
-    /// Of a message, where its site tells it.
+    /// Of a message, if its site sends it.
     pub message_id_hash: Option<[u8; 16]>,
 }
 
@@ -56,7 +56,7 @@ impl IndexedDocument {
     }
 }
 
-/// What is known of a content besides its chunks.
+/// Facts about a content besides its chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedContent {
     /// Its number in the index's runs.
@@ -65,7 +65,7 @@ pub struct IndexedContent {
     pub size_bytes: u64,
     /// The number of its chunks, or of its features where the method has no chunks.
     pub chunk_count: u64,
-    /// What its chunks come to: its size, or the weight of its features where the method has no chunks.
+    /// Sum of its chunks: its size, or the weight of its features if the method has no chunks.
     pub weight: u64,
     /// Bytes in chunks of one repeated byte.
     pub repeated_bytes: u64,
@@ -91,7 +91,7 @@ impl Index {
         self.head
     }
 
-    /// What the bodies of all batches came to.
+    /// Sum of the bodies of all batches.
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
@@ -106,15 +106,15 @@ impl Index {
         self.root
     }
 
-    /// How many ordinals have been given out.
+    /// Number of ordinals given out so far.
     pub fn ordinals(&self) -> u32 {
         self.next_ordinal
     }
 
-    /// Begins after batches that were put together anew.
+    /// Begins after batches that were compacted.
     ///
     /// # Errors
-    /// What does not fit.
+    /// Names the part that does not fit.
     pub(crate) fn after(sequence: u64, base: &BaseRecord) -> Result<Index, &'static str> {
         let (digests, rest) = base.digests.as_chunks();
         let undigested = sequence.checked_sub(digests.len() as u64).filter(|_| rest.is_empty());
@@ -128,7 +128,7 @@ impl Index {
         })
     }
 
-    /// What stays of the batches so far when they are put together anew without the contents that are not `live`.
+    /// Returns the rest of the batches so far for a compaction that drops the contents that are not `live`.
     pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
         let mut dropped = self.root;
         for (path, document) in &self.documents {
@@ -137,12 +137,12 @@ impl Index {
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
             dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
         }
-        let kept = self.digests.len().saturating_sub(WINDOW_BATCHES);
+        let undigested = self.digests.len().saturating_sub(WINDOW_BATCHES);
         BaseRecord {
             dropped_root: dropped.to_bytes().to_vec(),
             head: self.head.to_vec(),
             body_bytes: self.body_bytes,
-            digests: self.digests[kept..].as_flattened().to_vec(),
+            digests: self.digests[undigested..].as_flattened().to_vec(),
         }
     }
 
@@ -167,10 +167,10 @@ impl Index {
         documents + contents.map(|(_, content)| 24 + 19 * content.chunk_count).sum::<u64>()
     }
 
-    /// Whether a batch of this number was taken in before, and was this one.
+    /// True if this very batch was taken in earlier.
     ///
     /// # Errors
-    /// When there is a gap before it, or the number belongs to another batch.
+    /// Fails if there is a gap before it, or the number belongs to another batch.
     pub(crate) fn is_repetition(&self, sequence: u64, digest: [u8; 16]) -> Result<bool, Error> {
         let expected = self.sequence() + 1;
         if sequence == 0 || sequence > expected {
@@ -196,10 +196,10 @@ impl Index {
         batch.documents.iter().filter_map(|row| row.content).filter(missing).collect()
     }
 
-    /// Whether the parts of a batch go on from what has arrived, and end where they say.
+    /// Checks that the parts of a batch continue the parts that have arrived, and end where they declare.
     ///
     /// # Errors
-    /// When they do not; the state is as it was.
+    /// Fails if they do not; the state is unchanged.
     pub(crate) fn check_parts(&self, batch: &Batch, chunk_bytes_max: u32) -> Result<(), Error> {
         let mut current = self.upload;
         for part in &batch.parts {
@@ -235,7 +235,7 @@ impl Index {
         self.take_in(batch, posting);
     }
 
-    /// Takes in a piece of what was put together anew: it is no batch of its own.
+    /// Takes in a piece of a compacted segment; it is no batch of its own.
     pub fn take_in(&mut self, batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
         let mut chunks = batch.chunks.iter();
         for content in &batch.contents {
@@ -268,7 +268,7 @@ impl Index {
         ordinal
     }
 
-    /// A content that came before keeps its first ordinal; the postings of the second are nobody's.
+    /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
     fn add_content(&mut self, content: &Content, ordinal: u32, weight: u64, repeated_bytes: u64) {
         let Content { size_bytes, chunk_count, digest } = *content;
         self.contents.entry(digest).or_insert_with(|| {
@@ -282,7 +282,7 @@ impl Index {
             self.documents.remove(&row.path)
         } else {
             self.root.add(RowHash::of_document(row));
-            // What a site says of sizes is not to be relied on, not even to add up.
+            // The sizes come from a site and cannot be trusted, not even to add up.
             self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
             let DocumentRow { state, content, modified, message_id_hash, .. } = *row;
             let document = IndexedDocument { state, content, modified, message_id_hash };

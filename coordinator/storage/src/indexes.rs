@@ -1,9 +1,9 @@
 //! All indexes of the coordinator: which one a repository has under a method, and the one way to write to it.
 //!
-//! A worker that begins an index anew gives it another epoch; the old one goes on being analysed until the new one is
+//! A worker that restarts an index gives it another epoch; scans use the old one until the new one is
 //! sealed, and is replaced in one step. What nothing refers to any more stays until no scan can be reading it.
 //!
-//! Segments are the record: [`adopt`] brings the view level with them at every start, [`compact`] puts one together anew
+//! Segments are the record: [`adopt`] brings the view up to date at every start, [`compact`] rewrites a segment
 //! when much of it is dead, [`collect`] removes what nothing refers to.
 
 mod adopt;
@@ -38,20 +38,20 @@ use crate::index::Index;
 use crate::segment::{self, Kind, SealRecord, SegmentHeader, SegmentWriter};
 use crate::store::{IndexId, IndexRow, SlotKey, Store};
 
-/// How the indexes are kept.
+/// Limits and durability of the indexes.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexesConfig {
-    /// Whether an acknowledgement survives a loss of power.
+    /// True if an acknowledgement survives a loss of power.
     pub durable: bool,
     /// The clock for the times of seals.
     pub clock: fn() -> SystemTime,
     /// Nothing is taken in while less than this is free.
     pub disk_reserve_bytes: u64,
-    /// What the segments of a site may come to.
+    /// Limit on the segments of a site.
     pub site_quota_bytes: Option<u64>,
 }
 
-/// The indexes and where they lie.
+/// The indexes and their folder.
 pub struct Indexes {
     store: Arc<Store>,
     folder: PathBuf,
@@ -59,16 +59,16 @@ pub struct Indexes {
     /// Sealed indexes that are in memory because they were just written: a scan need not read them again.
     loaded: Mutex<HashMap<IndexId, Arc<Index>>>,
     busy: Mutex<HashMap<SlotKey, Busy>>,
-    /// Told when something is not busy any more.
+    /// Notified when an index is no longer busy.
     released: Condvar,
-    /// What syncs told beside indexes that were being written at that moment: a seal takes it along, or else whoever ends
-    /// that.
-    told: Mutex<HashMap<SlotKey, SyncSummary>>,
-    /// Indexes that were put together anew under another number.
+    /// Summaries of syncs whose indexes were being written at that moment: the next seal writes them, or else the
+    /// writer that releases the index.
+    pending_summaries: Mutex<HashMap<SlotKey, SyncSummary>>,
+    /// Indexes that were compacted under another number.
     compacted: Mutex<HashMap<IndexId, IndexId>>,
-    /// Repositories whose indexes somebody reads beside the scans.
+    /// Repositories whose indexes are being read outside of scans.
     holds: Mutex<Vec<Weak<Hold>>>,
-    /// Where the contents of indexes stand that were asked for, the last one first.
+    /// Positions of contents in the indexes that were read, the latest index first.
     places: Mutex<Vec<Arc<Places>>>,
     /// Held while a slot gets another index, and while what no slot refers to is removed.
     switching: Mutex<()>,
@@ -79,7 +79,7 @@ pub struct Indexes {
 enum Busy {
     /// A site pushes it.
     Writing,
-    /// It is put together anew, or something is noted in it: whoever wants to push waits.
+    /// The index is being compacted, or a summary is being written to it: pushes wait.
     Tidying,
 }
 
@@ -92,8 +92,8 @@ pub struct Sealed {
 }
 
 impl Indexes {
-    /// Opens the folder of segments and runs, brings the view level with the segments, and sweeps out what nothing refers
-    /// to.
+    /// Opens the folder of segments and runs, brings the view level with the segments, and sweeps out what nothing
+    /// refers to.
     pub(crate) fn open(store: Arc<Store>, folder: &Path, config: IndexesConfig) -> Result<Indexes, Error> {
         std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
         let indexes = Indexes {
@@ -103,7 +103,7 @@ impl Indexes {
             loaded: Mutex::default(),
             busy: Mutex::default(),
             released: Condvar::new(),
-            told: Mutex::default(),
+            pending_summaries: Mutex::default(),
             compacted: Mutex::default(),
             holds: Mutex::default(),
             places: Mutex::default(),
@@ -126,8 +126,8 @@ impl Indexes {
         Ok(row.filter(|row| row.sealed).map(|row| Sealed { id, sequence: row.sealed_sequence }))
     }
 
-    /// Keeps the indexes of these repositories, and those that take their places, from being removed until what is answered
-    /// is let go.
+    /// Protects the indexes of these repositories, and their successors, from removal until the returned value
+    /// is dropped.
     pub fn hold(&self, repositories: impl Iterator<Item = (String, String)>) -> Arc<Hold> {
         let hold = Arc::new(Hold { repositories: repositories.collect() });
         lock(&self.holds).push(Arc::downgrade(&hold));
@@ -147,24 +147,24 @@ impl Indexes {
         Ok(all)
     }
 
-    /// What was received and stored of a site's indexes, by this coordinator's own count: what the site's ledger is held
-    /// against.
+    /// Messages and bytes received and stored of a site's indexes, by this coordinator's own count, for comparison with
+    /// the site's ledger.
     pub fn received(&self, site: &SiteName) -> Result<Vec<v1::ReceivedIndex>, Error> {
         let all = self.all()?;
         Ok(all.iter().filter(|(key, ..)| key.site == *site).map(|(key, _, row)| row.received(key)).collect())
     }
 
-    /// What the site said a known text becomes when the index was last sealed; nothing: it did not say.
+    /// The site's fingerprint of a known text at the last seal; empty if it sent none.
     pub fn canary(&self, id: IndexId) -> Result<Vec<u8>, Error> {
         Ok(self.row(id)?.seal.map(|seal| seal.canary).unwrap_or_default())
     }
 
-    /// When an index was last sealed; seconds since 1970, 0: never.
+    /// Time of the last seal of an index; seconds since 1970, 0: never.
     pub fn sealed_at(&self, id: IndexId) -> Result<i64, Error> {
         Ok(self.row(id)?.seal.map_or(0, |seal| seal.time))
     }
 
-    /// How an index of a repository is made, where there is one.
+    /// Method of a repository's index, if there is one.
     pub fn method_of(&self, key: &SlotKey) -> Result<Option<Method>, Error> {
         let slot = self.store.slot(key)?;
         for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
@@ -175,24 +175,24 @@ impl Indexes {
         Ok(None)
     }
 
-    /// What the last sync told beside the index.
+    /// Summary that the last sync sent next to the index.
     pub fn summary(&self, id: IndexId) -> Result<SyncSummary, Error> {
         let row = self.row(id)?;
-        let told = row.key().and_then(|key| lock(&self.told).get(&key).cloned());
-        Ok(told.or(row.summary).unwrap_or_default())
+        let summary = row.key().and_then(|key| lock(&self.pending_summaries).get(&key).cloned());
+        Ok(summary.or(row.summary).unwrap_or_default())
     }
 
-    /// Keeps what a sync told beside the index: in its segment, since it cannot be made from anything else.
+    /// Stores a sync's summary in the segment of its index, since nothing else holds it.
     pub fn put_summary(self: &Arc<Indexes>, id: IndexId, summary: &SyncSummary) -> Result<(), Error> {
         let summary = SyncSummary { read_bytes: 0, read_documents: 0, sent_bytes: 0, ..summary.clone() };
         let id = self.present(id);
         let row = self.row(id)?;
         let (Some(key), Some(header)) = (row.key(), row.header) else { return Err(self.nameless(id)) };
         let lease = {
-            // Under one lock, so that whoever writes now either is told in time or has let go.
+            // Under one lock, so that a writer either sees the summary in time or has released the index.
             let mut busy = lock(&self.busy);
             if busy.contains_key(&key) {
-                lock(&self.told).insert(key, summary);
+                lock(&self.pending_summaries).insert(key, summary);
                 return Ok(());
             }
             busy.insert(key.clone(), Busy::Tidying);
@@ -200,7 +200,7 @@ impl Indexes {
         };
         let id = self.present(id);
         let mut row = self.row(id)?;
-        lock(&self.told).remove(&lease.key);
+        lock(&self.pending_summaries).remove(&lease.key);
         if row.summary.as_ref() == Some(&summary) || !row.sealed {
             return Ok(());
         }
@@ -215,9 +215,9 @@ impl Indexes {
         self.store.watched(self.store.put_index(id, &row))
     }
 
-    fn put_told(self: &Arc<Indexes>, key: &SlotKey, told: &SyncSummary) -> Result<(), Error> {
+    fn put_pending_summary(self: &Arc<Indexes>, key: &SlotKey, summary: &SyncSummary) -> Result<(), Error> {
         let sealed = self.sealed(key)?;
-        sealed.map_or(Ok(()), |sealed| self.put_summary(sealed.id, told))
+        sealed.map_or(Ok(()), |sealed| self.put_summary(sealed.id, summary))
     }
 
     /// The number under which an index is now.
@@ -253,8 +253,8 @@ impl Indexes {
     /// Opens the index of a key for writing, under the worker's epoch.
     ///
     /// # Errors
-    /// When somebody else is writing it, or the store fails. A damaged segment is not an error: it is set aside, and the
-    /// worker is told that nothing is here.
+    /// Fails if another push is writing it, or the store fails. A damaged segment is not an error: it is quarantined,
+    /// and the worker learns that the coordinator has no index.
     pub fn writer(self: &Arc<Indexes>, key: SlotKey, epoch: u64, method: &Method) -> Result<IndexWriter, Error> {
         self.store.check_alive()?;
         let lease = self.lease(key)?;
@@ -288,7 +288,7 @@ impl Indexes {
         Some(Lease { indexes: Arc::clone(self), key: key.clone() })
     }
 
-    /// Which index a push under this epoch goes to: the one that is there, or a new one beside it.
+    /// Returns the index that a push under this epoch goes to: the current one, or a new one next to it.
     fn writable(&self, key: &SlotKey, epoch: u64, method: &Method) -> Result<(IndexId, IndexRow), Error> {
         let mut slot = self.store.slot(key)?;
         for id in [slot.current, slot.pending].into_iter().filter(|id| *id > 0).map(IndexId) {
@@ -349,7 +349,7 @@ impl IndexRow {
         self.size_bytes = index.size_bytes();
     }
 
-    /// Writes down once more what was sealed, with what the sync told beside it.
+    /// Writes the seal once more, with the sync's summary.
     fn append_seal(&self, segment: &mut SegmentWriter) -> Result<(), Error> {
         let seal = SealRecord { summary: self.summary.clone(), ..self.seal.clone().unwrap_or_default() };
         segment.append_record(Kind::Seal, self.sealed_sequence, &seal.encode_to_vec())
@@ -382,13 +382,13 @@ impl Drop for Lease {
     fn drop(&mut self) {
         lock(&self.indexes.busy).remove(&self.key);
         self.indexes.released.notify_all();
-        // Whatever was told until then, and not taken along by a seal. Taken out in a statement of its own: the lock must not
-        // be held while it is put elsewhere.
-        let told = lock(&self.indexes.told).remove(&self.key);
-        if let Some(told) = told
-            && let Err(error) = self.indexes.put_told(&self.key, &told)
+        // A summary that came until now and that no seal has written. It is removed in a statement of its own: the lock
+        // must not be held while it is written.
+        let summary = lock(&self.indexes.pending_summaries).remove(&self.key);
+        if let Some(summary) = summary
+            && let Err(error) = self.indexes.put_pending_summary(&self.key, &summary)
         {
-            tracing::warn!(%error, "what a sync told cannot be kept");
+            tracing::warn!(%error, "the summary of a sync cannot be stored");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The journal: the record of everything small that cannot be made again from elsewhere. Who is a member, what was
-//! launched, what became of it.
+//! The journal: the record of all small facts that cannot be derived from other files, such as members, launched
+//! scans and their ends.
 //!
-//! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed, taken out
-//! or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
+//! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed,
+//! taken out or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
 //!
 //! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`].
 
@@ -20,7 +20,7 @@ use crate::verdict::{Decision, SavedFilter, Undone};
 
 const FORMAT: Format = Format { magic: b"cognate journal 1\n", record_bytes_max: 16 << 20 };
 const VERSION: u32 = 1;
-/// About as much lies between two places from which it can be read on.
+/// About as many bytes are between two places from which it can be read on.
 const MARK_BYTES: u64 = 64 << 10;
 
 /// Something that happened and must not be forgotten.
@@ -29,7 +29,7 @@ pub struct Event {
     /// Seconds since 1970.
     #[prost(sint64, tag = "1")]
     pub time: i64,
-    /// Who did it: the name of an operator or site, or nothing where the coordinator did.
+    /// Name of the operator or site that did it; empty for the coordinator.
     #[prost(string, tag = "2")]
     pub by: String,
     /// The change itself; none: a later version wrote a kind of event that this one does not know.
@@ -40,7 +40,7 @@ pub struct Event {
     pub what: Option<What>,
 }
 
-/// What happened.
+/// An event of the journal.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum What {
     /// Somebody was invited.
@@ -103,13 +103,13 @@ pub enum What {
     /// The watch of this name was removed.
     #[prost(string, tag = "51")]
     WatchRemoved(String),
-    /// A query is kept with what is answered to it.
+    /// A query is stored with its answers.
     #[prost(message, tag = "52")]
     Case(v1::Case),
     /// It was asked.
     #[prost(message, tag = "53")]
     CaseChecked(CaseChecked),
-    /// What was answered is erased.
+    /// The answer is erased.
     #[prost(message, tag = "54")]
     CaseErased(CaseErased),
     /// Somebody did something that changes nothing here, and is to be known.
@@ -117,7 +117,7 @@ pub enum What {
     Acted(Acted),
 }
 
-/// An answer to a case's query, which lies in a file of its own.
+/// An answer to a case's query; it is in a file of its own.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CaseChecked {
     /// The name of the case.
@@ -142,7 +142,7 @@ pub struct CaseErased {
     pub number: u32,
 }
 
-/// What somebody did.
+/// An operator's action.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Acted {
     /// An [`Action`].
@@ -153,7 +153,7 @@ pub struct Acted {
     pub scan: u64,
 }
 
-/// What can be done that changes nothing that is kept.
+/// Actions that change no stored data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
 pub enum Action {
     /// An action that this version does not know.
@@ -168,13 +168,13 @@ pub enum Action {
     SignInRefused = 4,
     /// A credential for programs was asked for.
     TokenAsked = 5,
-    /// A scan was told to stop.
+    /// A scan was asked to stop.
     Cancelled = 6,
-    /// A whole result was taken away.
+    /// A complete result was downloaded.
     Fetched = 7,
 }
 
-/// A scan as it stands after a step.
+/// The state of a scan after a step.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ScanEvent {
     /// The id of the scan.
@@ -194,17 +194,17 @@ const START: Position = FORMAT.start();
 pub struct Journal {
     path: PathBuf,
     log: Log,
-    /// Its beginning, and a place now and then: who looks for the newest does not read all of it.
+    /// Its beginning, and a place now and then: a search for the newest events does not read all of it.
     marks: Vec<Position>,
     durable: bool,
 }
 
 impl Journal {
     /// Opens or begins the journal, and hands every event in it to `each` with the place after it. A record at the end
-    /// that is not whole was never answered for, and is cut off.
+    /// that is incomplete was never acknowledged, and is cut off.
     ///
     /// # Errors
-    /// When it cannot be read or written, or a record other than the last does not fit the chain.
+    /// Fails if it cannot be read or written, or a record other than the last does not fit the chain.
     pub(crate) fn open(
         path: &Path,
         durable: bool,
@@ -223,7 +223,7 @@ impl Journal {
         Ok(Journal { path: path.to_owned(), log, marks, durable })
     }
 
-    /// Where it ends.
+    /// Place after the last record.
     pub(crate) fn position(&self) -> Position {
         self.log.place()
     }
@@ -257,7 +257,7 @@ fn mark(marks: &mut Vec<Position>, at: Position) {
 /// Reads a journal from one of its marks until an event ends at or behind a place.
 ///
 /// # Errors
-/// When it cannot be read, or a record does not fit the chain.
+/// Fails if it cannot be read, or a record does not fit the chain.
 pub fn read_from(
     path: &Path,
     from: Position,
@@ -269,10 +269,10 @@ pub fn read_from(
     read_events(path, &mut records, until, &mut each)
 }
 
-/// Reads a journal without changing it, and answers where its last whole record ends and how long the file is.
+/// Reads a journal without changing it, and returns the end of its last complete record and the length of the file.
 ///
 /// # Errors
-/// When it cannot be read, or a record other than the last does not fit the chain.
+/// Fails if it cannot be read, or a record other than the last does not fit the chain.
 pub(crate) fn read(
     path: &Path,
     mut each: impl FnMut(Event, Position) -> Result<(), Error>,
@@ -315,7 +315,7 @@ fn read_events(
     Ok(())
 }
 
-/// Which version wrote a journal, by its first line.
+/// Version that wrote a journal, by its first line.
 fn version(magic: &[u8]) -> Option<u32> {
     std::str::from_utf8(magic).ok()?.strip_prefix("cognate journal ")?.trim_end().parse().ok()
 }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_two_marks_is_read_alone() {
+    fn events_between_two_marks_are_read_alone() {
         let names: Vec<String> = (0..3000).map(|number| format!("{number}-{}", "x".repeat(60))).collect();
         let (_folder, path, ends) = journal(&names);
         let reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
@@ -391,7 +391,7 @@ mod tests {
                 let whole = ends.iter().filter(|end| **end <= length as u64).count();
                 let expected: Vec<_> = names[..whole].iter().map(|name| event(name)).collect();
                 prop_assert_eq!(events(&path).unwrap(), expected);
-                // It was cut to a whole record, and goes on from there.
+                // It was cut to a complete record, and continues from there.
                 let mut reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
                 reopened.append(&event("after")).unwrap();
                 prop_assert_eq!(events(&path).unwrap().len(), whole + 1);

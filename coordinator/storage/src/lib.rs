@@ -5,8 +5,8 @@
 //! Whatever is not a record can be deleted and costs time.
 //!
 //! The modules, from the ground up: [`journal`] and [`segment`] (append-only files) → [`store`] (rows in sled) →
-//! [`indexes`] (what a site sent, as segments, runs and rows together) → [`maintenance`] (open, check, back up, rebuild,
-//! forget). This crate knows nothing of scans' steps, results, sessions, or the wire.
+//! [`indexes`] (what a site sent, as segments, runs and rows together) → [`maintenance`] (open, check, back up,
+//! rebuild, forget). This crate knows nothing of scans' steps, results, sessions, or the wire.
 
 pub mod clock;
 mod error;

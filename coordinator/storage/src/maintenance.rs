@@ -1,4 +1,4 @@
-//! What is done to the state as a whole: opened, made anew, checked, saved, brought back, thrown away.
+//! Work on the entire state: open, rebuild, check, back up, restore, expire.
 
 mod backup;
 mod check;

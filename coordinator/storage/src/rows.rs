@@ -34,10 +34,10 @@ pub struct MemberRow {
     pub previous_key_sha256: Vec<u8>,
 }
 
-/// When a site was last heard of, and as what.
+/// The last contact with a site, and its state then.
 #[derive(Clone, PartialEq, Message)]
 pub struct SeenRow {
-    /// How often its worker has been started: a lower number is a copy of an older state.
+    /// Number of starts of its worker: a lower number is a copy of an older state.
     #[prost(uint64, tag = "1")]
     pub generation: u64,
     /// Seconds since 1970.
@@ -52,12 +52,12 @@ pub struct SeenRow {
     /// The number that the worker of this generation gave itself.
     #[prost(fixed64, tag = "5")]
     pub instance: u64,
-    /// Whether it takes part in scans across parties without a key.
+    /// True if it takes part in scans across parties without a key.
     #[prost(bool, tag = "6")]
     pub unkeyed_across_parties: bool,
 }
 
-/// What a watch knows of a repository.
+/// State of a watch for one repository.
 #[derive(Clone, PartialEq, Message)]
 pub struct WatchedRow {
     /// The number of the index that was checked last.
@@ -77,7 +77,7 @@ pub struct WatchedRow {
     pub known: Vec<u64>,
 }
 
-/// Which indexes a repository has under a method.
+/// Indexes of a repository under a method.
 #[derive(Clone, PartialEq, Message)]
 pub struct SlotRow {
     /// The index that is analysed, or 0.
@@ -88,7 +88,7 @@ pub struct SlotRow {
     pub pending: u64,
 }
 
-/// Where an index stands.
+/// State of an index.
 #[derive(Clone, PartialEq, Message)]
 pub struct IndexRow {
     /// Chosen at random by the worker when it begins the index again from nothing.
@@ -97,7 +97,7 @@ pub struct IndexRow {
     /// The last batch that was acknowledged; 0: none.
     #[prost(uint64, tag = "2")]
     pub committed_sequence: u64,
-    /// How much of the segment counts; what lies beyond was never acknowledged.
+    /// Bytes of the segment that count; bytes after them were never acknowledged.
     #[prost(uint64, tag = "3")]
     pub segment_bytes: u64,
     /// True if the worker and the coordinator have agreed on the index at least once.
@@ -109,7 +109,7 @@ pub struct IndexRow {
     /// The largest chunk that the method cuts, in bytes.
     #[prost(uint32, tag = "5")]
     pub chunk_bytes_max: u32,
-    /// What the last sync told beside the index.
+    /// Summary that the last sync sent next to the index.
     #[prost(message, optional, tag = "9")]
     pub summary: Option<cognate_proto::v1::SyncSummary>,
     /// Whose index it is: what the header of its segment says.
@@ -121,7 +121,7 @@ pub struct IndexRow {
     /// The total size of the bodies of the batches, in bytes.
     #[prost(uint64, tag = "12")]
     pub body_bytes: u64,
-    /// How many contents have been numbered.
+    /// Number of contents that have an ordinal.
     #[prost(uint32, tag = "13")]
     pub ordinals: u32,
     /// The number of documents in the index.
@@ -133,7 +133,7 @@ pub struct IndexRow {
     /// The last seal: which it was of all, when, and under which root and canary.
     #[prost(message, optional, tag = "16")]
     pub seal: Option<SealRecord>,
-    /// How much of the segment would stay if it were put together anew.
+    /// Bytes of the segment that would remain after a compaction.
     #[prost(uint64, tag = "17")]
     pub live_bytes: u64,
     /// The size of the segment in bytes when all of it was live.
@@ -170,22 +170,22 @@ pub struct ScanRow {
     /// Time of the launch; seconds since 1970.
     #[prost(sint64, tag = "3")]
     pub started: i64,
-    /// What was frozen: filled by the step of that name.
+    /// Frozen indexes; filled by the step of that name.
     #[prost(message, repeated, tag = "4")]
     pub frozen: Vec<FrozenRow>,
     /// Repositories that could not take part, and why.
     #[prost(message, repeated, tag = "5")]
     pub missing: Vec<MissingRow>,
-    /// Whether the sites fingerprinted with a key.
+    /// True if the sites fingerprinted with a key.
     #[prost(bool, tag = "7")]
     pub keyed: bool,
     /// Why the scan failed.
     #[prost(string, tag = "6")]
     pub failure: String,
-    /// Who launched it.
+    /// Name of the operator that launched it.
     #[prost(string, tag = "8")]
     pub launched_by: String,
-    /// When it ended; seconds since 1970, 0: it has not.
+    /// Time of its end; seconds since 1970, 0: it has not ended.
     #[prost(sint64, tag = "9")]
     pub finished: i64,
     /// The digest of the report, once there is one.
@@ -202,7 +202,7 @@ pub struct ScanRow {
     pub failure_kind: i32,
 }
 
-/// What is fixed of one layer of a scan when it is frozen, and what is found after that.
+/// Facts about one layer of a scan: fixed when it is frozen, and found after that.
 #[derive(Clone, PartialEq, Message)]
 pub struct LayerRow {
     /// Ids of the templates in force when the scan was frozen, ascending; empty: none were.
@@ -211,10 +211,10 @@ pub struct LayerRow {
     /// The digest of the tags of those templates, in hexadecimal digits; empty: there were none.
     #[prost(string, tag = "2")]
     pub templates_digest: String,
-    /// What its analysis follows from, once there is one: 32 bytes.
+    /// Digest of the inputs of its analysis, once there is one: 32 bytes.
     #[prost(bytes = "vec", tag = "3")]
     pub binding: Vec<u8>,
-    /// What it has in common with the layers that may begin with what it found: 32 bytes.
+    /// Digest shared by the layers that may begin with what it found: 32 bytes.
     #[prost(bytes = "vec", tag = "4")]
     pub kind: Vec<u8>,
 }
@@ -262,7 +262,7 @@ impl ScanRow {
         self.options().view.views().len()
     }
 
-    /// What was frozen of a layer.
+    /// Frozen indexes of a layer.
     pub fn frozen_of(&self, layer: usize) -> impl Iterator<Item = &FrozenRow> {
         self.frozen.iter().filter(move |row| usize::try_from(row.layer).is_ok_and(|own| own == layer))
     }
@@ -281,7 +281,7 @@ pub enum ScanStep {
     Syncing = 0,
     /// The set of indexes is fixed.
     Frozen = 1,
-    /// The result stands.
+    /// The result is published.
     Published = 2,
     /// It ended without a result.
     Failed = 3,
@@ -292,7 +292,7 @@ pub enum ScanStep {
 }
 
 impl ScanStep {
-    /// Whether the scan has not ended.
+    /// True if the scan has not ended.
     pub fn is_under_way(self) -> bool {
         matches!(self, ScanStep::Syncing | ScanStep::Frozen | ScanStep::Analysed)
     }
@@ -322,13 +322,13 @@ pub struct FrozenRow {
     /// 16 bytes.
     #[prost(bytes = "vec", tag = "7")]
     pub method_id: Vec<u8>,
-    /// Which contents it is about, where the scan refines: 16 bytes; none: all of the repository.
+    /// Digest of the chosen contents of a refinement: 16 bytes; none: all of the repository.
     #[prost(bytes = "vec", tag = "8")]
     pub scope: Vec<u8>,
-    /// How many documents the refinement chose.
+    /// Number of documents that the refinement chose.
     #[prost(uint64, tag = "9")]
     pub chosen_documents: u64,
-    /// Which of the scan's layers it belongs to, from 0.
+    /// Number of the scan's layer that it belongs to, from 0.
     #[prost(uint32, tag = "10")]
     pub layer: u32,
 }
@@ -347,7 +347,7 @@ pub struct MissingRow {
     pub reason: String,
 }
 
-/// Which repository under which method, or which contents of it. What has a scope is never taken for the whole.
+/// A repository under a method, or some of its contents. An index with a scope never counts as the complete index.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SlotKey {
     /// The site.
@@ -402,7 +402,7 @@ pub struct Certified {
     /// SHA-256 of the member's public key (`SubjectPublicKeyInfo`, DER): 32 bytes.
     #[prost(bytes = "vec", tag = "3")]
     pub key_sha256: Vec<u8>,
-    /// When it ends; seconds since 1970.
+    /// Time of its end; seconds since 1970.
     #[prost(sint64, tag = "4")]
     pub not_after: i64,
     /// The invitation that it goes back to: 16 bytes, or nothing.
@@ -413,7 +413,7 @@ pub struct Certified {
     pub asked_with_key_sha256: Vec<u8>,
 }
 
-/// Which member.
+/// Name and kind of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberName {
     /// A [`v1::MemberKind`]; sites and operators have names of their own.

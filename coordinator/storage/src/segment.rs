@@ -1,5 +1,5 @@
 //! A segment: the append-only, checksummed file of the batches of one index, as they came. It is the record; everything
-//! else about an index can be made from it, also who sent it and under which method.
+//! else about an index can be derived from it, including its site and method.
 //!
 //! All numbers are little-endian. The header:
 //!
@@ -44,7 +44,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 10;
 const RECORD_HEADER_BYTES: usize = 4 + 1 + 8 + 16 + 8;
 const SUMMED_BYTES: usize = RECORD_HEADER_BYTES - 8;
 
-/// What a record with the largest body takes: what a tail that was being written may come to.
+/// Size of a record with the largest body: the most that an incomplete tail can have.
 pub(crate) const RECORD_BYTES_MAX: u64 = (RECORD_HEADER_BYTES + BATCH_BODY_BYTES_MAX) as u64;
 
 /// Whose batches a segment holds.
@@ -61,28 +61,28 @@ pub struct SegmentHeader {
     pub(crate) epoch: u64,
     #[prost(uint32, tag = "5")]
     pub(crate) chunk_bytes_max: u32,
-    /// Whether the site fingerprinted with a key.
+    /// True if the site fingerprinted with a key.
     #[prost(bool, tag = "6")]
     pub keyed: bool,
-    /// Which contents the index is about: 16 bytes; none: all of the repository.
+    /// Digest of the chosen contents: 16 bytes; none: all of the repository.
     #[prost(bytes = "vec", tag = "7")]
     pub scope: Vec<u8>,
 }
 
-/// What a record holds.
+/// Kinds of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A batch, as it came.
     Batch = 1,
     /// An encoded [`SealRecord`]: both sides had the same after the batch of this sequence.
     Seal = 2,
-    /// An encoded [`BaseRecord`]: the batches up to this sequence have been put together anew.
+    /// An encoded [`BaseRecord`]: the batches up to this sequence have been compacted.
     Base = 3,
     /// A piece of what was put together, in the form of a batch's body.
-    Kept = 4,
+    Compacted = 4,
 }
 
-/// What was agreed on at the end of a sync.
+/// Agreement of site and coordinator at the end of a sync.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SealRecord {
     /// 32 bytes.
@@ -91,18 +91,18 @@ pub struct SealRecord {
     /// Seconds since 1970.
     #[prost(sint64, tag = "2")]
     pub time: i64,
-    /// Which of two seals was later; greater than that of any seal before it at this coordinator.
+    /// Order of seals; greater than that of any seal before it at this coordinator.
     #[prost(uint64, tag = "3")]
     pub(crate) number: u64,
-    /// What the sync told beside the index. It comes after the seal, which is then written once more.
+    /// Summary that the sync sent next to the index. It comes after the seal, which is then written once more.
     #[prost(message, optional, tag = "4")]
     pub(crate) summary: Option<v1::SyncSummary>,
-    /// What a text that everybody knows becomes at the site: 16 bytes or none.
+    /// The site's fingerprint of a known text: 16 bytes or none.
     #[prost(bytes = "vec", tag = "5")]
     pub(crate) canary: Vec<u8>,
 }
 
-/// What stays of batches that were put together anew, besides what the index holds.
+/// State of compacted batches, besides the rows of the index.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BaseRecord {
     /// The sum of the row hashes of contents that no document had any more: they are part of the root for ever.
@@ -113,7 +113,7 @@ pub struct BaseRecord {
     pub(crate) head: Vec<u8>,
     #[prost(uint64, tag = "3")]
     pub(crate) body_bytes: u64,
-    /// The digests of the last of them, 16 bytes each, so that a repetition can be told from a contradiction.
+    /// Digests of the last of them, 16 bytes each; they distinguish a repetition from a contradiction.
     #[prost(bytes = "vec", tag = "4")]
     pub(crate) digests: Vec<u8>,
 }
@@ -125,7 +125,7 @@ pub struct Record {
     pub(crate) sequence: u64,
     pub(crate) digest: [u8; 16],
     pub(crate) body: Vec<u8>,
-    /// Where the record ends.
+    /// End of the record in the file.
     pub(crate) end: u64,
 }
 
@@ -139,8 +139,8 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Opens a segment whose first `committed_bytes` count, or makes one where none do. What lies beyond was never
-    /// acknowledged and is cut off.
+    /// Opens a segment whose first `committed_bytes` count, or creates it if there are none. Bytes after them were
+    /// never acknowledged and is cut off.
     pub(crate) fn open(
         path: &Path,
         header: &SegmentHeader,
@@ -195,7 +195,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// How long the segment is with all that was appended.
+    /// Length of the segment with all appended records.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -221,13 +221,13 @@ pub struct SegmentReader {
     at: u64,
 }
 
-/// What comes next in a segment.
+/// The next item of a segment.
 pub enum Next {
     /// A record that matches its checksum.
     Record(Record),
     /// The file ends where a record ends.
     End,
-    /// What follows is no whole record: never finished, or damaged.
+    /// No complete record follows: it was never finished, or is damaged.
     Broken,
 }
 
@@ -252,9 +252,9 @@ impl SegmentReader {
             return Err(damaged(path, "its header does not match its checksum, at byte 0"));
         }
         let mut message = vec![0; length];
-        let whole = filled(&mut reader, &mut message).map_err(Error::state(path))?;
+        let complete = filled(&mut reader, &mut message).map_err(Error::state(path))?;
         let sum = header_sum(&fixed[..16], &message);
-        if !whole || sum != fixed[16..] {
+        if !complete || sum != fixed[16..] {
             return Err(damaged(path, "its header does not match its checksum, at byte 0"));
         }
         if version != VERSION {
@@ -269,7 +269,7 @@ impl SegmentReader {
         &self.header
     }
 
-    /// Where the next record begins.
+    /// Position of the next record.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -305,7 +305,7 @@ impl SegmentReader {
             1 => Kind::Batch,
             2 => Kind::Seal,
             3 => Kind::Base,
-            4 => Kind::Kept,
+            4 => Kind::Compacted,
             _ => return Ok(Next::Broken),
         };
         if length > BATCH_BODY_BYTES_MAX {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_told_from_the_end_and_what_comes_before_it_is_good() {
+    fn a_torn_end_differs_from_the_end_and_the_records_before_it_are_good() {
         let (_folder, path, committed_bytes) = segment();
         let intact = std::fs::read(&path).unwrap();
         for length in committed_bytes..intact.len() as u64 {

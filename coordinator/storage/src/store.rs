@@ -1,9 +1,9 @@
-//! The small transactional view: parties and sites, where each index stands, and the scans. sled is named here only.
+//! The small transactional view: parties and sites, the state of each index, and the scans. sled is named here only.
 //!
 //! It is an index, never the record: journal and segments are. [`key`] lists every row with its lifetime.
 //!
-//! Rows that come from the journal change only through [`Store::record`], which writes the journal first. A crash may come
-//! between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
+//! Rows that come from the journal change only through [`Store::record`], which writes the journal first. A crash may
+//! come between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
 
 mod apply;
 mod indexes;
@@ -55,20 +55,20 @@ pub struct Store {
     verdict_count: AtomicU64,
 }
 
-/// How the view takes room.
+/// Disk use of the view.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSize {
     pub(crate) disk_bytes: u64,
-    /// What its keys and values come to.
+    /// Sum of the sizes of its keys and values.
     pub(crate) live_bytes: u64,
 }
 
 impl Store {
-    /// Opens or makes the store beside its journal, and brings it level with that. `durable`: whether what
+    /// Opens or creates the store next to its journal, and brings it up to date with that. `durable`: true if what
     /// [`Store::barrier`] answers for survives a loss of power.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] with the store's own path when it must be made anew from the journal and the segments.
+    /// [`Error::Corrupt`] with the store's own path if it must be rebuilt from the journal and the segments.
     pub fn open(folder: &Path, journal: &Path, durable: bool) -> Result<Store, Error> {
         let mut missed = Vec::new();
         let mut passed = HashSet::new();
@@ -82,7 +82,7 @@ impl Store {
         let store = Store::open_view(folder, Some(opened), durable)?;
         let applied = store.applied()?;
         if !known && applied != Position::default() {
-            let detail = "it is gone, and the store alone knows what it said: restore a backup, or begin anew with \
+            let detail = "it is gone, and only the store has its facts: restore a backup, or start again with \
                           `cognate coordinator rebuild`";
             std::fs::remove_file(journal).map_err(Error::state(journal))?;
             return Err(Error::Corrupt { path: journal.to_owned(), detail: detail.to_owned() });
@@ -134,7 +134,7 @@ impl Store {
             Ok(Err(Error::Store(sled::Error::Io(error)))) if error.to_string().contains("lock") => {
                 Err(Error::Locked { path: folder.to_owned() })
             }
-            // What the system refuses (room, rights, descriptors) is no damage.
+            // A refusal by the system (space, rights, descriptors) is no damage.
             Ok(Err(Error::Store(sled::Error::Io(error)))) if error.raw_os_error().is_some() => {
                 Err(Error::state(folder)(error))
             }
@@ -169,7 +169,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where the journal stood when the view last took something from it.
+    /// Place in the journal up to which the view has taken its events.
     pub(crate) fn applied(&self) -> Result<Position, Error> {
         Ok(self.get(&Key::Journal)?.unwrap_or_default())
     }
@@ -190,7 +190,7 @@ impl Store {
         Ok(())
     }
 
-    /// Looks at what became of something written: after an error that leaves open what is on the disk, nothing is written
+    /// Records the outcome of a write: after an error that leaves the state of the disk open, nothing is written
     /// any more.
     pub(crate) fn watched<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result
@@ -210,13 +210,13 @@ impl Store {
         }
     }
 
-    /// Why nothing is written any more, where that is so. Whoever hears of it ends the process: only a fresh start can
-    /// know what is on the disk.
+    /// Reason for which nothing is written any more, if there is one. The caller ends the process: only a fresh start
+    /// can determine the state of the disk.
     pub fn failed(&self) -> watch::Receiver<Option<String>> {
         self.failed.subscribe()
     }
 
-    /// How the view takes room.
+    /// Disk use of the view.
     pub(crate) fn size(&self) -> Result<StoreSize, Error> {
         let mut live_bytes = 0;
         for name in self.db.tree_names() {
@@ -228,7 +228,7 @@ impl Store {
         Ok(StoreSize { disk_bytes: self.db.size_on_disk()?, live_bytes })
     }
 
-    /// What it takes on the disk.
+    /// Bytes that it takes on the disk.
     pub fn disk_bytes(&self) -> Result<u64, Error> {
         Ok(self.db.size_on_disk()?)
     }

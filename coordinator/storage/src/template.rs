@@ -1,7 +1,7 @@
 //! Templates: tags that later analyses set aside. A scan fixes which of them are in force when it is frozen.
 //!
-//! A template is a record of what somebody decided: it goes through the journal, and what is taken back stays there as
-//! taken back, since scans refer to it. Its id is made from its method and its tags, so that marking the same twice is
+//! A template is the record of a decision: it goes through the journal, and a template that is unmarked stays there as
+//! unmarked, since scans refer to it. Its id is made from its method and its tags, so that marking the same twice is
 //! marking it once.
 
 use cognate_fingerprint::{Method, MethodId, Tag};
@@ -52,7 +52,7 @@ fn hash(method_id: MethodId, tags: &[Tag]) -> blake3::Hash {
 /// Checks that a method has templates ([`cognate_fingerprint::Capabilities::templates`]).
 ///
 /// # Errors
-/// When it has none.
+/// Fails if it has none.
 pub fn check_chunks(method: &Method) -> Result<(), Error> {
     let why = || format!("templates are chunks, and `{}` has none: use a scan with tttd or bsw-chunk", method.name());
     if method.capabilities().templates { Ok(()) } else { Err(Error::Refused(why())) }
@@ -71,7 +71,7 @@ pub fn union(templates: &[v1::Template]) -> Vec<Tag> {
     tags
 }
 
-/// Tags as they stand in a message.
+/// Tags as a message has them.
 pub fn split(bytes: &[u8]) -> impl Iterator<Item = Tag> {
     bytes.as_chunks().0.iter().map(|tag| Tag(*tag))
 }
@@ -79,7 +79,7 @@ pub fn split(bytes: &[u8]) -> impl Iterator<Item = Tag> {
 /// A tag and the length of its chunk.
 pub type Chunk = (Tag, u32);
 
-/// Tags and lengths as they stand in a message.
+/// Tags and lengths as a message has them.
 pub fn joined(chunks: &[Chunk]) -> (Vec<u8>, Vec<u32>) {
     chunks.iter().map(|(tag, length_bytes)| (tag.0, length_bytes)).fold((Vec::new(), Vec::new()), |mut all, chunk| {
         all.0.extend_from_slice(&chunk.0);
@@ -127,12 +127,12 @@ mod tests {
         assert_ne!(digest(method, &tags), digest(other, &tags));
         record(&store, 6, crate::journal::What::TemplateUnmarked(two.id));
         assert_eq!(in_force(&store, method).unwrap(), (vec![three.id], vec![tag(2), tag(3)]));
-        // What was frozen before finds it still, in a store that was made anew from the journal as well.
+        // An earlier frozen scan still finds it, in a rebuilt store as well.
         drop(store);
         std::fs::remove_dir_all(folder.path().join("store")).unwrap();
         let store = open();
         assert_eq!(tags_of(&store, &[two.id]).unwrap(), [tag(1), tag(2)]);
-        let kept = store.template(two.id).unwrap().unwrap();
-        assert_eq!((kept.unmarked, kept.unmarked_by.as_str()), (6, "anna"));
+        let stored = store.template(two.id).unwrap().unwrap();
+        assert_eq!((stored.unmarked, stored.unmarked_by.as_str()), (6, "anna"));
     }
 }

@@ -1,13 +1,13 @@
 //! Decisions of reviewers as rows and events: the key of a subject, a decision, and what the store keeps of both.
 //!
-//! A verdict is about a cluster, an identical set or a document, by what stays the same in later scans: the cluster's view
-//! and id, the set's tier and id, the document's place. Documents are named by a hash of their place, since the journal
-//! cannot forget a path.
+//! A verdict is about a cluster, an identical set or a document, by what stays the same in later scans: the cluster's
+//! view and id, the set's tier and id, the document's place. Documents are named by a hash of their place, since the
+//! journal cannot forget a path.
 
 use cognate_proto::v1;
 use data_encoding::HEXLOWER;
 
-/// What can be decided, as people write it.
+/// The possible decisions, as people write them.
 pub const WORDS: [(v1::Verdict, &str); 5] = [
     (v1::Verdict::Duplicate, "duplicate"),
     (v1::Verdict::NotADuplicate, "not-a-duplicate"),
@@ -37,7 +37,7 @@ pub const VIEWS: [&str; 2] = ["raw", "text"];
 /// The tiers of identical sets; a key holds the position, so the order never changes.
 pub const TIERS: [&str; 3] = ["same bytes", "same text", "same message"];
 
-/// What a verdict is about, as the store looks it up: a kind, a view or tier, and 16 bytes.
+/// Subject of a verdict, as the store looks it up: a kind, a view or tier, and 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(pub [u8; 18]);
 
@@ -75,7 +75,7 @@ impl Key {
         bytes.try_into().ok().map(Key)
     }
 
-    /// What a message says of it; of a document, not where it is.
+    /// The subject as a message names it; of a document, without its place.
     pub fn subject(self) -> v1::Subject {
         let id = HEXLOWER.encode(&self.0[2..]);
         let name = |names: &[&str]| names.get(usize::from(self.0[1])).copied().unwrap_or_default().to_owned();
@@ -127,7 +127,7 @@ pub struct Decision {
     pub decided: Vec<Decided>,
 }
 
-/// What was decided about, and what it consisted of then.
+/// Subject of a decision, and its members at that time.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Decided {
     /// A [`Key`].
@@ -139,7 +139,7 @@ pub struct Decided {
     /// The digests of a cluster's contents, 16 bytes each, where they are few.
     #[prost(bytes = "vec", tag = "3")]
     pub members: Vec<u8>,
-    /// How many there were; of a set, how many documents.
+    /// Number of members at that time; of a set, its documents.
     #[prost(uint64, tag = "4")]
     pub member_count: u64,
     /// Of a document: its site; otherwise empty.
@@ -161,7 +161,7 @@ pub struct Undone {
     pub action: u64,
 }
 
-/// What was decided about one subject, the last decision last.
+/// Decisions about one subject, the last one last.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct VerdictRow {
     /// The decisions in force, in the order in which they were made; at most 16.
@@ -195,7 +195,7 @@ pub struct VerdictEntry {
     pub decided: Decided,
 }
 
-/// A part of an action, as the store keeps it: what is needed to list it and to take it back.
+/// A part of an action, as the store saves it: enough to list it and to undo it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ActionRow {
     /// The scan in whose result the subjects were seen.
@@ -219,7 +219,7 @@ pub struct ActionRow {
     /// The [`Key`]s of the subjects, 18 bytes each.
     #[prost(bytes = "vec", tag = "7")]
     pub keys: Vec<u8>,
-    /// The operator who undid the action; empty: nobody did.
+    /// Name of the operator who undid the action; empty if it was not undone.
     #[prost(string, tag = "8")]
     pub undone_by: String,
     /// Time of the undo; seconds since 1970, 0: never.
@@ -240,7 +240,7 @@ pub struct SavedFilter {
     /// The name, unique among saved filters.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// What is behind the `?` of an address: the filter, and the order if another is wanted.
+    /// The part after the `?` of an address: the filter, and the order if another is chosen.
     #[prost(string, tag = "2")]
     pub query: String,
 }

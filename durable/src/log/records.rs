@@ -49,7 +49,7 @@ impl Records {
     /// Opens a log at its first record.
     ///
     /// # Errors
-    /// When it cannot be read, or is no log of this format.
+    /// Fails if it cannot be read, or is no log of this format.
     pub fn open(path: &Path, format: Format) -> Result<Records, OpenError> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -75,7 +75,7 @@ impl Records {
     /// Continues at another place. A place that is none of this log shows at the next record.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn seek(&mut self, place: Place) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(place.end))?;
         self.place = place;
@@ -85,7 +85,7 @@ impl Records {
     /// The next record. After anything but a record, the next call gives no reliable answer.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     #[expect(clippy::should_implement_trait, reason = "anything but a record ends the iteration")]
     pub fn next(&mut self) -> io::Result<Next> {
         let rest = self.length.saturating_sub(self.place.end);
@@ -119,11 +119,11 @@ impl Records {
         Ok(Next::Record(body))
     }
 
-    /// The body of the record that ends at a place. It is searched backwards, which is fast where records are short, and its
-    /// hash is compared; the hash of the record before it is unknown.
+    /// The body of the record that ends at a place. It is searched backwards, which is fast where records are short,
+    /// and its hash is compared; the hash of the record before it is unknown.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn ending_at(&self, place: Place) -> io::Result<Option<Vec<u8>>> {
         let start = self.format.start().end;
         let window = ((HEADER_BYTES + self.format.record_bytes_max) as u64).min(place.end.saturating_sub(start));

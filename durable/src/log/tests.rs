@@ -59,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn a_log_cut_at_any_byte_has_exactly_its_whole_records_and_goes_on_after_them(bodies in bodies()) {
+    fn a_log_cut_at_any_byte_has_exactly_its_complete_records_and_continues_after_them(bodies in bodies()) {
         let sample = Sample::of(&bodies);
         for length in 0..=sample.bytes.len() {
             std::fs::write(sample.path(), &sample.bytes[..length]).unwrap();

@@ -1,4 +1,4 @@
-//! Whole files: what is under a name before, during and after a write.
+//! Complete files: the content under a name before, during and after a write.
 
 use std::os::unix::fs::PermissionsExt as _;
 

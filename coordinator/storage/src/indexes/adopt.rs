@@ -1,5 +1,5 @@
-//! Bringing the view level with the segments: what a crash kept from the view, and what a view that was lost or is older
-//! than the segments does not know. With an empty view this makes all of it anew.
+//! Brings the view up to date with the segments: adds the records that a crash kept from the view, or that a lost or
+//! older view does not have. With an empty view this rebuilds all of it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Indexes {
         Ok(segments)
     }
 
-    /// Whether a segment holds whole records that its row does not count.
+    /// True if a segment holds complete records that its row does not count.
     fn is_behind(&self, id: IndexId, path: &Path) -> Result<bool, Error> {
         let length = std::fs::metadata(path).map_err(Error::state(path))?.len();
         let Some(row) = self.store.index(id)? else { return Ok(true) };
@@ -69,7 +69,7 @@ impl Indexes {
         Ok(matches!(reader.next()?, Next::Record(_)))
     }
 
-    /// Makes the row of a segment anew, and its runs. Answers whether there was anything in it.
+    /// Rebuilds the row of a segment, and its runs. Returns true if the segment had records.
     fn adopt(&self, id: IndexId, path: &Path) -> Result<bool, Error> {
         let row = match self.read_row(path) {
             Ok(row) => row,
@@ -80,7 +80,7 @@ impl Indexes {
                     remove_if_there(&path)?;
                 } else {
                     tracing::error!(path = %path.display(), detail, "a segment is damaged and was set aside; the site will send it again");
-                    self.set_aside(&path)?;
+                    self.quarantine(&path)?;
                 }
                 self.store.remove_index(id)?;
                 return Ok(true);
@@ -90,8 +90,8 @@ impl Indexes {
         if row.committed_sequence == 0 {
             let length = std::fs::metadata(path).map_err(Error::state(path))?.len();
             if length > row.segment_bytes && self.store.index(id)?.is_none() {
-                // Nobody knows whether any of it was ever acknowledged.
-                self.set_aside(path)?;
+                // Nothing shows if any of it was ever acknowledged.
+                self.quarantine(path)?;
             }
             self.store.remove_index(id)?;
             remove_if_there(path)?;
@@ -103,7 +103,7 @@ impl Indexes {
         Ok(true)
     }
 
-    /// What a segment says of itself, up to its last whole record.
+    /// The row of a segment, read from its records up to the last complete one.
     fn read_row(&self, path: &Path) -> Result<IndexRow, Error> {
         let length = std::fs::metadata(path).map_err(Error::state(path))?.len();
         let mut reader = SegmentReader::open(path)?;
@@ -140,7 +140,7 @@ impl Indexes {
             }
         }
         if replay.index.sequence() > 0 && replay.is_compacted() && !row.sealed {
-            // It was whole when it got its name: without its seal, what was put together is not all there.
+            // It was complete when it got its name: without its seal, the compacted segment has lost records.
             return Err(corrupt(&format!("a record does not match its checksum at byte {}", reader.at())));
         }
         row.segment_bytes = reader.at();
@@ -149,7 +149,7 @@ impl Indexes {
         Ok(row)
     }
 
-    /// Which index each slot has follows from the rows: the one that was sealed last, and the newest that never was.
+    /// Sets the index of each slot from the rows: the one that was sealed last, and the newest that never was.
     fn settle_slots(&self) -> Result<(), Error> {
         let mut slots: HashMap<SlotKey, (SlotRow, u64)> = HashMap::new();
         for (id, row) in self.store.indexes()? {
@@ -188,7 +188,7 @@ impl Indexes {
     }
 
     /// Puts a damaged segment out of the way; it is never deleted unseen.
-    pub(super) fn set_aside(&self, path: &Path) -> Result<(), Error> {
+    pub(super) fn quarantine(&self, path: &Path) -> Result<(), Error> {
         let aside = path.with_extension("damaged");
         match std::fs::rename(path, &aside) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(&aside)(error)),

@@ -1,8 +1,8 @@
 //! Removing what nothing refers to: indexes that another has taken the place of, and runs that were put together.
 //!
 //! A scan reads the indexes that were current when it froze them, and reads their runs by name as long as it lasts. So
-//! nothing of a repository goes while a scan over it has not ended; after a crash, the scans that go on are known from the
-//! journal.
+//! nothing of a repository goes while a scan over it has not ended; after a crash, the scans that go on are known from
+//! the journal.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ impl Indexes {
             }
         }
         for (id, number, path) in self.run_files()? {
-            // Under this lock nobody begins to write: a run that is being written has no row that says so.
+            // Under this lock no write begins: a run that is being written has no row that says so.
             let busy = lock(&self.busy);
             let removable = match self.store.index(id)? {
                 None => true,
@@ -41,7 +41,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// At the start, when nobody writes: removes what a crash left half done as well.
+    /// At the start, before any write: also removes files that a crash left incomplete.
     pub(super) fn sweep(&self) -> Result<(), Error> {
         for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {
             let path = entry.map_err(Error::state(&self.folder))?.path();
@@ -52,8 +52,8 @@ impl Indexes {
         self.collect()
     }
 
-    /// Removes an index with its files. The row goes last: an index without files is nothing, files without a row would be
-    /// taken over at the next start.
+    /// Removes an index with its files. The row goes last: an index without files is nothing, files without a row would
+    /// be taken over at the next start.
     pub(super) fn delete(&self, id: IndexId) -> Result<(), Error> {
         self.unload(id);
         remove_if_there(&self.segment_path(id))?;
@@ -105,11 +105,11 @@ impl Indexes {
     }
 }
 
-/// What must stay for now.
+/// Files and slots that must stay for now.
 struct InUse {
     /// Sites and repositories that a scan is about which has not ended, or that somebody holds on to.
     scanned: HashSet<(String, String)>,
-    /// What is being written.
+    /// Slots that are being written.
     busy: HashSet<SlotKey>,
 }
 

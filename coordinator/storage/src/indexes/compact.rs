@@ -1,11 +1,11 @@
-//! Putting a segment together anew once a third of it is dead: documents that are gone or were replaced, and contents that
-//! no document has any more.
+//! Compaction: rewrites a segment once a third of it is dead, which are documents that are gone or were replaced, and
+//! contents that no document has any more.
 //!
 //! The new segment is another index under the same epoch. It begins with a base (the chain and the last digests of the
-//! batches so far, and the sum of the row hashes of contents that were dropped, which stay part of the root for ever), goes
-//! on with the live contents and all documents in the form of batches, and ends with the seal. So a worker that comes
-//! back finds the same sequence and the same root. Should a document refer to a dropped content again, the worker is told
-//! that it is unknown, as after any loss, and begins the index anew from its cache.
+//! batches so far, and the sum of the row hashes of contents that were dropped, which stay part of the root for ever),
+//! goes on with the live contents and all documents in the form of batches, and ends with the seal. So a worker that
+//! comes back finds the same sequence and the same root. Should a document refer to a dropped content again, the worker
+//! learns that it is unknown, as after any loss, and restarts the index from its cache.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::store::{IndexId, IndexRow, SlotKey, SlotRow};
 const WORN_BYTES_MIN: u64 = 32 << 10;
 
 impl Indexes {
-    /// What is done after a push: its segment is put together anew if it is worn, and what nothing refers to goes. What
-    /// cannot be done now is done after the next.
+    /// Work after a push: compacts a worn segment and removes files that nothing refers to. Work that fails
+    /// is done after the next push.
     pub fn tidy(self: &Arc<Indexes>, key: &SlotKey) {
         if let Err(error) = self.compact(key).and_then(|_| self.collect()) {
             tracing::warn!(%error, site = %key.site, repository = %key.repository, "tidying was put off");
         }
     }
 
-    /// Puts the current segment of a slot together anew when less than two thirds of it are live: its runs and the store
-    /// come on top, and all of it is to stay below twice what is live. Answers whether it did.
+    /// Compacts the current segment of a slot if less than two thirds of it are live: its runs and the store
+    /// come on top, and the total is to stay below twice the live bytes. Returns true if it did.
     pub(crate) fn compact(self: &Arc<Indexes>, key: &SlotKey) -> Result<bool, Error> {
         let slot = self.store.slot(key)?;
         let (old, Some(row)) = (IndexId(slot.current), self.store.index(IndexId(slot.current))?) else {
@@ -71,7 +71,7 @@ impl Indexes {
         self.unload(old);
         drop(lease);
         let (before_bytes, after_bytes) = (row.segment_bytes, compacted.segment_bytes);
-        tracing::info!(site = %key.site, repository = %key.repository, before_bytes, after_bytes, "a segment was put together anew");
+        tracing::info!(site = %key.site, repository = %key.repository, before_bytes, after_bytes, "a segment was compacted");
         Ok(true)
     }
 
@@ -94,7 +94,7 @@ impl Indexes {
         let path = self.segment_path(old);
         let mut ordinals = Ordinals::default();
         segment::read(&path, row.segment_bytes, |record| {
-            if !matches!(record.kind, Kind::Batch | Kind::Kept) {
+            if !matches!(record.kind, Kind::Batch | Kind::Compacted) {
                 return Ok(());
             }
             let batch = Batch::decode(&record.body, row.chunk_bytes_max)
@@ -157,7 +157,7 @@ struct Compacted {
     batch: BatchBuilder,
 }
 
-/// Which contents the numbers of an index stand for, as [`Index::take_in`] gives them out.
+/// The contents behind the numbers of an index, as [`Index::take_in`] gives them out.
 #[derive(Default)]
 struct Ordinals {
     next: u32,
@@ -220,9 +220,9 @@ impl Compacted {
         }
         let (body, _) = self.batch.finish();
         if body.len() > BATCH_BODY_BYTES_MAX {
-            return Err(Error::Invalid("a piece of a segment is too large to be put together anew".to_owned()));
+            return Err(Error::Invalid("a piece of a segment is too large to be compacted".to_owned()));
         }
-        self.segment.append_record(Kind::Kept, self.sequence, &body)
+        self.segment.append_record(Kind::Compacted, self.sequence, &body)
     }
 }
 

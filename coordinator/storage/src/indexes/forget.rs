@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::segment::SegmentReader;
 use crate::store::{IndexId, SlotKey};
 
-/// What was erased.
+/// Counts of erased data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Forgotten {
     pub(crate) indexes: u64,
@@ -22,7 +22,7 @@ impl Indexes {
     /// Erases the segments, runs and rows of a site, also those that were set aside.
     ///
     /// # Errors
-    /// When the site is pushing at this moment; everything is as it was then.
+    /// Fails if the site is pushing at this moment; the state is then unchanged.
     pub(crate) fn forget(self: &Arc<Indexes>, site: &SiteName) -> Result<Forgotten, Error> {
         let rows = self.store.indexes()?;
         let of_site = |id: IndexId, key: Option<SlotKey>| key.filter(|key| key.site == *site).map(|key| (id, key));
@@ -40,16 +40,16 @@ impl Indexes {
         }
         for key in &keys {
             self.store.remove_slot(key)?;
-            lock(&self.told).remove(key);
+            lock(&self.pending_summaries).remove(key);
         }
-        self.forget_set_aside(site)?;
+        self.forget_quarantined(site)?;
         forgotten.bytes = before_bytes.saturating_sub(self.folder_bytes()?);
         self.store.barrier()?;
         Ok(forgotten)
     }
 
-    /// Removes the indexes of one repository under one method, unless they are being written or a scan over the repository
-    /// has not ended. Answers how many there were.
+    /// Removes the indexes of one repository under one method, unless they are being written or a scan over the
+    /// repository has not ended. Answers how many there were.
     pub(crate) fn drop_slot(self: &Arc<Indexes>, key: &SlotKey) -> Result<u64, Error> {
         let Some(lease) = self.lease_to_tidy(key) else { return Ok(0) };
         let slot = self.store.slot(key)?;
@@ -61,8 +61,9 @@ impl Indexes {
         Ok([slot.current, slot.pending].iter().filter(|id| **id > 0).count() as u64)
     }
 
-    /// What was set aside may be anybody's once its header is damaged: only what is surely of another site stays.
-    fn forget_set_aside(&self, site: &SiteName) -> Result<(), Error> {
+    /// A quarantined file with a damaged header may belong to any site: only files that surely belong to another site
+    /// stay.
+    fn forget_quarantined(&self, site: &SiteName) -> Result<(), Error> {
         for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {
             let path = entry.map_err(Error::state(&self.folder))?.path();
             if path.extension().is_some_and(|extension| extension == "damaged") {

@@ -1,7 +1,8 @@
 //! Manifests read back: the chunks of certain contents, in their order, from the segment that they were received in.
 //!
-//! An analysis works on postings, which say nothing of order. Whoever shows where in a document something lies, or
-//! estimates from whole signatures, asks here. Where each content stands in its segment is found by reading it once.
+//! An analysis works on postings, which have no order. Code that shows the position of a passage in a document, or
+//! estimates from complete signatures, reads manifests here. The position of each content in its segment is found by
+//! reading it once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use crate::error::Error;
 use crate::segment::{self, Kind, Next, Record, SegmentReader};
 use crate::store::{IndexId, IndexRow, SlotKey};
 
-/// The most chunks of one content that are read back: 80 MiB. What has more is told as too large.
+/// The most chunks of one content that are read back: 80 MiB. A content with more is reported as too large.
 pub(crate) const MANIFEST_CHUNKS_MAX: usize = 4 << 20;
 
-/// How many contents' places are kept in memory, 16 bytes each; those of the index asked for last are kept in any case.
+/// Number of contents with positions in memory, 16 bytes each; those of the latest index stay in any case.
 const PLACES_MAX: usize = 4 << 20;
 
 /// A content with its chunks, or its features where its method has none, as its site sent them.
@@ -31,8 +32,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Its chunks in order: where each begins, its length, its tag, and whether it is one byte over and over. Of a method
-    /// without chunks the offsets say nothing.
+    /// Its chunks in order: where each begins, its length, its tag, and whether it is one byte over and over. Of a
+    /// method without chunks the offsets say nothing.
     pub fn placed(&self) -> impl Iterator<Item = (u64, u32, Tag, bool)> + '_ {
         self.chunks.iter().scan(0, |end: &mut u64, (tag, length_bytes, repeated)| {
             let offset = *end;
@@ -42,7 +43,7 @@ impl Manifest {
     }
 }
 
-/// Where the contents of an index begin in its segment.
+/// Positions of the contents of an index in its segment.
 pub(super) struct Places {
     id: IndexId,
     sequence: u64,
@@ -51,10 +52,10 @@ pub(super) struct Places {
 }
 
 impl Indexes {
-    /// The manifest of a content, where the index that stands now has it.
+    /// The manifest of a content, if the current index has it.
     ///
     /// # Errors
-    /// When it has more than [`MANIFEST_CHUNKS_MAX`] chunks, or the segment cannot be read.
+    /// Fails if it has more than [`MANIFEST_CHUNKS_MAX`] chunks, or the segment cannot be read.
     pub fn manifest(&self, key: &SlotKey, digest: ContentDigest) -> Result<Option<Manifest>, Error> {
         let Some(sealed) = self.sealed(key)? else { return Ok(None) };
         let row = self.row(sealed.id)?;
@@ -67,8 +68,8 @@ impl Indexes {
         Ok(None)
     }
 
-    /// Hands over the manifests of these contents, as far as the index has them, in the order in which they arrived: one
-    /// reading of the segment, for whoever wants many.
+    /// Hands over the manifests of these contents, as far as the index has them, in the order in which they arrived:
+    /// one reading of the segment, for callers that need many.
     pub fn manifests(
         &self,
         sealed: &Sealed,
@@ -106,7 +107,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Where everything is, from memory or from the segment.
+    /// Positions of all contents, from memory or from the segment.
     fn places(&self, sealed: &Sealed, row: &IndexRow) -> Result<Arc<Places>, Error> {
         let is_this = |places: &Arc<Places>| (places.id, places.sequence) == (sealed.id, sealed.sequence);
         if let Some(known) = lock(&self.places).iter().find(|places| is_this(places)) {
@@ -160,7 +161,7 @@ impl Indexes {
     }
 
     fn batch_of(&self, id: IndexId, row: &IndexRow, record: &Record) -> Result<Option<Batch>, Error> {
-        if !matches!(record.kind, Kind::Batch | Kind::Kept) {
+        if !matches!(record.kind, Kind::Batch | Kind::Compacted) {
             return Ok(None);
         }
         let wrong = |error: cognate_proto::batch::BatchError| Error::Corrupt {
@@ -217,7 +218,7 @@ impl Indexes {
 }
 
 impl Places {
-    /// Where a content of this digest may begin.
+    /// Positions at which a content of this digest may begin.
     fn of(&self, digest: ContentDigest) -> impl Iterator<Item = u64> + '_ {
         let wanted = prefix(digest);
         let first = self.rows.partition_point(|(prefix, _)| *prefix < wanted);

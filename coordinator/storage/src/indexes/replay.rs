@@ -16,7 +16,7 @@ pub struct Replay {
     chunk_bytes_max: u32,
     compacted: bool,
     pub(crate) index: Index,
-    /// The last seal, and after which batch it stands.
+    /// The last seal, and the sequence of the batch before it.
     pub(crate) seal: Option<(u64, SealRecord)>,
 }
 
@@ -25,7 +25,7 @@ impl Replay {
         Replay { path: path.to_owned(), chunk_bytes_max, compacted: false, index: Index::default(), seal: None }
     }
 
-    /// Whether the segment was put together anew.
+    /// True if the segment was compacted.
     pub(crate) fn is_compacted(&self) -> bool {
         self.compacted
     }
@@ -33,7 +33,7 @@ impl Replay {
     /// Takes in the next record. Each posting is handed to `posting` with its content's ordinal.
     ///
     /// # Errors
-    /// When the record cannot be what comes next: its checksum was right, so it was written wrongly or elsewhere.
+    /// Fails if the record cannot be the next: its checksum was right, so it was written wrongly or elsewhere.
     pub(crate) fn take(&mut self, record: &Record, posting: impl FnMut(u32, &mut Chunks<'_>)) -> Result<(), Error> {
         match record.kind {
             Kind::Batch => {
@@ -49,7 +49,7 @@ impl Replay {
                 self.compacted = true;
                 self.index = Index::after(record.sequence, &base).map_err(|detail| self.wrong(record, detail))?;
             }
-            Kind::Kept => {
+            Kind::Compacted => {
                 let batch = self.decode(record)?;
                 self.index.take_in(&batch, posting);
             }

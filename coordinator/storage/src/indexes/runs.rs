@@ -27,7 +27,7 @@ impl Indexes {
         };
         match open() {
             Err(Error::Run(error)) => {
-                tracing::warn!(%error, "the runs are made anew from the segment");
+                tracing::warn!(%error, "the runs are rebuilt from the segment");
                 self.rebuild_runs(id)?;
                 open()
             }
@@ -35,7 +35,7 @@ impl Indexes {
         }
     }
 
-    /// Makes the runs of an index anew from its segment.
+    /// Rebuilds the runs of an index from its segment.
     pub fn rebuild_runs(&self, id: IndexId) -> Result<(), Error> {
         let mut row = self.row(id)?;
         let first = next_run(&row);
@@ -68,7 +68,7 @@ impl Indexes {
         if records.is_empty() {
             return Ok(());
         }
-        // Numbers are never used twice: what is left of an old run must not be mistaken for the new one.
+        // Numbers are never reused: a remaining part of an old run must not be mistaken for the new one.
         let number = first.max(next_run(row));
         write_run(&self.run_path(id, number), records, &WriteRun { sync: self.config.durable })?;
         row.runs.push(RunRow { number, last_sequence });
@@ -77,8 +77,8 @@ impl Indexes {
     }
 
     /// Every sync adds a run, most of them tiny. The last ones are put together as long as they fit one, and as soon as
-    /// there are many of them, with those before that are not much larger: every posting is written again a few times at
-    /// most, however many syncs there are. An index that is new keeps its runs: it may never be scanned again.
+    /// there are many of them, with those before that are not much larger: every posting is written again a few times
+    /// at most, however many syncs there are. An index that is new keeps its runs: it may never be scanned again.
     pub(super) fn merge_last_runs(&self, id: IndexId, row: &mut IndexRow, last_sequence: u64) -> Result<(), Error> {
         let open = |run: &RunRow| Run::open(&self.run_path(id, run.number));
         let runs = row.runs.iter().map(open).collect::<Result<Vec<Run>, _>>()?;
@@ -96,7 +96,7 @@ impl Indexes {
     }
 }
 
-/// How many of the last runs are put together, by their sizes.
+/// Number of the last runs to merge, by their sizes.
 fn runs_to_merge(records: &[u64], sealed_before: bool) -> usize {
     let last = |count: &usize| &records[records.len() - count..];
     let is_worth_it = |count: &usize| {

@@ -1,4 +1,4 @@
-//! Room on the disk: who takes how much, and whether there is any left.
+//! Disk space: use by kind and site, and the free space that is left.
 
 use cognate_proto::name::SiteName;
 
@@ -12,11 +12,11 @@ pub struct Space {
     pub(crate) files: u64,
     /// The size of the files in bytes.
     pub bytes: u64,
-    /// How much of it something refers to.
+    /// Bytes that something refers to.
     pub(crate) live_bytes: u64,
 }
 
-/// What the folder of indexes takes.
+/// Space that the folder of indexes takes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct IndexSpace {
     pub segments: Space,
@@ -25,12 +25,12 @@ pub struct IndexSpace {
 }
 
 impl Indexes {
-    /// What the folder takes, by kind.
+    /// Space that the folder takes, by kind.
     pub fn space(&self) -> Result<IndexSpace, Error> {
         let mut space = IndexSpace::default();
         for entry in std::fs::read_dir(&self.folder).map_err(Error::state(&self.folder))? {
             let entry = entry.map_err(Error::state(&self.folder))?;
-            // What is removed in this moment takes no room any more.
+            // A file that is removed at this moment takes no space any more.
             let Ok(bytes) = entry.metadata().map(|metadata| metadata.len()) else { continue };
             let name = entry.file_name();
             let parts: Vec<_> = name.to_str().unwrap_or_default().split('.').collect();
@@ -57,19 +57,19 @@ impl Indexes {
         Ok(space.segments.bytes + space.runs.bytes + space.damaged.bytes)
     }
 
-    /// What the segments of a site take.
+    /// Bytes of the segments of a site.
     pub(super) fn stored_bytes(&self, site: &SiteName) -> Result<u64, Error> {
         let all = self.all()?;
         Ok(all.iter().filter(|(key, ..)| key.site == *site).map(|(_, _, row)| row.segment_bytes).sum())
     }
 
-    /// Refuses what there is no room for.
-    pub(super) fn check_room(&self, site: &SiteName, stored_bytes: u64, more_bytes: u64) -> Result<(), Error> {
+    /// Refuses bytes for which there is no space.
+    pub(super) fn check_space(&self, site: &SiteName, stored_bytes: u64, more_bytes: u64) -> Result<(), Error> {
         if let Some(quota) = self.config.site_quota_bytes
             && stored_bytes.saturating_add(more_bytes) > quota
         {
             return Err(Error::Full(format!(
-                "{site} holds {stored_bytes} bytes here and may hold {quota}: raise `site_quota`, or forget what is not needed"
+                "{site} holds {stored_bytes} bytes here and may hold {quota}: raise `site_quota`, or forget repositories that are not needed"
             )));
         }
         let reserve = self.config.disk_reserve_bytes;
@@ -77,14 +77,14 @@ impl Indexes {
             let free = self.free_bytes()?;
             if free < reserve.saturating_add(more_bytes) {
                 return Err(Error::Full(format!(
-                    "the coordinator's disk has {free} bytes free and keeps {reserve} in reserve: make room there"
+                    "the coordinator's disk has {free} bytes free and keeps {reserve} in reserve: free space there"
                 )));
             }
         }
         Ok(())
     }
 
-    /// How much is free on the disk of the state.
+    /// Free bytes on the disk of the state.
     pub fn free_bytes(&self) -> Result<u64, Error> {
         let stat = rustix::fs::statvfs(&self.folder).map_err(|error| Error::state(&self.folder)(error.into()))?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

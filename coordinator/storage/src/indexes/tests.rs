@@ -106,7 +106,7 @@ fn what_was_committed_is_there_after_a_crash_and_what_was_not_is_sent_again() {
 }
 
 #[test]
-fn what_is_whole_in_a_segment_is_taken_over_after_a_crash_before_the_row() {
+fn complete_records_of_a_segment_are_adopted_after_a_crash_before_the_row() {
     let fixture = Fixture::new();
     let mut writer = fixture.writer(7);
     push(&mut writer, 1..=2);
@@ -125,7 +125,7 @@ fn what_is_whole_in_a_segment_is_taken_over_after_a_crash_before_the_row() {
     assert_eq!(fixture.indexes.runs(id, 3).unwrap().0.iter().map(Run::records).sum::<u64>(), 3);
 }
 
-/// A row without what is derived.
+/// A row without derived fields.
 pub(crate) fn comparable(row: &IndexRow) -> IndexRow {
     IndexRow { runs: vec![], live_bytes: 0, measured_bytes: 0, measured_weight: 0, ..row.clone() }
 }
@@ -171,7 +171,7 @@ fn a_seal_over_something_else_is_refused() {
 }
 
 #[test]
-fn a_damaged_segment_is_set_aside_and_the_site_is_told_that_nothing_is_here() {
+fn a_damaged_segment_is_quarantined_and_the_site_learns_that_nothing_is_here() {
     let fixture = Fixture::new();
     let mut writer = fixture.writer(7);
     push(&mut writer, 1..=3);
@@ -234,7 +234,7 @@ fn what_was_received_is_counted_once_and_chained() {
 }
 
 #[test]
-fn what_a_sync_tells_beside_the_index_stands_in_the_segment() {
+fn the_summary_of_a_sync_is_in_the_segment() {
     let fixture = Fixture::new();
     let mut writer = fixture.writer(7);
     push(&mut writer, 1..=1);
@@ -288,7 +288,7 @@ fn a_scan_that_froze_an_index_finds_its_postings_though_it_has_grown_since() {
 }
 
 #[test]
-fn nothing_is_taken_in_beyond_a_quota_or_into_the_reserve_and_it_goes_on_when_there_is_room() {
+fn nothing_is_stored_beyond_a_quota_or_into_the_reserve_and_pushes_continue_when_there_is_space() {
     let fixture = Fixture::new();
     let open = |quota, reserve| {
         let config = IndexesConfig { site_quota_bytes: quota, disk_reserve_bytes: reserve, ..config() };

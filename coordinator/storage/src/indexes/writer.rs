@@ -16,7 +16,7 @@ use crate::index::Index;
 use crate::segment::{self, SealRecord, SegmentWriter};
 use crate::store::{IndexId, IndexRow, SlotKey, SlotRow};
 
-/// What the batches of a push came to.
+/// Sums over the batches of a push.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     pub documents: u64,
@@ -33,10 +33,10 @@ pub struct IndexWriter {
     /// Postings that are in no run yet.
     pending: Vec<RunRecord>,
     uncommitted_bytes: u64,
-    /// What the other segments of the site take.
+    /// Bytes of the other segments of the site.
     others_bytes: u64,
     counts: Counts,
-    /// What the site says that a known text becomes.
+    /// The site's fingerprint of a known text.
     canary: Vec<u8>,
     /// Dropped last: what the segment still has in hand must be out before anybody else opens it.
     lease: Lease,
@@ -46,7 +46,7 @@ impl IndexWriter {
     pub(super) fn open(lease: Lease, id: IndexId, mut row: IndexRow) -> Result<IndexWriter, Error> {
         let indexes = Arc::clone(&lease.indexes);
         if row.runs.iter().any(|run| Run::open(&indexes.run_path(id, run.number)).is_err()) {
-            tracing::warn!(index = id.0, "a run is damaged or gone: the runs are made anew from the segment");
+            tracing::warn!(index = id.0, "a run is damaged or gone: the runs are rebuilt from the segment");
             match indexes.rebuild_runs(id) {
                 // A damaged segment is dealt with below.
                 Ok(()) | Err(Error::Corrupt { .. }) => row = indexes.row(id)?,
@@ -57,7 +57,7 @@ impl IndexWriter {
             Ok(replayed) => replayed,
             Err(Error::Corrupt { path, detail }) => {
                 tracing::error!(path = %path.display(), detail, "a segment is damaged and was set aside; the site will send it again");
-                indexes.set_aside(&path)?;
+                indexes.quarantine(&path)?;
                 row = begin_again(&row);
                 indexes.store.put_index(id, &row)?;
                 (Index::default(), Vec::new())
@@ -77,7 +77,7 @@ impl IndexWriter {
         Ok(IndexWriter { lease, id, row, index, segment, pending, uncommitted_bytes: 0, others_bytes, counts, canary })
     }
 
-    /// Which index this is, among which.
+    /// The index's slot and the set of indexes that holds it.
     pub fn place(&self) -> (Arc<Indexes>, SlotKey) {
         (Arc::clone(&self.lease.indexes), self.lease.key.clone())
     }
@@ -102,12 +102,12 @@ impl IndexWriter {
         self.index.root()
     }
 
-    /// How much was taken in since the last commit.
+    /// Bytes taken in since the last commit.
     pub fn uncommitted_bytes(&self) -> u64 {
         self.uncommitted_bytes
     }
 
-    /// What the batches of this push came to.
+    /// Sums over the batches of this push.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -135,7 +135,7 @@ impl IndexWriter {
         }
         self.index.check_parts(&batch, self.row.chunk_bytes_max)?;
         let indexes = &self.lease.indexes;
-        indexes.check_room(&self.lease.key.site, self.others_bytes + self.segment.end(), body.len() as u64)?;
+        indexes.check_space(&self.lease.key.site, self.others_bytes + self.segment.end(), body.len() as u64)?;
         crate::failpoint!("ingest.before_write");
         self.segment.append(sequence, actual, body)?;
         let pending = &mut self.pending;
@@ -165,8 +165,8 @@ impl IndexWriter {
         Ok(self.row.committed_sequence)
     }
 
-    /// Ends the push: the worker says what the index must be, and from now on it is what scans analyse. Answers what was
-    /// received of it, by this side's own count.
+    /// Ends the push: the worker says what the index must be, and from now on it is what scans analyse. Answers what
+    /// was received of it, by this side's own count.
     pub fn seal(mut self, sequence: u64, root: &[u8]) -> Result<v1::ReceivedIndex, Error> {
         if sequence != self.index.sequence() {
             let (expected, got) = (self.index.sequence(), sequence);
@@ -178,8 +178,8 @@ impl IndexWriter {
         let indexes = Arc::clone(&self.lease.indexes);
         self.write_run()?;
         indexes.merge_last_runs(self.id, &mut self.row, sequence)?;
-        if let Some(told) = lock(&indexes.told).remove(&self.lease.key) {
-            self.row.summary = Some(told);
+        if let Some(summary) = lock(&indexes.pending_summaries).remove(&self.lease.key) {
+            self.row.summary = Some(summary);
         }
         self.row.seal = Some(SealRecord {
             root: root.to_vec(),
@@ -210,7 +210,8 @@ impl IndexWriter {
         Ok(row.received(&lease.key))
     }
 
-    /// How much of the segment is live: after the first sync all of it is, and the ratio of that to the estimate stays.
+    /// Updates the estimate of live bytes: after the first sync all of the segment is live; the ratio of that to the
+    /// estimate stays.
     fn weigh(&mut self) {
         let segment_bytes = self.segment.end();
         if self.row.measured_weight == 0 || !self.row.sealed {

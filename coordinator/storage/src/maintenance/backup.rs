@@ -1,9 +1,9 @@
 //! Saving the state, also while a coordinator is at work, and bringing it back.
 //!
-//! What is saved are the records alone: journal, segments and results, and who the coordinator is. The store and the runs
-//! are made anew. Records only grow, so each is taken up to its last whole one: first the journal, then the segments, then
-//! the results, so that what the journal speaks of is there. A state that is restored is an older one, and sites send again
-//! what it lacks.
+//! A backup has only the records: journal, segments, results, and the coordinator's identity. The store and the runs
+//! are rebuilt. Records only grow, so each is copied up to its last complete one: first the journal, then the segments,
+//! then the results, so that what the journal speaks of is there. A state that is restored is an older one, and sites
+//! send again what it lacks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,12 +23,12 @@ use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 
 const FORMAT: &str = "cognate.backup/1";
 const MANIFEST: &str = "manifest.json";
-/// The secrets by which certificates are made: who has them is the coordinator.
+/// Secrets that sign certificates: their holder is the coordinator.
 const SECRETS: [&str; 2] = ["ca.key", "operator.toml"];
-/// What is derived or belongs to the running process.
+/// Files that are derived or belong to the running process.
 const PASSING: [&str; 4] = ["serving.toml", "lock", "journal", "spill"];
 
-/// How to save.
+/// Options of a backup.
 #[derive(Clone, Copy, Debug)]
 pub struct BackupOptions {
     /// The key of the certificate authority and the first administrator's credential too.
@@ -37,14 +37,14 @@ pub struct BackupOptions {
     pub clock: fn() -> SystemTime,
 }
 
-/// What was saved.
+/// Contents of a backup.
 #[derive(Clone, Default, Debug)]
 pub struct Saved {
     /// Files, without the manifest.
     pub files: usize,
     /// Their size.
     pub bytes: u64,
-    /// What could not be saved whole, and why.
+    /// Files that could not be saved completely, with the reason.
     pub damaged: Vec<String>,
 }
 
@@ -66,22 +66,22 @@ struct Entry {
 /// Saves the state to a folder that is not there yet.
 ///
 /// # Errors
-/// When the folder is there, something cannot be read or written, or the journal is damaged.
+/// Fails if the folder exists, something cannot be read or written, or the journal is damaged.
 pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Saved, Error> {
     if to.symlink_metadata().is_ok() {
         return Err(Error::Invalid(format!("`{}` is there already: name a folder that is not", to.display())));
     }
     let name = to.file_name().ok_or_else(|| Error::Invalid(format!("`{}` is no name", to.display())))?;
-    let beside = to.with_file_name(format!(".{}.{:016x}.partial", name.to_string_lossy(), random_number()));
-    let mut backup = Backup { state_dir, to: &beside, files: BTreeMap::new(), damaged: Vec::new() };
+    let partial = to.with_file_name(format!(".{}.{:016x}.partial", name.to_string_lossy(), random_number()));
+    let mut backup = Backup { state_dir, to: &partial, files: BTreeMap::new(), damaged: Vec::new() };
     let saved = backup.save(options).and_then(|saved| {
-        std::fs::rename(&beside, to).map_err(Error::state(to))?;
+        std::fs::rename(&partial, to).map_err(Error::state(to))?;
         sync_folder_of(to).map_err(Error::state(to))?;
         Ok(saved)
     });
     if saved.is_err() {
-        // The error is what matters; what is left has a name that nobody takes for a backup.
-        let _ = std::fs::remove_dir_all(&beside);
+        // The error matters more; the remaining folder has a name that shows that it is no backup.
+        let _ = std::fs::remove_dir_all(&partial);
     }
     saved
 }
@@ -89,14 +89,14 @@ pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Sa
 /// Brings a saved state back into a folder that is empty or not there, and makes the store from it.
 ///
 /// # Errors
-/// When the backup is not whole or the folder is not empty; nothing is written then.
+/// Fails if the backup is incomplete or the folder is not empty; nothing is written then.
 pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
     let manifest = verify(from)?;
     match std::fs::read_dir(state_dir) {
         Ok(mut entries) => {
             if entries.next().is_some() {
                 return Err(Error::Invalid(format!(
-                    "`{}` is not empty: move what is there away, or name another `state_dir`",
+                    "`{}` is not empty: move its files away, or name another `state_dir`",
                     state_dir.display()
                 )));
             }
@@ -158,7 +158,8 @@ impl Backup<'_> {
         Ok(Saved { files: self.files.len(), bytes, damaged: std::mem::take(&mut self.damaged) })
     }
 
-    /// While this goes on, a segment may be put together anew under another name, and the old one go: until nothing is new.
+    /// Meanwhile, a segment may be compacted under another name, and the old one removed: repeated until no file is
+    /// new.
     fn segments(&mut self) -> Result<(), Error> {
         let mut taken = std::collections::BTreeSet::new();
         loop {
@@ -219,7 +220,7 @@ impl Backup<'_> {
         Ok(())
     }
 
-    /// Whatever else the state holds: who the coordinator is.
+    /// Saves the rest of the state: the identity of the coordinator.
     fn others(&mut self, below: &Path, include_ca: bool) -> Result<(), Error> {
         for path in entries(&self.state_dir.join(below))? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -249,7 +250,7 @@ impl Backup<'_> {
     }
 }
 
-/// Where the last whole record of a segment ends, and how long the file was before that was looked for.
+/// End of the last complete record of a segment, and the length of the file before the search.
 fn whole_bytes(path: &Path) -> Result<(u64, u64), Error> {
     let length = match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

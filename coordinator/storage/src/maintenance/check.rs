@@ -13,14 +13,14 @@ use crate::journal::{self, Position};
 use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 use crate::store::{IndexId, IndexRow, ScanStep, Store};
 
-/// How closely to look.
+/// Options of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions {
     /// Read all that is stored and compute what can be computed from it, not only what says how it hangs together.
     pub read_data: bool,
 }
 
-/// What was looked at, and what is wrong.
+/// Counts of checked files, and the findings.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Checked {
     /// Events of the journal.
@@ -33,9 +33,9 @@ pub struct Checked {
     pub runs: u64,
     /// Results.
     pub results: u64,
-    /// Whether the store was looked at: not while a coordinator has it open.
+    /// True if the store was checked: it is not while a coordinator has it open.
     pub store: bool,
-    /// What is wrong.
+    /// Problems, in the order of the check.
     pub findings: Vec<Finding>,
 }
 
@@ -44,20 +44,20 @@ pub struct Checked {
 pub struct Finding {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
-    /// What to do.
+    /// Advice to the operator.
     pub cure: String,
 }
 
-/// Reads a result file and says what is wrong with it, if anything: its structure, and its digest where one is given. The
-/// floor that knows results supplies it.
+/// Reads a result file and describes what is wrong with it, if anything: its structure, and its digest if one is given.
+/// The floor that knows results supplies it.
 pub type CheckResult = dyn Fn(&Path, Option<&str>) -> Option<String>;
 
 /// Looks through the state. Nothing is changed.
 ///
 /// # Errors
-/// When something cannot be read at all; damage is no error but a finding.
+/// Fails if something cannot be read at all; damage is no error but a finding.
 pub fn check(state_dir: &Path, options: CheckOptions, check_result: &CheckResult) -> Result<Checked, Error> {
     let mut check = Check { state_dir, options, check_result, in_use: false, checked: Checked::default() };
     let journal = check.journal()?;
@@ -75,7 +75,7 @@ struct Check<'a> {
     state_dir: &'a Path,
     options: CheckOptions,
     check_result: &'a CheckResult,
-    /// Whether a coordinator is at work on the state.
+    /// True if a coordinator has the state open.
     in_use: bool,
     checked: Checked,
 }
@@ -102,7 +102,7 @@ impl Check<'_> {
             Ok((end, length)) => {
                 self.checked.events = places.len() as u64;
                 if end.end < length {
-                    let problem = format!("the last record, at byte {}, is not whole", end.end);
+                    let problem = format!("the last record, at byte {}, is incomplete", end.end);
                     self.found(&path, problem, "nothing: it was never answered for, and the next start cuts it off");
                 }
                 Ok(Some(places))
@@ -117,9 +117,9 @@ impl Check<'_> {
 
     fn store(&mut self, journal: Option<&Vec<Position>>) -> Result<Option<Store>, Error> {
         let path = self.state_dir.join("store");
-        let made_anew = "nothing: it is made anew at the next start, or by `cognate coordinator rebuild`";
+        let rebuilt = "nothing: it is rebuilt at the next start, or by `cognate coordinator rebuild`";
         if !path.join("db").try_exists().map_err(Error::state(&path))? {
-            self.found(&path, "it is gone", made_anew);
+            self.found(&path, "it is gone", rebuilt);
             return Ok(None);
         }
         let store = match Store::inspect(&path) {
@@ -129,7 +129,7 @@ impl Check<'_> {
                 return Ok(None);
             }
             Err(Error::Corrupt { path, detail }) => {
-                self.found(&path, detail, made_anew);
+                self.found(&path, detail, rebuilt);
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -139,7 +139,7 @@ impl Check<'_> {
             let applied = store.applied()?;
             let behind = places.iter().filter(|position| position.end > applied.end).count();
             if applied != Position::default() && !places.contains(&applied) {
-                self.found(&path, "it does not follow from the journal", made_anew);
+                self.found(&path, "it does not follow from the journal", rebuilt);
             } else if behind > 0 {
                 let problem = format!("it lacks the last {behind} events of the journal");
                 self.found(&path, problem, "nothing: the next start takes them");
@@ -179,7 +179,7 @@ impl Check<'_> {
             for run in &row.runs {
                 let path = folder.join(format!("{}.{}.run", id.0, run.number));
                 if !path.try_exists().map_err(Error::state(&path))? {
-                    self.found(&path, "it is gone", "nothing: it is made anew when it is needed");
+                    self.found(&path, "it is gone", "nothing: it is rebuilt when it is needed");
                 }
             }
         }
@@ -199,7 +199,7 @@ impl Check<'_> {
         };
         let header = reader.header().clone();
         let again = sends_again(Some(&header));
-        // Beside a coordinator at work, a last record that is not whole may be one that is just being written.
+        // While a coordinator runs, an incomplete last record may be one that is just being written.
         let being_written = if self.in_use { RECORD_BYTES_MAX } else { 0 };
         let committed = row.map_or(length.saturating_sub(being_written), |row| row.segment_bytes);
         let mut replay = Replay::new(path, header.chunk_bytes_max);
@@ -261,7 +261,7 @@ impl Check<'_> {
         });
         match read {
             Err(Error::Run(error)) => {
-                self.found(path, error, "nothing: it is made anew from its segment when it is needed");
+                self.found(path, error, "nothing: it is rebuilt from its segment when it is needed");
                 Ok(())
             }
             read => read,
@@ -294,7 +294,7 @@ impl Check<'_> {
 
     fn result(&mut self, path: &Path, digest: &str) {
         self.checked.results += 1;
-        // The digest is over the whole report: reading it is reading the data.
+        // The digest covers the complete report: reading it reads all data.
         let digest = Some(digest).filter(|digest| self.options.read_data && !digest.is_empty());
         let problem = (self.check_result)(path, digest);
         if let Some(problem) = problem {

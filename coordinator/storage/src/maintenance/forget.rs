@@ -1,4 +1,4 @@
-//! Throwing away: what a site sent, when it is forgotten; results and indexes that nobody has used for long.
+//! Removal: the data of a forgotten site, and results and indexes that were not used for long.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::indexes::Indexes;
 use crate::journal::{Event, MemberName, What};
 use crate::store::{FrozenRow, ScanRow, SlotKey, Store};
 
-/// What is worked on.
+/// Parts of the coordinator's state, and the rules for their retention.
 #[derive(Clone, Copy)]
 pub struct Keeping<'a> {
     /// The store.
@@ -22,7 +22,7 @@ pub struct Keeping<'a> {
     pub scans: &'a Path,
 }
 
-/// For how long what is kept; `None`: for ever.
+/// Retention times; `None`: for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
     /// Seconds since a scan ended.
@@ -31,7 +31,7 @@ pub struct Retention {
     pub methods_seconds: Option<i64>,
 }
 
-/// What was thrown away.
+/// Counts of expired data.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Expired {
     /// The scans whose results were deleted, in the order of their ids.
@@ -41,10 +41,11 @@ pub struct Expired {
 }
 
 impl Keeping<'_> {
-    /// Erases all that a site sent and every result that names a document of it, and the site itself. `by` asked for it.
+    /// Erases all that a site sent and every result that names a document of it, and the site itself. `by` asked for
+    /// it.
     ///
     /// # Errors
-    /// When a scan over the site has not ended, or the site is pushing: end that first.
+    /// Fails if a scan over the site has not ended, or the site is pushing: end that first.
     pub fn forget(&self, site: &SiteName, by: &str, now: i64) -> Result<v1::ForgetSiteResponse, Error> {
         let scans = self.store.scans()?;
         let mine: Vec<_> = scans.iter().filter(|(_, row)| names(row, site)).collect();
@@ -90,8 +91,8 @@ impl Keeping<'_> {
         Ok(scans.into_iter().find(|(_, row)| refines(row)).map(|(id, _)| id))
     }
 
-    /// Removes indexes that refinements made and that no scan refers to any more: nothing else can ever use them. Answers
-    /// how many there were.
+    /// Removes indexes that refinements made and that no scan refers to any more: nothing else can ever use them.
+    /// Answers how many there were.
     fn drop_refined(&self) -> Result<u64, Error> {
         let mut refined: Vec<SlotKey> = self.store.slots()?.into_iter().map(|(key, _)| key).collect();
         refined.retain(|key| key.scope.is_some());
@@ -103,7 +104,7 @@ impl Keeping<'_> {
         refined.iter().try_fold(0, |dropped, key| Ok(dropped + self.indexes.drop_slot(key)?))
     }
 
-    /// Throws away what has been kept for long enough.
+    /// Removes data whose retention time is over.
     pub fn expire(&self, retention: Retention, now: i64) -> Result<Expired, Error> {
         let mut expired = Expired::default();
         if let Some(seconds) = retention.scans_seconds {
@@ -121,7 +122,7 @@ impl Keeping<'_> {
             for (key, _, row) in self.indexes.all()? {
                 let sealed = row.seal.as_ref().map_or(0, |seal| seal.time);
                 let used = self.store.used(&key)?.max(sealed);
-                // One that was never sealed is being pushed, or was begun beside one that is in use.
+                // One that was never sealed is being pushed, or was begun next to one that is in use.
                 if row.sealed && used < now.saturating_sub(seconds) {
                     unused.push(key);
                 }
@@ -139,9 +140,9 @@ impl Keeping<'_> {
     }
 }
 
-/// Whether a scan is about the index of a part of a repository, or may yet be.
+/// True if a scan is about the index of a part of a repository, or may yet be.
 fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
-    // What a method only proposes is read again through an index of a part as well.
+    // Pairs that a method only proposes are read again through an index of a part as well.
     let options = row.options();
     let layers = options.layers().unwrap_or_default();
     let refines = options.refine.is_some() || layers.iter().any(|layer| layer.method.capabilities().only_proposes());
@@ -159,7 +160,7 @@ fn has_ended(row: &ScanRow) -> bool {
     !row.step().is_under_way()
 }
 
-/// Whether a scan is about a site.
+/// True if a scan is about a site.
 fn names(row: &ScanRow, site: &SiteName) -> bool {
     let asked = row.options.iter().flat_map(|options| &options.repositories).map(|reference| &reference.site);
     let frozen = row.frozen.iter().map(|frozen| &frozen.site);

@@ -1,5 +1,5 @@
-//! Making the store anew from the journal and the segments: by itself when it is damaged, gone, or does not follow from
-//! them, and when somebody asks for it.
+//! Rebuilds the store from the journal and the segments: by itself if it is damaged, gone, or does not follow from
+//! them, and on request.
 //!
 //! There is no other way of making it than of opening it: an open store takes from the journal and the segments what it
 //! lacks, and an empty one lacks everything.
@@ -13,16 +13,16 @@ use crate::error::Error;
 use crate::indexes::{Indexes, IndexesConfig};
 use crate::store::Store;
 
-/// Below this, the room that the store takes does not matter, however little of it is live.
+/// Below this, the space that the store takes does not matter, however little of it is live.
 const STORE_BYTES_MIN: u64 = 256 << 20;
-/// A store that takes this many times what it says is made anew.
+/// A store that takes this many times its live bytes is rebuilt.
 const STORE_BYTES_PER_LIVE: u64 = 8;
 
-/// What was made anew.
+/// Counts of rebuilt rows.
 #[derive(Clone, Debug)]
 pub struct Rebuilt {
-    /// Where the store that was there before is now.
-    pub set_aside: Option<PathBuf>,
+    /// Place of the earlier store.
+    pub earlier_store: Option<PathBuf>,
     /// Sites and people in the registry.
     pub members: usize,
     /// Scans that are known.
@@ -33,11 +33,11 @@ pub struct Rebuilt {
     pub batches: u64,
 }
 
-/// Opens the state. A store that is damaged, gone or ahead of the journal is made anew first; the old one is set aside.
+/// Opens the state. A store that is damaged, gone or ahead of the journal is rebuilt first; the old one is moved away.
 pub fn open(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, Arc<Indexes>), Error> {
     let folder = state_dir.join("store");
     if !is_there(&folder)? && has_records(state_dir)? {
-        tracing::error!(path = %folder.display(), "the store is gone and is made anew from the journal and the segments");
+        tracing::error!(path = %folder.display(), "the store is gone and is rebuilt from the journal and the segments");
     }
     open_or_make(state_dir, config)
 }
@@ -46,8 +46,8 @@ fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, 
     let folder = state_dir.join("store");
     let store = match open_store(state_dir, config.durable) {
         Err(Error::Corrupt { path, detail }) if path == folder => {
-            let aside = set_aside(&folder, "corrupt", config.clock)?;
-            tracing::error!(path = %path.display(), detail, aside = %aside.display(), "the store is damaged and is made anew from the journal and the segments");
+            let aside = move_away(&folder, "corrupt", config.clock)?;
+            tracing::error!(path = %path.display(), detail, aside = %aside.display(), "the store is damaged and is rebuilt from the journal and the segments");
             open_store(state_dir, config.durable)?
         }
         opened => opened?,
@@ -58,26 +58,26 @@ fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, 
     Ok((store, Arc::new(indexes)))
 }
 
-/// Makes the store anew, whatever state it is in.
+/// Rebuilds the store, whatever state it is in.
 ///
 /// # Errors
-/// When a process has the state open, or the journal or the disk is damaged.
+/// Fails if a process has the state open, or the journal or the disk is damaged.
 pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
     let folder = state_dir.join("store");
-    let set_aside = if is_there(&folder)? {
+    let earlier_store = if is_there(&folder)? {
         let _held = claim(&folder)?;
-        Some(set_aside(&folder, "before-rebuild", clock)?)
+        Some(move_away(&folder, "before-rebuild", clock)?)
     } else {
         None
     };
     let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, site_quota_bytes: None };
     let (store, indexes) = open_or_make(state_dir, config)?;
-    if let Some(before) = &set_aside {
+    if let Some(before) = &earlier_store {
         store.take_temporary(before);
     }
     let all = indexes.all()?;
     let rebuilt = Rebuilt {
-        set_aside,
+        earlier_store,
         members: store.member_count(),
         scans: store.scans()?.len(),
         indexes: all.len(),
@@ -91,7 +91,7 @@ fn open_store(state_dir: &Path, durable: bool) -> Result<Store, Error> {
     Store::open(&state_dir.join("store"), &state_dir.join("journal"), durable)
 }
 
-/// sled gives back little of what is overwritten.
+/// sled frees little of the space that overwritten values took.
 fn swap_if_bloated(store: Store, state_dir: &Path, config: IndexesConfig) -> Result<Store, Error> {
     let size = store.size()?;
     if size.disk_bytes <= STORE_BYTES_MIN.max(size.live_bytes.saturating_mul(STORE_BYTES_PER_LIVE)) {
@@ -99,8 +99,8 @@ fn swap_if_bloated(store: Store, state_dir: &Path, config: IndexesConfig) -> Res
     }
     store.barrier()?;
     drop(store);
-    let aside = set_aside(&state_dir.join("store"), "before-rebuild", config.clock)?;
-    tracing::info!(?size, "the store takes far more room than it needs and is made anew");
+    let aside = move_away(&state_dir.join("store"), "before-rebuild", config.clock)?;
+    tracing::info!(?size, "the store takes far more space than it needs and is rebuilt");
     let store = open_store(state_dir, config.durable)?;
     store.take_temporary(&aside);
     // All of it is in the new one.
@@ -123,7 +123,7 @@ fn claim(folder: &Path) -> Result<Option<File>, Error> {
 }
 
 /// Moves a store out of the way, and says where to.
-fn set_aside(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<PathBuf, Error> {
+fn move_away(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<PathBuf, Error> {
     let stamp = stamp(clock);
     let named = |number: u32| match number {
         0 => folder.with_extension(format!("{why}-{stamp}")),
@@ -145,7 +145,7 @@ fn is_there(path: &Path) -> Result<bool, Error> {
     path.try_exists().map_err(Error::state(path))
 }
 
-/// Whether there is anything that a store could be made from.
+/// True if there are records from which a store can be rebuilt.
 fn has_records(state_dir: &Path) -> Result<bool, Error> {
     let indexes = state_dir.join("indexes");
     let has_segments = is_there(&indexes)?

@@ -1,4 +1,4 @@
-//! What the state takes on the disk, by kind.
+//! Disk space that the state takes, by kind.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub fn space(state_dir: &Path, store: &Store, indexes: &Indexes) -> Result<Vec<v
     ])
 }
 
-/// What the files below a folder take; nothing where there is none.
+/// Size of the files below a folder; zero if it does not exist.
 pub(super) fn files_below(folder: &Path) -> Result<Space, Error> {
     let mut space = Space::default();
     let entries = match std::fs::read_dir(folder) {
@@ -49,7 +49,7 @@ pub(super) fn files_below(folder: &Path) -> Result<Space, Error> {
     };
     for entry in entries {
         let entry = entry.map_err(Error::state(folder))?;
-        // What is removed in this moment takes no room any more.
+        // A file that is removed at this moment takes no space any more.
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
             let below = files_below(&entry.path())?;

@@ -21,7 +21,7 @@ mod backup;
 mod compaction;
 mod forget;
 mod rebuild;
-mod room;
+mod space;
 
 /// A worker with a tree in memory: it keeps of an index what the outbox keeps.
 pub(super) struct Site {
@@ -126,7 +126,7 @@ impl Site {
         writer.seal(self.sequence, &self.root.to_bytes()).unwrap();
     }
 
-    /// Begins the index anew, as a worker does whose coordinator has lost something.
+    /// Restarts the index, as a worker does whose coordinator has lost something.
     fn restart(&mut self, indexes: &std::sync::Arc<Indexes>) {
         let tree = std::mem::take(&mut self.tree);
         let name = self.name.to_string();

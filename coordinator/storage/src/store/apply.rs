@@ -42,7 +42,7 @@ impl Store {
                 self.put(&Key::Member(membership.kind(), membership.name.clone()), &row)
             }
             What::Certified(certified) => {
-                // A worker that is enrolled anew begins to count anew.
+                // A worker that enrols again begins to count again.
                 if let Some(site) = certified.name.site() {
                     self.remove_seen(&site)?;
                 }

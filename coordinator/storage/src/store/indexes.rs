@@ -9,7 +9,7 @@ impl Store {
         Ok(IndexId(self.next_number()?))
     }
 
-    /// Which repositories have indexes, under which methods.
+    /// Repositories that have indexes, by method.
     pub(crate) fn slots(&self) -> Result<Vec<(SlotKey, SlotRow)>, Error> {
         let slot = |key| if let Key::Slot(slot) = key { Some(slot) } else { None };
         self.rows(Prefix::all(Tree::Slots), slot).collect()
@@ -29,7 +29,7 @@ impl Store {
         self.put(&Key::Slot(slot.clone()), row)
     }
 
-    /// When an index was last analysed; seconds since 1970, 0: never.
+    /// Time of the last analysis of an index; seconds since 1970, 0: never.
     pub(crate) fn used(&self, slot: &SlotKey) -> Result<i64, Error> {
         Ok(self.get(&Key::Used(slot.clone()))?.unwrap_or_default())
     }

@@ -1,8 +1,8 @@
-//! The keys of the store: every tree and every key with its lifetime, its bytes and the type of its value. This file and
-//! [`super::value`] are the format.
+//! The keys of the store: every tree and every key with its lifetime, its bytes and the type of its value. This file
+//! and [`super::value`] are the format.
 //!
-//! Integers in keys are big-endian, so that rows sort by number. Names of sites, repositories and watches never contain a
-//! byte of 0, which ends them in a key.
+//! Integers in keys are big-endian, so that rows sort by number. Names of sites, repositories and watches never contain
+//! a byte of 0, which ends them in a key.
 
 use cognate_fingerprint::MethodId;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
@@ -123,8 +123,8 @@ pub(super) enum Key {
     Member(v1::MemberKind, String),
     /// Tree `seen`, until the site is forgotten or enrols again. Key: site. Value: [`SeenRow`].
     Seen(SiteName),
-    /// Tree `slot`, until the repository is forgotten. Key: site, 0, repository, 0, method id (16), and where the index is
-    /// of a part of the repository its scope (16). Value: [`SlotRow`].
+    /// Tree `slot`, until the repository is forgotten. Key: site, 0, repository, 0, method id (16), and where the index
+    /// is of a part of the repository its scope (16). Value: [`SlotRow`].
     Slot(SlotKey),
     /// Tree `used`, as long as the slot. Key: that of the slot. Value: time of the last analysis (i64).
     Used(SlotKey),

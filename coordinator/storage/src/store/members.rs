@@ -44,7 +44,7 @@ impl Store {
         self.remove(&Key::Seen(site.clone()))
     }
 
-    /// How many members there are, of either kind.
+    /// Number of members, of either kind.
     pub(crate) fn member_count(&self) -> usize {
         self.tree(Tree::Members).len()
     }

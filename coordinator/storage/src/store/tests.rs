@@ -104,7 +104,7 @@ fn store_that_knows_paris(folder: &Path) -> (Store, verdict::Key) {
     (store, key)
 }
 
-/// What is left of site `paris` after an event: its generation, and whether its verdict is there.
+/// State of site `paris` after an event: its generation, and true if it has a verdict.
 fn left_of_paris(what: impl Fn(MemberName) -> What, kind: v1::MemberKind) -> (u64, bool) {
     let folder = tempfile::tempdir().unwrap();
     let (store, key) = store_that_knows_paris(folder.path());

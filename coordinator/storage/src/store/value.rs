@@ -47,7 +47,7 @@ macro_rules! rows {
         impl Value for $row {
             fn to_bytes(&self) -> Vec<u8> {
                 let mut bytes = vec![ROW_VERSION];
-                self.encode(&mut bytes).expect("a vector has room");
+                self.encode(&mut bytes).expect("a vector grows");
                 bytes
             }
 

@@ -105,7 +105,7 @@ impl Store {
         Ok(keys)
     }
 
-    /// What was decided about a subject.
+    /// The verdict on a subject.
     pub fn verdict(&self, subject: verdict::Key) -> Result<Option<VerdictRow>, Error> {
         self.get(&Key::Verdict(subject))
     }

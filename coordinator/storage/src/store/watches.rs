@@ -26,7 +26,7 @@ impl Store {
         self.values(Prefix::all(Tree::Watches))
     }
 
-    /// What a watch knows of a repository.
+    /// State of a watch for one repository.
     pub fn watch_row(&self, watch: &str, key: &SlotKey) -> Result<Option<WatchedRow>, Error> {
         self.get(&watched_key(watch, key))
     }
@@ -36,7 +36,7 @@ impl Store {
         self.put(&watched_key(watch, key), row)
     }
 
-    /// What a watch knows of all repositories.
+    /// States of a watch for all repositories.
     pub fn watched_of(&self, watch: &str) -> Result<Vec<WatchedRow>, Error> {
         self.values(Prefix::watched(watch))
     }

@@ -13,9 +13,9 @@ fn checked(state: &Path) -> crate::maintenance::Checked {
 #[test]
 fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cure() {
     let (fixture, sites) = lived_in();
-    // Beside a coordinator at work, all but its store is looked at.
-    let beside = checked(fixture.folder.path());
-    assert!(!beside.store && beside.findings.is_empty(), "{beside:?}");
+    // Next to a running coordinator, all but its store is checked.
+    let while_running = checked(fixture.folder.path());
+    assert!(!while_running.store && while_running.findings.is_empty(), "{while_running:?}");
     let sealed = fixture.indexes.sealed(&sites[1].key()).unwrap().unwrap();
     let folder = fixture.close();
     let sound = checked(folder.path());
@@ -59,7 +59,7 @@ fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cur
 }
 
 #[test]
-fn a_backup_made_while_sites_push_is_whole_and_a_restored_older_state_makes_sites_send_again() {
+fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_sites_send_again() {
     let (fixture, mut sites) = lived_in();
     let state = fixture.folder.path();
     std::fs::create_dir(state.join("identity")).unwrap();
@@ -98,7 +98,7 @@ fn a_backup_made_while_sites_push_is_whole_and_a_restored_older_state_makes_site
     assert_eq!(std::fs::read(restored.join("scans/00ff/result.sqlite")).unwrap(), b"a result");
     let highest = found.iter().map(|(_, id, _)| id.0).max().unwrap();
     assert!(store.next_index_id().unwrap().0 > highest + 1);
-    // A worker that is further than the restored coordinator cannot go on in its own log here, and begins anew.
+    // A worker that is further than the restored coordinator cannot continue its own log here, and restarts the index.
     sites[1].live_a_day(23);
     sites[1].sync(&indexes);
     assert_eq!(sites[1].restarts, 1);

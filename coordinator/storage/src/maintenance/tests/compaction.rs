@@ -1,4 +1,4 @@
-//! Segments that are put together anew while sites go on.
+//! Segments that are compacted while sites push.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn after_five_hundred_syncs_of_a_changing_tree_the_disk_holds_at_most_twice_what
     assert!(greatest <= 2.1, "{greatest}");
     let [worn_all, fresh_all] = [&worn, &fresh].map(|fixture| bytes_below(fixture.folder.path()));
     println!("with sled and the journal: {worn_all} and {fresh_all}");
-    // What the worn one holds is the tree, and a restart finds the same.
+    // The contents of the worn one are the tree, and a restart finds the same.
     let sealed = worn.indexes.sealed(&site.key()).unwrap().unwrap();
     let index = worn.indexes.load(sealed.id, sealed.sequence).unwrap();
     assert_eq!(index.documents.len(), site.tree.len());
@@ -41,7 +41,7 @@ fn after_five_hundred_syncs_of_a_changing_tree_the_disk_holds_at_most_twice_what
 }
 
 #[test]
-fn a_document_that_takes_a_dropped_content_again_makes_the_site_begin_anew_and_nothing_is_wrong() {
+fn a_document_that_takes_a_dropped_content_again_makes_the_site_restart_the_index_and_nothing_is_wrong() {
     let fixture = Fixture::fast();
     let mut site = Site::new("a", 300);
     let first = site.tree.clone();
@@ -61,7 +61,7 @@ fn a_document_that_takes_a_dropped_content_again_makes_the_site_begin_anew_and_n
 }
 
 #[test]
-fn what_a_sync_tells_after_its_segment_was_put_together_anew_goes_to_the_new_one() {
+fn the_summary_of_a_sync_after_a_compaction_goes_to_the_new_segment() {
     let fixture = Fixture::fast();
     let mut site = Site::new("a", 300);
     site.sync(&fixture.indexes);
@@ -80,7 +80,7 @@ fn what_a_sync_tells_after_its_segment_was_put_together_anew_goes_to_the_new_one
 }
 
 #[test]
-fn a_compacted_segment_that_is_damaged_before_its_seal_is_set_aside_when_the_store_is_made_anew() {
+fn a_compacted_segment_that_is_damaged_before_its_seal_is_quarantined_when_the_store_is_rebuilt() {
     let fixture = Fixture::fast();
     let mut site = Site::new("a", 300);
     site.sync(&fixture.indexes);
@@ -106,7 +106,7 @@ fn a_compacted_segment_that_is_damaged_before_its_seal_is_set_aside_when_the_sto
 }
 
 #[test]
-fn what_a_sync_tells_while_its_segment_is_put_together_anew_is_taken_along_and_pushes_wait() {
+fn the_summary_of_a_sync_during_a_compaction_is_included_and_pushes_wait() {
     let fixture = Fixture::fast();
     let mut site = Site::new("a", 300);
     site.sync(&fixture.indexes);
@@ -116,7 +116,7 @@ fn what_a_sync_tells_while_its_segment_is_put_together_anew_is_taken_along_and_p
         site.push(&fixture.indexes);
     }
     assert_eq!(fixture.indexes.sealed(&site.key()).unwrap().unwrap().id, id);
-    // Told while somebody pushes: whoever takes the index next takes it along.
+    // A summary arrives during a push: the next holder of the index writes it.
     let skipped = vec![v1::SkippedCount { reason: 2, entries: 9 }];
     let summary = v1::SyncSummary { skipped, ..v1::SyncSummary::default() };
     let writer = fixture.indexes.writer(site.key(), 1, &method()).unwrap();

@@ -1,4 +1,4 @@
-//! What is thrown away, and what stays.
+//! Data that is removed, and data that stays.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn scan_over(site: &str, step: crate::store::ScanStep, finished: i64) -> crate::
 fn a_forgotten_site_leaves_no_tag_in_any_file_and_the_others_are_as_before() {
     use crate::store::ScanStep;
     let (fixture, sites) = lived_in();
-    // What came later at the one never was at the other.
+    // Contents that came later at the one never were at the other.
     let only_a = sites[0].tree.values().filter(|content| **content > 1000);
     let only_a: Vec<_> = only_a.map(|content| tag(*content, 0)).collect();
     let scans = fixture.folder.path().join("scans");
@@ -34,7 +34,7 @@ fn a_forgotten_site_leaves_no_tag_in_any_file_and_the_others_are_as_before() {
         let named = if site == "a" { only_a[0] } else { tag(1, 0) };
         std::fs::write(folder.join("result.sqlite"), named.0).unwrap();
     }
-    // A damaged one that was set aside, and of which nobody can say whose it was.
+    // A quarantined damaged segment whose site is unknown.
     std::fs::write(fixture.folder.path().join("indexes/77.damaged"), only_a[1].0).unwrap();
     let files_with_a_tag = |fixture: &Fixture| {
         let files = files_below(fixture.folder.path()).into_iter();
@@ -63,7 +63,7 @@ fn a_forgotten_site_leaves_no_tag_in_any_file_and_the_others_are_as_before() {
 }
 
 #[test]
-fn what_was_kept_long_enough_goes_and_what_is_in_use_stays() {
+fn expired_data_goes_and_data_in_use_stays() {
     use crate::store::ScanStep;
     let (fixture, sites) = lived_in();
     let scans = fixture.folder.path().join("scans");
@@ -81,7 +81,7 @@ fn what_was_kept_long_enough_goes_and_what_is_in_use_stays() {
     let expired = keeping(&fixture, &scans).expire(retention, now).unwrap();
     assert_eq!(expired.scans.iter().map(|id| id.0).collect::<Vec<_>>(), [1, 4]);
     assert_eq!(fixture.store.scans().unwrap().len(), 2);
-    // The fixture's clock stands still: everything was sealed at `now`, and one of them is analysed later.
+    // The fixture's clock does not advance: everything was sealed at `now`, and one of them is analysed later.
     let retention = crate::maintenance::Retention { scans_seconds: None, methods_seconds: Some(50) };
     assert_eq!(
         keeping(&fixture, &scans).expire(retention, now + 50).unwrap(),

@@ -1,4 +1,4 @@
-//! A store that is damaged, behind, or ahead, made anew from the journal and the segments.
+//! A store that is damaged, behind, or ahead is rebuilt from the journal and the segments.
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn a_store_that_lags_behind_the_journal_or_the_segments_catches_up() {
 }
 
 #[test]
-fn a_store_that_is_ahead_of_the_journal_is_made_anew_and_without_a_journal_it_is_refused() {
+fn a_store_that_is_ahead_of_the_journal_is_rebuilt_and_without_a_journal_it_is_refused() {
     let (fixture, _) = lived_in();
     let journal = fixture.folder.path().join("journal");
     let before = std::fs::read(&journal).unwrap();
@@ -109,7 +109,7 @@ fn a_rebuild_that_was_asked_for_finds_the_same_and_keeps_what_only_the_store_kne
     let folder = fixture.close();
     let rebuilt = crate::maintenance::rebuild(folder.path(), clock).unwrap();
     assert_eq!((rebuilt.members, rebuilt.indexes), (3, 3));
-    assert!(rebuilt.set_aside.unwrap().ends_with("store.before-rebuild-20270115T080000Z"));
+    assert!(rebuilt.earlier_store.unwrap().ends_with("store.before-rebuild-20270115T080000Z"));
     let fixture = Fixture::at(folder, false);
     assert_eq!((registry(&fixture), rows(&fixture)), expected);
     assert_eq!(fixture.store.seen(&sites[0].name).unwrap(), seen);

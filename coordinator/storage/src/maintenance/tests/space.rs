@@ -1,4 +1,4 @@
-//! How much room is taken, and a disk that has none left.
+//! Space that the state takes, and a full disk.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn a_full_disk_refuses_batches_by_name_and_goes_on_when_there_is_room_again() {
     }
     let (taken, error) = refused.unwrap();
     assert!(taken > 0 && matches!(&error, Error::Full(reason) if reason.contains("reserve")), "{error}");
-    // What came before is acknowledged and stays.
+    // Earlier batches are acknowledged and stay.
     assert_eq!(writer.commit().unwrap(), taken);
     drop(writer);
     assert!(store.failed().borrow().is_none());
