@@ -134,7 +134,7 @@ impl Planned {
         report.plan::<anyhow::Error>(keep, |decision| {
             planned.totals.add(&decision, keep);
             if decision.left.is_none() {
-                for why in decision.kept().filter_map(|member| member.kept.as_ref()) {
+                for why in decision.staying().filter_map(|member| member.kept.as_ref()) {
                     *planned.by_rule.entry(why.to_string()).or_default() += 1;
                 }
                 let mut sites: Vec<&str> = decision.gone().map(|member| member.document.site.as_str()).collect();

@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut count: u64 = contents.iter().map(|content| u64::from(content.copies)).sum();
     while count < documents {
-        // Of what is in no cluster, one in twelve has copies.
+        // Of the documents in no cluster, one in twelve has copies.
         let copies = if numbers.below(12) == 0 { 2 + u32::try_from(numbers.below(3))? } else { 1 };
         let status = if copies > 1 { "identical" } else { "unique" };
         let scale = numbers.below(14);
@@ -237,7 +237,7 @@ fn write_contents(out: &Connection, contents: &[Content]) -> Result<(), Box<dyn 
 fn write_documents(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut insert = out.prepare(
         "INSERT INTO document (id, root, path, content, size_bytes, modified, changing, status, partner, partner_shared_bytes,
-           partner_relation, partner_in_place, layer, other, listed, layer_status, tells_other)
+           partner_relation, partner_in_place, layer, other, listed, layer_status, partner_in_other)
          VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0)",
     )?;
     for (id, document) in documents.iter().enumerate() {
@@ -256,7 +256,7 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
     Ok(())
 }
 
-/// The identical sets, by what is written of contents and documents.
+/// The identical sets, by the rows of contents and documents.
 const SETS: &str = "
   INSERT INTO identical SELECT c.identical, lower(hex(c.digest)), lower(hex(c.digest)), 'same bytes', c.size_bytes,
       c.size_bytes * (c.documents - 1), c.documents, ',' || group_concat(DISTINCT d.root) || ',', count(DISTINCT d.root),

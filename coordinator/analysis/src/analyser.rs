@@ -1,7 +1,7 @@
 //! The steps after freezing, which need no site any more: analyse, then publish.
 //!
-//! What an analysis leaves is recorded before anything is published from it, so that a crash while publishing costs no
-//! analysis. A file that turns out damaged is made anew from what it was made from: runs from segments, all else by
+//! The output of an analysis is recorded before anything is published from it, so that a crash while publishing costs no
+//! analysis. A file that turns out damaged is made again from its inputs: runs from segments, all else by
 //! analysing again. The result is the same whatever had to be done again.
 
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ use cognate_storage::journal::{Event, ScanEvent, What};
 use cognate_storage::store::{IndexId, LayerRow, ScanRow, ScanStep, Store};
 use cognate_storage::template;
 
-/// Damage is mended so often before it is told.
+/// Number of repairs of damage before it is reported.
 const REPAIRS_MAX: u32 = 3;
 
-/// What may be relied on of what earlier steps and scans left.
+/// Files of earlier steps and scans that may be used.
 #[derive(Clone, Copy)]
 struct Trust {
     /// The files of this scan.
@@ -114,7 +114,7 @@ impl Analyser {
     /// Analyses a frozen scan and writes its result file. `row` is brought up to date and recorded as steps end.
     ///
     /// # Errors
-    /// When the scan is cancelled, the state cannot be read or written, or damage comes back after it was mended.
+    /// Fails if the scan is cancelled, the state cannot be read or written, or damage comes back after a repair.
     pub fn analyse(&self, scan: &ScanJob, row: &mut ScanRow) -> Result<Written, Error> {
         let folder = self.scan_folder(scan.id);
         let mut trust = Trust { own: true, base: true };
@@ -127,7 +127,7 @@ impl Analyser {
         self.attempt(scan, row, &folder, trust)
     }
 
-    /// Sees to it that a damaged file is not met again; gives back what is no damage.
+    /// Removes a damaged file so that it is not used again; returns any other error.
     fn mend(&self, row: &ScanRow, folder: &Path, error: EngineError, trust: &mut Trust) -> Result<(), Error> {
         let path = match &error {
             EngineError::Corrupt { path, .. } => path.clone(),
@@ -136,13 +136,13 @@ impl Analyser {
             _ => return Err(error.into()),
         };
         if path.starts_with(folder) {
-            tracing::warn!(%error, "everything is compared anew");
+            tracing::warn!(%error, "everything is compared again");
             trust.own = false;
         } else if path.starts_with(&self.folder) {
             tracing::warn!(%error, "what the scan before this one left is not used");
             trust.base = false;
         } else if matches!(error, EngineError::Corrupt { .. }) {
-            tracing::warn!(%error, "the runs are made anew from the segments");
+            tracing::warn!(%error, "the runs are rebuilt from the segments");
             row.frozen.iter().try_for_each(|row| self.indexes.rebuild_runs(IndexId(row.index)))?;
         } else {
             return Err(error.into());
@@ -184,7 +184,7 @@ impl Analyser {
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
         tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        // What was looked at pair by pair is not gone on with.
+        // An analysis that compares pair by pair is not continued.
         let kind = match method.capabilities().fixed_size {
             false => checkpoint::kind(row, layer, thresholds, scan.spec.options.across_only),
             true => Vec::new(),
@@ -211,7 +211,7 @@ impl Analyser {
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
         let findings = Findings::of(subject, analysis, &links, measures)?;
-        // Nobody asks for the postings any more.
+        // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(Layered { frozen, findings })
     }
@@ -227,7 +227,7 @@ impl Analyser {
         if !method.capabilities().only_proposes() {
             return self.task(scan, layer, subject, |task| task.estimated(method, &task.candidates(method)?));
         }
-        // Where nothing was proposed, nothing was read again.
+        // If nothing was proposed, nothing was read again.
         let Some(second) = self.second(scan, (row, layer), subject.frozen)? else { return Ok(Vec::new()) };
         let of_second = Subject::of(&second.frozen, scan.spec.options.across_only);
         self.task(scan, layer, subject, |task| {
@@ -273,12 +273,12 @@ impl Analyser {
         let spill_dir = self.scan_folder(scan.id).join("spill");
         let durable = !scan.spec.in_process;
         let (place, layers) = (layer as u64, scan.spec.layers.len() as u64);
-        let told = |done, total| {
+        let report = |done, total| {
             (scan.progress)(AnalysisPhase::Comparing, place * total + done, layers * total);
         };
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let thresholds = engine_thresholds(method, *thresholds);
-        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &told };
+        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &report };
         let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;
         let _ = std::fs::remove_dir(&spill_dir);
@@ -322,7 +322,7 @@ impl Analyser {
         Ok(())
     }
 
-    /// What the latest published scan left of a layer of the same kind, if it still stands.
+    /// Output of the latest published scan for a layer of the same kind, if it still exists.
     fn base(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<Checkpoint>, Error> {
         let kind = row.layer(layer).kind;
         let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
@@ -365,7 +365,7 @@ impl Analyser {
     }
 }
 
-/// Which layer of a published scan is of a kind.
+/// Number of the layer of a published scan that is of a kind.
 fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
     let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
     (0..found.layer_count()).find(is_alike).filter(|_| found.step() == ScanStep::Published)

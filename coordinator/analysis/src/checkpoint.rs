@@ -1,4 +1,4 @@
-//! What an analysis leaves in the scan's folder: for the steps after it, and for the next scan of the same kind.
+//! The output of an analysis in the scan's folder: for the steps after it, and for the next scan of the same kind.
 //!
 //! | file | what | needed |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | `contents-0` | digest, payload and home of every content, in order | by the next scan |
 //!
 //! The number is that of the layer. All are bound to what was frozen and asked: a file that was made from anything else is
-//! refused. They are kept for the latest published scan of a kind alone; whatever is missing or damaged is made anew by an analysis from nothing.
+//! refused. They are stored for the latest published scan of a kind alone; a missing or damaged one is made again by an analysis from nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ use cognate_storage::store::ScanRow;
 const CONTENTS: StreamKind = StreamKind { magic: *b"CGNATCON", version: 1 };
 const DIGEST_BYTES: usize = size_of::<ContentDigest>();
 const CONTENT_BYTES: usize = DIGEST_BYTES + 8 + 4;
-/// The home of a content that lies under several labels, or none.
+/// The home of a content that is under several labels, or none.
 const NO_HOME: u32 = u32::MAX;
 /// The files, in the order in which they are removed: without links the others are of no use.
 const FILES: [&str; 3] = ["links", "analysis", "contents"];
@@ -57,7 +57,7 @@ impl Checkpoint {
         Ok(Analysis::read(&self.paths[1], &self.binding)?)
     }
 
-    /// Writes what the next steps and scans need beside the links, so that it survives a loss of power.
+    /// Writes the data that later steps and scans need next to the links, so that it survives a loss of power.
     pub(crate) fn write(&self, subject: &Subject<'_>, analysis: &Analysis) -> Result<(), Error> {
         let mut contents = CheckedWriter::create(&self.paths[2], CONTENTS, &self.binding)?;
         let mut row = Vec::with_capacity(CONTENT_BYTES);
@@ -100,7 +100,7 @@ impl Checkpoint {
     }
 }
 
-/// What of the holders of a content decides about its links.
+/// The label by which the holders of a content affect its links.
 fn home(subject: &Subject<'_>, content: usize) -> u32 {
     if !subject.across_only {
         return NO_HOME;
@@ -139,7 +139,7 @@ pub(crate) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
     *hasher.finalize().as_bytes()
 }
 
-/// What layers of two scans must have in common so that one may begin with what the other found: roots, methods, thresholds
+/// Properties that layers of two scans must share so that one may begin with the other's output: roots, methods, thresholds
 /// and whatever else decides what a link is.
 pub(crate) fn kind(row: &ScanRow, layer: usize, thresholds: &Thresholds, across_only: bool) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("cognate analysis kind v1");

@@ -27,13 +27,13 @@ impl Links {
         }
     }
 
-    /// Links that were looked at. What they share stands beside them.
+    /// Verified links; their shared bytes are next to them.
     pub(crate) fn of(verified: &[Verified]) -> Links {
         Links::Held(verified.iter().map(|one| Link { a: one.a, b: one.b, shared_bytes: 0 }).collect())
     }
 }
 
-/// What links that were looked at come to.
+/// Clusters of verified links.
 pub(crate) fn of_links(frozen: &Frozen, links: &Links, measures: &Measures, greedy: bool) -> Result<Analysis, Error> {
     let analysis = Analysis { clusters: Vec::new(), overlap: Vec::new(), stats: Stats::default() };
     clustered(analysis, (frozen, links, measures), if greedy { Clustering::Greedy } else { Clustering::Connected })
@@ -47,7 +47,7 @@ pub(crate) fn clustered(
 ) -> Result<Analysis, Error> {
     let mut all = Vec::new();
     links.for_each(|link| all.push(*link))?;
-    // Which is the larger is asked of documents, not of their samples.
+    // The larger of two is decided by documents, not by their samples.
     let sizes: Vec<u64> = frozen.contents.iter().map(|content| content.payload_bytes).collect();
     let strength = |link: &Link| {
         let measured = measures.of(&frozen.contents, link);

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
 
-/// Where more than one content in so many has come, gone or changed, an analysis from nothing costs no more.
+/// If more than one content in so many has come, gone or changed, an analysis from nothing costs no more.
 const CHANGED_SHARE: usize = 4;
 
 /// An analysis to carry out.
@@ -22,10 +22,10 @@ pub(crate) struct Task<'a> {
     pub(crate) subject: &'a Subject<'a>,
     pub(crate) scan: &'a ScanJob,
     pub(crate) layer: usize,
-    /// What makes a link.
+    /// Thresholds of a link.
     pub(crate) thresholds: Thresholds,
     pub(crate) spill_dir: &'a Path,
-    /// Whether the links must survive a loss of power.
+    /// True if the links must survive a loss of power.
     pub(crate) durable: bool,
     pub(crate) progress: &'a (dyn Fn(u64, u64) + Sync),
 }
@@ -52,7 +52,7 @@ impl Task<'_> {
         let input = self.subject.input();
         let options = self.options();
         let spill = SpillFolder::new(self.spill_dir);
-        // A cluster keeps only some of its links where they are very many; what is said of documents follows from all.
+        // A cluster lists only some of its links if they are very many; the statuses of documents follow from all.
         let sorted = SortedLinks::new(
             &spill,
             &LinksOptions {
@@ -61,8 +61,8 @@ impl Task<'_> {
                 threads: options.threads.get(),
             },
         );
-        let told = |now: Progress| self.tell(now);
-        let monitor = Monitor { progress: &told, cancelled: &self.scan.cancelled };
+        let report = |now: Progress| self.report(now);
+        let monitor = Monitor { progress: &report, cancelled: &self.scan.cancelled };
         let shards = &self.subject.frozen.shards;
         let mut analysis = analyse_with_links(shards, &input, &options, &monitor, &|links| sorted.add(links))?;
         sorted.drain_in_order(options.threads, &mut |part| {
@@ -84,8 +84,8 @@ impl Task<'_> {
             return Ok(None);
         }
         let before = EarlierAnalysis { clusters: base.analysis()?.clusters, links: &base.links()?, numbers: &numbers };
-        let told = |now: Progress| self.tell(now);
-        let monitor = Monitor { progress: &told, cancelled: &self.scan.cancelled };
+        let report = |now: Progress| self.report(now);
+        let monitor = Monitor { progress: &report, cancelled: &self.scan.cancelled };
         let shards = &self.subject.frozen.shards;
         let again = analyse_incrementally(shards, &self.subject.input(), &self.options(), &monitor, before, links)?;
         tracing::info!(
@@ -109,7 +109,7 @@ impl Task<'_> {
         }
     }
 
-    pub(crate) fn tell(&self, now: Progress) {
+    pub(crate) fn report(&self, now: Progress) {
         match now.phase {
             Phase::Tags => {
                 cognate_storage::failpoint!("scan.in_tags");

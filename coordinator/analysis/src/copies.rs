@@ -1,4 +1,4 @@
-//! The documents of every content, packed: who has what, without a list for each.
+//! The documents of every content, packed: no list for each content.
 
 use cognate_similarity::ContentIndex;
 

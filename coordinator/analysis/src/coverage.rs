@@ -1,6 +1,6 @@
-//! How many bytes of one place stand at another: overlap in bytes, whatever the method weighs.
+//! Number of bytes of one place that another place also has: overlap in bytes, whatever the method weighs.
 //!
-//! Chunks are counted byte by byte. Of a fair sample, each feature stands for as many bytes as any other of its place. Of
+//! Chunks are counted byte by byte. Of a fair sample, each feature represents as many bytes as any other of its place. Of
 //! signatures of a fixed size it is only known how alike documents are: each counts with what its closest relative has.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::measured::Measured;
 use crate::ratio::Fraction;
 use crate::subject::{Subject, index};
 
-/// From what it follows how much of a place stands at another.
+/// Source of the bytes of a place that another place also has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Coverage {
     /// From chunks that occur there.
@@ -22,7 +22,7 @@ pub(crate) enum Coverage {
     Links,
 }
 
-/// Bytes of each label that stand at each other, row by row.
+/// Bytes of each label that each other label also has, row by row.
 pub(crate) struct Covered {
     /// Every copy counted.
     pub(crate) shared_bytes: Vec<u64>,
@@ -66,7 +66,7 @@ impl<'a> Closest<'a> {
         documents.filter(|document| !document.control).map(|document| level.labels[usize::from(document.root)])
     }
 
-    /// What labels have in common, where the engine counted this.
+    /// Bytes that labels have in common, if the engine counted this.
     pub(crate) fn covered(&self, counted: Option<&OverlapLevel>) -> Covered {
         let Some(counted) = counted else { return self.of_relatives() };
         let count = self.level.label_count;
@@ -80,9 +80,9 @@ impl<'a> Closest<'a> {
                 shared_once_bytes: cells(&|a, b| counted.shared_once_bytes(a, b)),
             },
             Coverage::Samples => {
-                let wholes = self.wholes();
+                let totals = self.totals();
                 let bytes = |a: u16, features| {
-                    let (bytes, weight) = wholes[usize::from(a)];
+                    let (bytes, weight) = totals[usize::from(a)];
                     Fraction { part: features, whole: weight }.of_bytes(bytes)
                 };
                 Covered {
@@ -96,17 +96,17 @@ impl<'a> Closest<'a> {
     }
 
     /// Of each label, the bytes of the documents in which the method sees anything, and what their features weigh.
-    fn wholes(&self) -> Vec<(u64, u64)> {
-        let mut wholes = vec![(0_u64, 0_u64); usize::from(self.level.label_count)];
+    fn totals(&self) -> Vec<(u64, u64)> {
+        let mut totals = vec![(0_u64, 0_u64); usize::from(self.level.label_count)];
         for document in self.subject.frozen.documents.iter().filter(|document| !document.control) {
             let content = &self.subject.frozen.contents[document.content.0 as usize];
             if content.weight > 0 {
-                let (bytes, weight) = &mut wholes[usize::from(self.level.labels[usize::from(document.root)])];
+                let (bytes, weight) = &mut totals[usize::from(self.level.labels[usize::from(document.root)])];
                 *bytes = bytes.saturating_add(content.size_bytes);
                 *weight = weight.saturating_add(content.weight);
             }
         }
-        wholes
+        totals
     }
 
     /// Of each document, all of it where another label holds a copy, else what its closest relative there has.

@@ -1,4 +1,4 @@
-//! What follows from an analysis for every document: its status, its partner, its folder, and how far places overlap.
+//! The outcome of an analysis for every document: its status, its partner, its folder, and the overlap of places.
 //!
 //! Links are read once, one by one, from their file: memory grows with contents and documents, not with links.
 
@@ -16,7 +16,7 @@ use crate::histogram::{Counter, Histogram};
 use crate::measure::Measures;
 use crate::subject::{Subject, index};
 
-/// What became of a document: the first that applies (`docs/report.md`).
+/// The status of a document: the first that applies (`docs/report.md`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Status {
     /// It has no bytes.
@@ -27,7 +27,7 @@ pub(crate) enum Status {
     ExcludedShort,
     /// There is no text in documents of its kind.
     ExcludedNoText,
-    /// What it holds stands beside it.
+    /// Its members are compared instead.
     ExcludedContainer,
     /// Another document has the same bytes.
     Identical,
@@ -37,14 +37,14 @@ pub(crate) enum Status {
     Contains,
     /// Another holds most of it.
     Contained,
-    /// It shares enough with another to be told.
+    /// It shares enough with another to be listed.
     Shares,
     /// Nothing of the kind.
     Unique,
 }
 
 impl Status {
-    /// Whether it is a reason to leave a document out.
+    /// True if it is a reason to leave a document out.
     pub(crate) fn is_excluded(self) -> bool {
         self < Status::Identical
     }
@@ -63,7 +63,7 @@ pub(crate) struct OverlapRow {
     pub(crate) shared_once_bytes: [u64; 2],
 }
 
-/// Documents of a folder at the top of a repository that nobody else has anything of.
+/// Documents of a folder at the top of a repository that are found nowhere else, not even in part.
 pub(crate) struct OnlyHere {
     pub(crate) root: u16,
     /// Its name; nothing: the repository itself.
@@ -130,7 +130,7 @@ impl Findings {
     }
 }
 
-/// What documents are without their links.
+/// Statuses of documents without their links.
 fn statuses(frozen: &Frozen, identical: &[bool]) -> Vec<Status> {
     let contents = frozen.contents.iter().zip(identical);
     contents
@@ -195,7 +195,7 @@ impl<'a> Reached<'a> {
         }
     }
 
-    /// Whether something of a content is held under a label other than its document's own.
+    /// True if something of a content is held under a label other than its document's own.
     fn is_at(&self, content: usize, label: usize) -> bool {
         let word = content * self.words + label / 64;
         (self.held[word] | self.linked[word]) >> (label % 64) & 1 == 1
@@ -258,7 +258,7 @@ impl<'a> Reached<'a> {
     }
 }
 
-/// What pairs of labels have in common, row by row.
+/// Weights that pairs of labels have in common, row by row.
 struct InCommon {
     documents: Vec<u64>,
     contents: Vec<u64>,

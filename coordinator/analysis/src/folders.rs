@@ -2,7 +2,7 @@
 //!
 //! Every document is given one partner in another repository: a copy of the same bytes, or else the content it shares
 //! most with; among several, the one whose path is most like its own from the end. The folders of the two are a pair; pairs
-//! whose folders have the same name come together in their parents, so that a tree that was moved as a whole is told
+//! whose folders have the same name are merged into their parents, so that a tree that was moved complete is listed
 //! once, by the highest pair that explains where its documents went.
 
 use std::cmp::Reverse;
@@ -29,7 +29,7 @@ pub(crate) struct Partner {
     pub(crate) document: u32,
     /// The bytes that both have.
     pub(crate) shared_bytes: u64,
-    /// How the document lies to its partner; `None`: they are the same bytes.
+    /// Relation of the document to its partner; `None`: they are the same bytes.
     pub(crate) relation: Option<Relation>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct FolderPair {
     pub(crate) size_bytes: [u64; 2],
 }
 
-/// How the first folder of a pair lies to the second.
+/// Relation of the first folder of a pair to the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FolderRelation {
     /// The same documents under the same names, on both sides.
@@ -71,7 +71,7 @@ impl Partners {
 /// Partners while links are read: of each document the best one so far.
 pub(crate) struct PartnersSoFar<'a> {
     subject: &'a Subject<'a>,
-    /// What the best one is preferred by: bytes that both have, then likeness of paths; a copy is before all.
+    /// Rank of the best one: bytes that both have, then likeness of paths; a copy is before all.
     found: Vec<Option<(Partner, usize)>>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> PartnersSoFar<'a> {
         so_far
     }
 
-    /// Takes in a link, which says that its contents lie to each other like this.
+    /// Takes in a link, with the relation of its contents.
     pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
         let Measured { shared_bytes: [of_a, of_b], relation, .. } = *measured;
         for (from, to, shared_bytes, relation) in
@@ -126,7 +126,7 @@ impl<'a> PartnersSoFar<'a> {
     fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
         let (documents, copies) = (&self.subject.frozen.documents, self.subject.copies.of_content(content));
         let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
-        // Of a text that lies in very many places, the same path is looked for, and the rest is not weighed.
+        // Of a text with very many copies, only the same path is searched for, and the rest is not weighed.
         if copies.len() > COPIES_WEIGHED_MAX {
             let path = &documents[place].path;
             let same = copies.iter().find(|other| elsewhere(other) && documents[**other as usize].path == *path);
@@ -152,12 +152,12 @@ impl<'a> PartnersSoFar<'a> {
     }
 }
 
-/// How many bytes of whole names two paths have in common at their ends.
+/// Number of bytes of complete names that two paths have in common at their ends.
 fn common_end(a: &[u8], b: &[u8]) -> usize {
     let equal = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
     let (a_rest, b_rest) = (&a[..a.len() - equal], &b[..b.len() - equal]);
-    let whole = |rest: &[u8]| rest.is_empty() || rest.ends_with(b"/");
-    if whole(a_rest) && whole(b_rest) {
+    let is_name_end = |rest: &[u8]| rest.is_empty() || rest.ends_with(b"/");
+    if is_name_end(a_rest) && is_name_end(b_rest) {
         return equal;
     }
     // The first name of the common end is only a part of a name.
@@ -201,7 +201,7 @@ pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
     pairs
 }
 
-/// What each folder's own documents have in each folder of the other side.
+/// Sums that each folder's own documents have in each folder of the other repository.
 fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
     let mut sums: HashMap<Pair<'a>, Sums> = HashMap::new();
     for (place, document) in frozen.documents.iter().enumerate() {
@@ -287,7 +287,7 @@ fn parent(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// How many documents and bytes lie below each folder.
+/// Number of documents and bytes below each folder.
 struct Totals<'a> {
     below: HashMap<(u16, &'a [u8]), (u64, u64)>,
 }
@@ -319,7 +319,7 @@ impl<'a> Totals<'a> {
         self.below.get(&(root, folder)).copied().unwrap_or_default()
     }
 
-    /// Whether a pair of parents holds no document that the pair below it does not.
+    /// True if a pair of parents holds no document that the pair below it does not.
     fn same_documents(&self, (roots, paths): Pair<'_>, (_, up): Pair<'_>) -> bool {
         (0..2).all(|side| self.below(roots[side], paths[side]) == self.below(roots[side], up[side]))
     }
@@ -364,12 +364,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_moved_is_told_by_its_own_name() {
+    fn a_folder_that_was_moved_is_listed_by_its_own_name() {
         check(&[("logs", "old/logs"), ("logs", "old/logs")], &[(0, "notes")], &[("logs", "old/logs", 2)]);
     }
 
     #[test]
-    fn folders_that_were_moved_together_are_told_by_their_parent() {
+    fn folders_that_were_moved_together_are_listed_by_their_parent() {
         let pairs = [("src/x", "old/x"), ("src/y/z", "old/y/z"), ("src/y", "old/y")];
         check(&pairs, &[(0, "doc"), (1, "doc")], &[("src", "old", 3)]);
     }
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn likeness_is_counted_in_whole_names_from_the_end() {
+    fn likeness_is_counted_in_complete_names_from_the_end() {
         let check = |a: &[u8], b: &[u8], bytes| assert_eq!(common_end(a, b), bytes);
         check(b"a/x/y", b"b/x/y", 3);
         check(b"a/x/y", b"b/z/y", 1);

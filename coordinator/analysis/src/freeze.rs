@@ -75,7 +75,7 @@ pub(crate) struct FrozenDocument {
     pub(crate) modified: i64,
     pub(crate) changing: bool,
     pub(crate) part: Part,
-    /// Whether it was planted so that it must be found.
+    /// True if it is a control.
     pub(crate) control: bool,
 }
 
@@ -83,20 +83,20 @@ pub(crate) struct FrozenDocument {
 pub(crate) struct BareDocument {
     pub(crate) root: u16,
     pub(crate) path: DocumentPath,
-    /// Whether what it holds stands beside it; else there is no text in documents of its kind.
+    /// True if its members are compared instead; else documents of its kind have no text.
     pub(crate) is_container: bool,
     pub(crate) part: Part,
     pub(crate) message_id_hash: Option<[u8; 16]>,
 }
 
-/// What documents with the same bytes share.
+/// Data that documents with the same bytes share.
 #[derive(Clone, Copy)]
 pub(crate) struct FrozenContent {
     pub(crate) digest: ContentDigest,
     pub(crate) size_bytes: u64,
     /// Size less the bytes of template chunks.
     pub(crate) payload_bytes: u64,
-    /// What its features weigh, templates apart: the payload where they are chunks.
+    /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
 }
@@ -145,7 +145,7 @@ impl Frozen {
         Ok(frozen)
     }
 
-    /// Tells the documents apart that were planted so that they must be found.
+    /// Marks the documents that are controls.
     pub(crate) fn set_controls(&mut self, patterns: &[String]) -> Result<(), Error> {
         if patterns.is_empty() {
             return Ok(());

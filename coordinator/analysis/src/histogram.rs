@@ -1,11 +1,11 @@
-//! How strong the links are: counts over all links, in twenty buckets of a twentieth each.
+//! Strength of the links: counts over all links, in twenty buckets of a twentieth each.
 
 use cognate_similarity::Link;
 
 use crate::measured::Measured;
 use crate::subject::{Subject, index};
 
-/// Buckets of each measure; the last includes the whole.
+/// Buckets of each measure; the last includes 1.
 pub const BUCKETS: usize = 20;
 
 /// Links and the documents that they touch, by strength.
@@ -13,8 +13,8 @@ pub const BUCKETS: usize = 20;
 pub(crate) struct Histogram {
     /// By resemblance.
     pub(crate) resemblance: [Bucket; BUCKETS],
-    /// By containment: how much the content that is contained more has of itself in the other. Nothing where the method
-    /// cannot tell.
+    /// By containment: the larger share that one content has in the other. Nothing if the method
+    /// does not measure it.
     pub(crate) containment: Option<[Bucket; BUCKETS]>,
     /// All links, and all documents that any of them touches.
     pub(crate) all: Bucket,
@@ -73,7 +73,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The bucket of a share: that of 0.1 begins a bucket, and the whole is in the last.
+/// The bucket of a share: that of 0.1 begins a bucket, and 1 is in the last.
 fn bucket(part: u64, whole: u64) -> usize {
     let place = u128::from(part) * BUCKETS as u128 / u128::from(whole.max(1));
     usize::try_from(place).unwrap_or(usize::MAX).min(BUCKETS - 1)

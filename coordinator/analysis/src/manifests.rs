@@ -13,7 +13,7 @@ impl Analyser {
     /// those that later syncs took away.
     ///
     /// # Errors
-    /// When the scan has no result, a content has too many chunks, or a segment cannot be read.
+    /// Fails if the scan has no result, a content has too many chunks, or a segment cannot be read.
     pub fn manifests(
         &self,
         scan: ScanId,

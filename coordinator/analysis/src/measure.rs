@@ -1,8 +1,8 @@
-//! What a link says of its two contents: exactly, where features are chunks, else as an estimate with its interval.
+//! Measures of a link between two contents: exact if features are chunks, else an estimate with its interval.
 //!
 //! The engine weighs features and knows nothing else. Chunks weigh their bytes. Features of a fair sample (`mod`, `bsw`,
-//! `shingle`) weigh 1, so that what it says of weights is an estimate of what is true of bytes. Of samples of a fixed size
-//! (`min`, `sketch`) and of candidates it finds only which pairs there are; what is said of them stands beside the links.
+//! `shingle`) weigh 1, so that its ratio of weights estimates the ratio of bytes. Of samples of a fixed size
+//! (`min`, `sketch`) and of candidates it finds only the pairs; their measures are stored next to the links.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::measured::{Estimate, Measured};
 use crate::ratio::Fraction;
 use crate::verify::Verified;
 
-/// How the links of a layer are to be read.
+/// Interpretation of the links of a layer.
 pub(crate) struct Measures {
     kind: Kind,
     /// Those that have been asked for: many links agree in as much of as much.
@@ -47,7 +47,7 @@ impl Measures {
         Measures { kind: Kind::Verified(verified), intervals: Mutex::default() }
     }
 
-    /// How overlap follows.
+    /// Source of the overlap.
     pub(crate) fn coverage(&self) -> Coverage {
         match self.kind {
             Kind::Chunks => Coverage::Chunks,
@@ -56,7 +56,7 @@ impl Measures {
         }
     }
 
-    /// What a link says, of contents that come in the order of their numbers.
+    /// Measures of a link between contents that come in the order of their numbers.
     pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> Measured {
         let [a, b] = [link.a, link.b].map(|content| contents[content.0 as usize]);
         match &self.kind {

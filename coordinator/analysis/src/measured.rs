@@ -10,7 +10,7 @@ pub(crate) struct Measured {
     /// Bytes in common, counted in the first and in the second: an estimate differs between the two.
     pub(crate) shared_bytes: [u64; 2],
     pub(crate) resemblance: Fraction,
-    /// The share of the first in the second, and of the second in the first; none where the method cannot tell.
+    /// The share of the first in the second, and of the second in the first; none if the method does not measure it.
     pub(crate) contained: Option<[Fraction; 2]>,
     /// The relation of the first to the second.
     pub(crate) relation: Relation,

@@ -1,4 +1,4 @@
-//! What of a file a document is, and whether a scan is about it.
+//! The part of a file that a document is, and the choice of parts that a scan is about.
 //!
 //! Under a text view an index holds members of archives and of messages, `outer.zip!/inner/path`, and under `passages` the
 //! paragraphs of documents, `essay.docx!/#12`. Patterns and sizes are said of files: whatever a file holds goes with it.
@@ -11,7 +11,7 @@ use cognate_proto::selection::Selection;
 
 use cognate_storage::Index;
 
-/// What of a file a document is.
+/// The part of a file that a document is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// All of it.
@@ -23,7 +23,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// What a document of an index is, and the path of the file that it is of. What stands before `!/` is one only where the
+    /// The part that a document of an index is, and the path of its file. A name before `!/` is a container only if the
     /// index holds it as well: a folder may have such a name.
     pub(crate) fn of<'p>(view: View, index: &Index, path: &'p DocumentPath) -> (Part, &'p [u8]) {
         let bytes = path.as_bytes();
@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// Which documents of an index a scan is about.
+/// The documents of an index that a scan is about.
 pub(crate) struct Choice<'a> {
     view: View,
     selection: &'a Selection,
@@ -59,7 +59,7 @@ impl<'a> Choice<'a> {
         Choice { view, selection, files }
     }
 
-    /// Whether the scan is about a document of a root's index.
+    /// True if the scan is about a document of a root's index.
     pub(crate) fn takes(&self, (root, index, path): (u16, &Index, &DocumentPath), size_bytes: Option<u64>) -> bool {
         if !self.view.is_text() {
             let is_selected = size_bytes.is_none_or(|size_bytes| self.selection.selects_size(size_bytes));
@@ -69,7 +69,7 @@ impl<'a> Choice<'a> {
         self.selection.selects_path(file) && self.files.as_ref().is_none_or(|files| files.contains(&(root, file)))
     }
 
-    /// What of a file a document is.
+    /// The part of a file that a document is.
     pub(crate) fn part(&self, index: &Index, path: &DocumentPath) -> Part {
         if self.view.is_text() { Part::of(self.view, index, path).0 } else { Part::File }
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_is_of_is_told_by_what_the_index_holds_beside_it() {
+    fn the_part_that_a_document_is_follows_from_the_other_documents_of_the_index() {
         let mut builder = BatchBuilder::default();
         for known in ["a.zip", "a.zip!/b.docx", "c!/d.txt", "e.docx", "f!/#7"] {
             builder.document(DocumentRow::without_content(path(known), DocumentState::Container));
@@ -104,7 +104,7 @@ mod tests {
         // Folders whose names end so.
         check("c!/d.txt", Part::File, "c!/d.txt");
         check("f!/#7", Part::File, "f!/#7");
-        // Where there are no passages, a member may be called like one.
+        // If there are no passages, a member may have a name like one.
         let other = path("a.zip!/#3");
         assert_eq!(Part::of(View::Text, &index, &other), (Part::Member, &b"a.zip"[..]));
     }

@@ -1,6 +1,6 @@
-//! Which pairs are worth looking at one by one, and what is found of them, for methods whose features do not add up.
+//! Pairs that are worth a comparison one by one, and its outcome, for methods whose features do not add up.
 //!
-//! A fixed number of samples stands for a document of any size, so that weights say nothing of how much is shared. The
+//! A fixed number of samples represents a document of any size, so that weights do not show how much is shared. The
 //! engine finds the pairs that have enough features in common to be links at all; the features of both are read again, and
 //! the estimator says what they are. Features are held in blocks of contents, two at a time, as the budget allows.
 
@@ -18,10 +18,10 @@ use crate::second::{indexes_of, is_near};
 use crate::subject::Subject;
 use crate::verify::{Found, Verified, is_link};
 
-/// What looks at a pair by the features of its two contents.
+/// Compares a pair by the features of its two contents.
 type Look<'a> = dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync + 'a;
 
-/// What a feature takes in memory.
+/// Size of a feature in memory.
 const FEATURE_BYTES: u64 = 20;
 
 /// The least that a pair must have in common, as the engine weighs it, to be looked at.
@@ -106,8 +106,8 @@ impl Task<'_> {
             found.lock().expect("nothing panics while it is held").extend_from_slice(links);
             Ok(())
         };
-        let told = |now| self.tell(now);
-        let monitor = Monitor { progress: &told, cancelled: &self.scan.cancelled };
+        let report = |now| self.report(now);
+        let monitor = Monitor { progress: &report, cancelled: &self.scan.cancelled };
         let options = Options { thresholds, ..self.options() };
         let input = Input { levels: &[], ..self.subject.input() };
         find_links(&self.subject.frozen.shards, &input, &options, &monitor, &keep)?;
@@ -168,7 +168,7 @@ impl Task<'_> {
     }
 }
 
-/// A cosine as it is kept.
+/// A cosine as it is stored.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
 fn millionths(cosine: f64) -> Found {
     Found::Cosine((cosine * 1e6).round() as u32)
@@ -178,7 +178,7 @@ fn millionths(cosine: f64) -> Found {
 struct Blocks {
     /// Ascending.
     contents: Vec<u32>,
-    /// Where each block begins among `contents`, and the end.
+    /// Start of each block among `contents`, and the end.
     starts: Vec<usize>,
 }
 

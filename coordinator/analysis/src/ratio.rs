@@ -2,7 +2,7 @@
 
 use cognate_similarity::Containment;
 
-/// A part of a whole.
+/// A fraction, as its numerator and denominator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fraction {
     pub(crate) part: u64,

@@ -15,7 +15,7 @@ pub struct Choice {
     pub size_bytes: u64,
 }
 
-/// What each repository of a scan is asked for, in the order of its specification; nothing where it is all there is.
+/// The choice for each repository of a scan, in the order of its specification; nothing if all documents are meant.
 pub type Choices = Vec<Option<Choice>>;
 
 /// The digest over what a repository is asked for.

@@ -1,6 +1,6 @@
-//! The result of a scan as one `SQLite` file: written under another name, put in its place whole, and never changed.
+//! The result of a scan as one `SQLite` file: written under another name, renamed when complete, and never changed.
 //!
-//! Equal inputs and options give equal rows in equal order, whatever the threads, the budget, or who came first.
+//! Equal inputs and options give equal rows in equal order, whatever the threads, the budget, or the order of arrival.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use self::clusters::ClusterOrder;
 pub(crate) use self::clusters::cluster_name;
-use self::document_rows::Whole;
+use self::document_rows::DocumentRows;
 use self::group::Places;
 use self::sets::Sets;
 use crate::error::Error;
@@ -37,14 +37,14 @@ const SCHEMA: &str = include_str!("result/schema.sql");
 const INDEXES: &str = include_str!("result/indexes.sql");
 /// The name of the format; a reader refuses another.
 pub const FORMAT: &str = "cognate.result/1";
-/// What is written.
+/// Content of a result.
 pub(crate) struct Publication<'a> {
     pub(crate) scan: &'a ScanJob,
     pub(crate) row: &'a ScanRow,
     pub(crate) finished: i64,
-    /// What was found under each of the scan's views.
+    /// Findings of each of the scan's views.
     pub(crate) layers: &'a [Layered],
-    /// Whether the file must survive a loss of power.
+    /// True if the file must survive a loss of power.
     pub(crate) durable: bool,
 }
 
@@ -75,7 +75,7 @@ impl Publication<'_> {
         &self.layers[0].frozen
     }
 
-    /// Whether documents in these repositories together count, where only what crosses does.
+    /// True if documents in these repositories together count, if only pairs across sites or parties do.
     fn crosses(&self, roots: impl Iterator<Item = u16>) -> bool {
         !self.scan.spec.options.across_only || self.spans(roots)
     }
@@ -92,7 +92,7 @@ impl Publication<'_> {
         labels.any(|label| Some(label) != first)
     }
 
-    /// Whether the scan looks at text.
+    /// True if the scan compares text.
     fn has_text(&self) -> bool {
         self.scan.spec.layers.iter().any(|layer| layer.method.view().is_text())
     }
@@ -102,7 +102,7 @@ struct Writer {
     connection: Connection,
 }
 
-/// What of one layer is written, and where its rows begin.
+/// The rows of one layer, and the number of its first row.
 struct LayerPart<'a> {
     number: usize,
     layer: &'a Layered,
@@ -120,8 +120,8 @@ impl LayerPart<'_> {
 impl Writer {
     fn create(path: &Path) -> rusqlite::Result<Writer> {
         let connection = Connection::open(path)?;
-        // Nobody reads it before it is whole, and a crash throws it away: no journal, no syncs. What the rows refer to is
-        // there by the way they are made; looking it up for every row was a third of a rescan of a million documents.
+        // It is read only when it is complete, and a crash discards it: no journal, no syncs. Referenced rows
+        // exist by construction; checking each row took a third of a rescan of a million documents.
         connection.execute_batch(
             "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
              PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16000; PRAGMA application_id = 0x436f676e;",
@@ -132,16 +132,16 @@ impl Writer {
 
     fn write_all(&mut self, publication: &Publication<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
-        let whole = Whole::of(publication);
-        let sets = Sets::of(publication, &whole);
+        let documents = DocumentRows::of(publication);
+        let sets = Sets::of(publication, &documents);
         let places = Places::of(publication);
         self.scan(publication)?;
         self.layers(publication, &sets)?;
-        self.roots(publication, &whole)?;
-        self.documents(publication, &whole, &sets)?;
-        self.sets(publication, &whole, &sets, &places)?;
+        self.roots(publication, &documents)?;
+        self.documents(publication, &documents, &sets)?;
+        self.sets(publication, &documents, &sets, &places)?;
         self.unread(publication)?;
-        evidence::write(&self.connection, publication, &whole)?;
+        evidence::write(&self.connection, publication, &documents)?;
         let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);
@@ -207,7 +207,7 @@ impl Writer {
         let Publication { row, .. } = publication;
         let frozen = publication.roots();
         let chosen: u64 = row.frozen.iter().map(|frozen| frozen.chosen_documents).sum();
-        // Of text, what a document holds stands beside it: the chosen ones are files.
+        // Of text, the members of a document are listed next to it: the chosen ones are files.
         let files = frozen.documents.iter().filter(|document| document.part == Part::File).count();
         let bare = frozen.bare.iter().filter(|bare| bare.part == Part::File).count();
         let found = (files + bare + frozen.unread.len()) as u64;

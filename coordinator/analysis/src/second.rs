@@ -2,7 +2,7 @@
 //!
 //! `fuzzy` finds pairs whose first letters agree, `similarity-index` pairs whose numbers are near. Whether there is anything
 //! to it, term vectors say, or chunks. Sites are asked for those of the documents that were proposed and of no others: an
-//! index with a scope, as a refinement has. Within one process everything is read again, since nobody is to be spared.
+//! index with a scope, as a refinement has. Within one process everything is read again, since there is no site to spare.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::spec::ScanJob;
 use crate::subject::Subject;
 use cognate_storage::store::ScanRow;
 
-/// Where the indexes of the second reading of a layer stand among the layers of a scan's row.
+/// First number of the layers of a scan's row that hold the indexes of the second reading.
 pub const SECOND: usize = 16;
 
-/// Which repositories are asked, and for what.
+/// Repositories that are asked, and the contents to send.
 type Asked = (Vec<(SiteName, RepositoryName)>, Choices);
 
 /// A layer as it was read again.
@@ -48,7 +48,7 @@ pub(crate) fn rows_of<'r>(
 }
 
 impl Analyser {
-    /// What each repository is asked for again; nothing where nothing is proposed.
+    /// The contents that each repository is asked for again; nothing if nothing is proposed.
     pub fn proposed(&self, scan: &ScanJob, row: &ScanRow, layer: usize) -> Result<Option<Asked>, Error> {
         let frozen = self.frozen_alone(scan, (row, layer), &scan.spec.layers[layer].method)?;
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
@@ -87,7 +87,7 @@ impl Analyser {
         Ok(Some((repositories, choices)))
     }
 
-    /// What was read again of a layer; nothing where nothing was proposed.
+    /// The second reading of a layer; nothing if nothing was proposed.
     pub(crate) fn second(
         &self,
         scan: &ScanJob,
@@ -135,7 +135,7 @@ impl Task<'_> {
                     .filter_map(|(content, index)| Some((index?, content)))
                     .collect();
                 all.sort_unstable();
-                // Hits are near to each other: who has none beside him has none.
+                // Hits are near to each other: a document without a hit next to it has none.
                 let pairs = all.windows(2).filter(|pair| is_near(pair[0].0, pair[1].0));
                 pairs.flat_map(|pair| [pair[0].1, pair[1].1]).collect()
             }
@@ -147,7 +147,7 @@ impl Task<'_> {
     }
 }
 
-/// Whether one of two indexes is a hit for the other: that is not always both ways.
+/// True if one of two indexes is a hit for the other: that is not always symmetric.
 pub(crate) fn is_near(a: i128, b: i128) -> bool {
     is_hit(a, b) || is_hit(b, a)
 }

@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::freeze::{Frozen, SetAside};
 
 impl Frozen {
-    /// Sets tags aside, beside those that are: payloads are sizes less every occurrence of them, and the shards hand them
-    /// over as template.
+    /// Adds tags to those that are ignored: payloads are sizes less every occurrence of them, and the shards return
+    /// them as template.
     pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>) -> Result<(), Error> {
         tags.retain(|tag| self.shards.templates().binary_search(tag).is_err());
         if tags.is_empty() {

@@ -50,7 +50,7 @@ impl ScanSpec {
     /// Checks the options.
     ///
     /// # Errors
-    /// When an option makes no sense, or is more than the coordinator grants; it is named.
+    /// Fails if an option makes no sense, or is more than the coordinator grants; the error names it.
     pub fn new(options: ScanOptions, limits: &AnalysisLimits) -> Result<ScanSpec, Error> {
         options.check().map_err(invalid)?;
         let min_containment = options.min_containment.parse();
@@ -109,7 +109,7 @@ pub struct ScanJob {
 }
 
 impl ScanJob {
-    /// A job that nobody watches.
+    /// A job without an observer.
     pub fn unwatched(id: ScanId, spec: ScanSpec) -> ScanJob {
         ScanJob { id, spec, cancelled: AtomicBool::new(false), progress: Box::new(|_, _, _| {}) }
     }

@@ -1,11 +1,11 @@
-//! A frozen set as the engine sees it: contents by number, who holds how many copies, and how holders are labelled.
+//! A frozen set as the engine sees it: contents by number, numbers of copies of each holder, and labels of holders.
 
 use cognate_similarity::{ContentIndex, Group, Holders, Holding, Input, Level};
 
 use crate::copies::Copies;
 use crate::freeze::Frozen;
 
-/// What is analysed.
+/// The input of an analysis.
 pub(crate) struct Subject<'a> {
     pub(crate) frozen: &'a Frozen,
     pub(crate) copies: Copies,
@@ -17,7 +17,7 @@ pub(crate) struct Subject<'a> {
     groups: Groups,
 }
 
-/// Who holds what, as the engine is told. Each root is a group. What was planted at it is held by another, which has the
+/// Holders and their copies, as the engine counts them. Each root is a group. Its controls are held by another, which has the
 /// root's label where links are concerned, and one beyond all labels where overlap is counted.
 struct Groups {
     levels: [Level; 2],
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The label under which all copies of a content lie, if there is just one.
+    /// The label under which all copies of a content are, if there is just one.
     pub(crate) fn home(&self, content: usize) -> Option<u16> {
         let mut labels = self.copies.of_content(index(content)).iter().map(|place| {
             let root = self.frozen.documents[*place as usize].root;
@@ -111,7 +111,7 @@ fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
     let roots = u16::try_from(frozen.roots.len()).expect("sites are few");
     for content in 0..frozen.contents.len() {
         holdings.clear();
-        // Documents are ordered by root, so that the copies of a root stand together.
+        // Documents are ordered by root, so that the copies of a root are adjacent.
         for place in copies.of_content(index(content)) {
             let document = &frozen.documents[*place as usize];
             let planted = if document.control { roots } else { 0 };

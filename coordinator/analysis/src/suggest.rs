@@ -1,4 +1,4 @@
-//! Suggestions: tags on which links rest that join what is otherwise unlike. The engine is the judge: what is suggested was
+//! Suggestions: tags on which links rest that join otherwise unlike documents. The engine is the judge: suggested tags were
 //! left out of an analysis, and of some links nothing was left that came near to a link. Such links are hollow.
 //!
 //! A tag comes into question when contents of several kinds have it (versions of a document are one kind) and it is, with
@@ -32,17 +32,17 @@ use crate::subject::Subject;
 mod postings;
 mod spread;
 
-/// How often something is suggested at most, one time upon the other.
+/// The most rounds of suggestions, each on top of the earlier ones.
 const ROUNDS_MAX: u32 = 24;
 /// Of the tags on which a cluster rests, those are suggested that have at least this part of the holders of the one that
 /// has most: the others may carry nothing once these are gone.
 const TIER: usize = 4;
-/// Holders that hollow links join are looked for until there are so many: enough to tell which cluster a tag belongs to.
+/// Holders that hollow links join are searched for until there are so many: enough to find the cluster of a tag.
 const JOINED_MAX: usize = 64;
-/// How many documents of a suggestion are named.
+/// Number of documents that a suggestion names.
 const EXAMPLES: usize = 3;
 
-/// Receives progress and suggestions; answers false once nobody listens any more.
+/// Receives progress and suggestions; returns false once the caller is gone.
 pub type Listener<'a> = dyn Fn(v1::SuggestTemplatesResponse) -> bool + Sync + 'a;
 
 /// Options of a request for suggestions.
@@ -59,7 +59,7 @@ impl Analyser {
     /// judged; the caller holds its indexes.
     ///
     /// # Errors
-    /// When the indexes cannot be read, or the analysis fails.
+    /// Fails if the indexes cannot be read, or the analysis fails.
     pub fn suggest_templates(
         &self,
         scan: &ScanJob,
@@ -73,7 +73,7 @@ impl Analyser {
         frozen.set_aside(self.frozen_templates(row, 0)?)?;
         let copies = Copies::of(&frozen);
         let folder = self.scan_folder(scan.id);
-        let desk = Desk { scan, copies: &copies, spill_dir: &folder, told: listener };
+        let desk = Desk { scan, copies: &copies, spill_dir: &folder, listener };
         let mut found = desk.analysed(&frozen, &payloads(&frozen))?;
         for round in 1..=ROUNDS_MAX {
             let spread = found.spread(&frozen, options.kinds_min)?;
@@ -89,7 +89,7 @@ impl Analyser {
             frozen.set_aside(bundles.values().flatten().map(|chunk| chunk.0).collect())?;
             let next = desk.analysed(&frozen, &payloads(&frozen))?;
             let gone = found.without(&next.links);
-            desk.tell(&frozen, &found, &Losses { gone: &gone, hollow: &hollow }, &bundles, &before, round)?;
+            desk.send(&frozen, &found, &Losses { gone: &gone, hollow: &hollow }, &bundles, &before, round)?;
             if !options.until_quiet {
                 break;
             }
@@ -103,7 +103,7 @@ fn payloads(frozen: &Frozen) -> Vec<u64> {
     frozen.contents.iter().map(|content| content.weight).collect()
 }
 
-/// What an analysis found, as far as it matters here.
+/// Findings of an analysis, as far as they matter here.
 struct Found {
     analysis: Analysis,
     /// By (a, b).
@@ -156,18 +156,18 @@ impl Losses<'_> {
     }
 }
 
-/// What all steps of one request work with.
+/// Shared state of all steps of one request.
 struct Desk<'a> {
     scan: &'a ScanJob,
     copies: &'a Copies,
     spill_dir: &'a std::path::Path,
-    told: &'a Listener<'a>,
+    listener: &'a Listener<'a>,
 }
 
 impl Desk<'_> {
     fn analysed(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Found, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |told: &[Link]| collect(&links, told);
+        let keep = |new: &[Link]| collect(&links, new);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds);
@@ -184,7 +184,7 @@ impl Desk<'_> {
     /// The links at a fifth of the thresholds.
     fn links_at_a_fifth(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |told: &[Link]| collect(&links, told);
+        let keep = |new: &[Link]| collect(&links, new);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds.fifth());
@@ -204,18 +204,18 @@ impl Desk<'_> {
         }
     }
 
-    /// Tells how far it is; where nobody listens any more, it ends.
+    /// Sends the progress; ends the request if the caller is gone.
     fn progress(&self, now: Progress) {
         let share = (1000 * now.done).checked_div(now.total).unwrap_or(1000);
         let (done, total) = (now.phase as u64 * 1000 + share, 5000);
         let progress = Some(v1::AnalysisState { phase: v1::AnalysisPhase::Comparing.into(), done, total });
-        if !(self.told)(v1::SuggestTemplatesResponse { progress, suggestion: None }) {
+        if !(self.listener)(v1::SuggestTemplatesResponse { progress, suggestion: None }) {
             self.scan.cancelled.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Tells of bundles that were set aside, those that most documents have first.
-    fn tell(
+    /// Sends the bundles that are ignored, those that most documents have first.
+    fn send(
         &self,
         frozen: &Frozen,
         found: &Found,
@@ -233,12 +233,12 @@ impl Desk<'_> {
         }
         suggestions.sort_by(|a, b| b.documents.cmp(&a.documents).then_with(|| a.cluster.cmp(&b.cluster)));
         for suggestion in suggestions {
-            (self.told)(v1::SuggestTemplatesResponse { progress: None, suggestion: Some(suggestion) });
+            (self.listener)(v1::SuggestTemplatesResponse { progress: None, suggestion: Some(suggestion) });
         }
         Ok(())
     }
 
-    /// What it came to that these were set aside, together with the other bundles.
+    /// Effect of ignoring these, together with the other bundles.
     fn measured(
         &self,
         frozen: &Frozen,
@@ -298,8 +298,8 @@ impl Desk<'_> {
     }
 }
 
-fn collect(links: &Mutex<Vec<Link>>, told: &[Link]) -> Result<(), cognate_similarity::Error> {
-    links.lock().expect("nothing panics while it is held").extend_from_slice(told);
+fn collect(links: &Mutex<Vec<Link>>, new: &[Link]) -> Result<(), cognate_similarity::Error> {
+    links.lock().expect("nothing panics while it is held").extend_from_slice(new);
     Ok(())
 }
 

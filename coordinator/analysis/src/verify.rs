@@ -1,4 +1,4 @@
-//! What was found of a pair that the engine only proposed.
+//! Outcome of the comparison of a pair that the engine only proposed.
 
 use cognate_similarity::{ContentIndex, Relation, Resemblance, Thresholds};
 
@@ -14,7 +14,7 @@ pub(crate) struct Verified {
     pub(crate) found: Found,
 }
 
-/// What was found of it.
+/// Outcome of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// Of a sample of both together, how much is in both; it may be all there is.
@@ -28,7 +28,7 @@ pub(crate) enum Found {
 }
 
 impl Verified {
-    /// What was found of two contents in any order.
+    /// The outcome for two contents in any order.
     pub(crate) fn of(a: u32, b: u32, found: Found) -> Verified {
         let turned = match found {
             Found::Chunks { shared, a, b } => Found::Chunks { shared, a: b, b: a },
@@ -39,7 +39,7 @@ impl Verified {
         Verified { a: ContentIndex(a), b: ContentIndex(b), found }
     }
 
-    /// What it says of contents of these sizes.
+    /// Measures for contents of these sizes.
     pub(crate) fn measured(&self, a_bytes: u64, b_bytes: u64) -> Measured {
         let of = |part, whole| Fraction { part, whole };
         match self.found {
@@ -70,8 +70,8 @@ impl Verified {
     }
 }
 
-/// Whether what was found of a pair makes it a link: by what one has of the other, or where that is not known by how alike
-/// they are.
+/// True if the outcome makes the pair a link: by containment, or if that is unknown by
+/// resemblance.
 pub(crate) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
     let Thresholds { min_shared_bytes, min_containment } = thresholds;
     match measured.contained {
@@ -83,7 +83,7 @@ pub(crate) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
     }
 }
 
-/// Where it is only known how alike two contents are: r (a + b) / (1 + r) bytes are in both.
+/// Estimate from resemblance alone: r (a + b) / (1 + r) bytes are in both.
 fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, estimate: Estimate) -> Measured {
     let Fraction { part, whole } = resemblance;
     let shared = Fraction { part, whole: whole + part }.of_bytes(a_bytes.saturating_add(b_bytes));

@@ -1,4 +1,4 @@
-//! What pages show of a result: paged, filtered and sorted where the data is, in memory that does not grow with it.
+//! Lists of a result for pages: paged, filtered and sorted in the database, in memory that does not grow with it.
 //!
 //! The writer of a result puts all that lists sort and filter by into the rows of clusters, sets and documents, so that a
 //! page is a query to one file.
@@ -24,7 +24,7 @@ pub use filter::{Change, ClusterFilter, Sort, VerdictWanted};
 pub use sets::{SetFilter, SetRow};
 pub use summary::{ClusterTotals, Summary};
 
-/// Rows of a page, where nobody asks for another number.
+/// Rows of a page by default.
 pub const PAGE_ROWS: u64 = 50;
 /// No page has more.
 pub const PAGE_ROWS_MAX: u64 = 1000;
@@ -34,16 +34,16 @@ pub const PAGE_ROWS_MAX: u64 = 1000;
 pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// How many there are on all pages.
+    /// Number of rows on all pages.
     pub total: u64,
 }
 
-/// Which rows of a list: pages count from 0.
+/// A page of a list, counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Which page.
+    /// Number of the page.
     pub page: u64,
-    /// How many rows one has.
+    /// Rows of a page.
     pub rows: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct Browse {
     /// The file's number when it was opened.
     file_number: Option<u64>,
     sites: Vec<String>,
-    /// How far the marks of verdicts are level with the store; nothing: there are none yet.
+    /// Version of the store up to which the marks of verdicts are current; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Browse {
     /// Opens a result.
     ///
     /// # Errors
-    /// When the file is no result that this build reads.
+    /// Fails if the file is no result that this build reads.
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
         let mut browse = Browse { report, file_number: number_of(result), sites: Vec::new(), marked: None };

@@ -1,4 +1,4 @@
-//! What was decided, as it lies to a result: which clusters bear a verdict, and whether it still holds.
+//! Verdicts on a result: the clusters that have one, and if it still holds.
 
 use std::collections::HashSet;
 
@@ -19,23 +19,23 @@ type Named = (String, Vec<u8>);
 pub struct Mark {
     /// By which action.
     pub(crate) action: u64,
-    /// Who decided.
+    /// Name of the reviewer.
     pub by: String,
     /// Why it does not hold any more; nothing: it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
-    /// What others are to know.
+    /// Note for other people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// In the result of which scan it was seen.
     #[serde(skip)]
     pub(crate) scan: u64,
-    /// When.
+    /// Time of the verdict.
     pub time: String,
     /// The same, in seconds since 1970.
     #[serde(skip)]
     pub(crate) seconds: i64,
-    /// What was decided.
+    /// The verdict.
     pub verdict: &'static str,
 }
 
@@ -129,7 +129,7 @@ impl Browse {
         mark().map_err(|error| self.failed(error))
     }
 
-    /// What was decided about a cluster.
+    /// The verdict on a cluster.
     pub fn mark_of_cluster(&self, store: &Store, cluster: &ClusterRow) -> Result<Option<Mark>, Error> {
         let sql = "SELECT key, changed FROM temp.mark WHERE cluster = ?";
         let connection = self.report().connection();
@@ -144,7 +144,7 @@ impl Browse {
         Ok(Some(Mark::of(entry, why)))
     }
 
-    /// What of a cluster's members has come and gone since.
+    /// Changes of a cluster's members since the verdict.
     fn why_changed(&self, entry: &VerdictEntry, cluster: &ClusterRow) -> Result<String, Error> {
         let decided = &entry.decided;
         let before: HashSet<[u8; 16]> = decided.members.as_chunks().0.iter().copied().collect();
@@ -164,11 +164,11 @@ impl Browse {
             1 => Some(format!("1 member {what}")),
             count => Some(format!("{count} members {what}")),
         };
-        let told: Vec<String> = [counted(gone, "gone"), counted(added, "added")].into_iter().flatten().collect();
-        Ok(told.join(", "))
+        let changes: Vec<String> = [counted(gone, "gone"), counted(added, "added")].into_iter().flatten().collect();
+        Ok(changes.join(", "))
     }
 
-    /// What was decided about an identical set.
+    /// The verdict on an identical set.
     pub fn mark_of_set(&self, store: &Store, set: &SetRow) -> Result<Option<Mark>, Error> {
         let Some(key) = Key::of_set(&set.tier, &set.id) else { return Ok(None) };
         let Some(row) = store.verdict(key)? else { return Ok(None) };
@@ -182,7 +182,7 @@ impl Browse {
         }))
     }
 
-    /// What was decided about a document, which has this content under this view.
+    /// The verdict on a document, which has this content under this view.
     pub fn mark_of_document(
         &self,
         store: &Store,
@@ -191,7 +191,7 @@ impl Browse {
     ) -> Result<Option<Mark>, Error> {
         let Some(row) = store.verdict(Key::of_document(site, repository, path))? else { return Ok(None) };
         let Some(entry) = row.entries.last() else { return Ok(None) };
-        // What it is under the other view is looked for only where that was decided about.
+        // Its content under the other view is searched for only if that has a verdict.
         let same = match entry.decided.view == view {
             true => hex(&entry.decided.digest) == digest,
             false => self.document_at(site, repository, path)?.is_some_and(|all| {
@@ -243,7 +243,7 @@ impl Browse {
         let Some(number) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
         let mark = self.mark_of_cluster(store, &cluster)?;
-        // Of one that goes on under another id, that one is told.
+        // If it continues under another id, that one is returned.
         let subject = v1::Subject { id: cluster.id, ..key.subject() };
         Ok(mark.map(|mark| (subject, mark)))
     }

@@ -1,8 +1,8 @@
-//! Plans: which copies are kept and which could go, by rules that people give. Nothing here, and nothing of Cognate, deletes
-//! or moves a document; what is planned is carried out by whoever owns it.
+//! Plans: the copies that stay and the copies that could go, by rules that people give. Neither a plan nor Cognate deletes
+//! or moves a document; the documents' owner carries out the plan.
 //!
-//! A plan is made of *groups* of documents that stand for each other: identical sets of the same bytes. What people have
-//! decided about a group, or about a document in it, that counts before the rules do.
+//! A plan is made of *groups* of interchangeable documents: identical sets of the same bytes. Verdicts
+//! about a group, or about a document in it, count before the rules do.
 
 mod rule;
 mod said;
@@ -15,16 +15,16 @@ use self::said::{Around, Bearing, Judged};
 use crate::error::Error;
 use crate::report::{IdenticalSet, Located, Report};
 
-/// What is kept.
+/// Rules of a plan.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// In their order: where one does not tell two documents apart, the next one does.
+    /// In their order: if one does not distinguish two documents, the next one does.
     pub rules: Vec<Rule>,
-    /// How many documents of a group are kept at least; 1 or more.
+    /// The fewest documents of a group that stay; 1 or more.
     pub min_copies: usize,
 }
 
-/// Documents that stand for each other, and what people decided about them.
+/// Interchangeable documents, and the verdicts on them.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The digest of what they hold.
@@ -33,11 +33,11 @@ pub struct Group {
     pub size_bytes: u64,
     /// The documents, by site, repository and path, each with what was decided about it alone.
     pub documents: Vec<(Located, Option<Said>)>,
-    /// What was decided about all of them.
+    /// Verdicts on all of them.
     pub said: Vec<Said>,
 }
 
-/// What becomes of the documents of a group.
+/// Decision about the documents of a group.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The group: the digest of what its documents hold.
@@ -55,52 +55,52 @@ pub struct Decision {
 /// A document of a group.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Where it is.
+    /// Its place.
     pub document: Located,
-    /// Why it is kept, if it is; else it goes.
+    /// The reason for which it stays; `None`: it goes.
     pub kept: Option<Why>,
-    /// What was decided about it alone, if that bears on plans.
+    /// The verdict on it alone, if that affects plans.
     pub said: Option<Said>,
 }
 
-/// Why a document is kept.
+/// Reason for which a document stays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// It stands where everything is kept.
+    /// It is below a reference, where all documents stay.
     Reference(String),
-    /// It is the best by this rule, the first that tells it from the next.
+    /// It is the best by this rule, the first that distinguishes it from the next.
     Rule(String),
     /// It is the next best, so that there are as many as are wanted.
     Copies,
-    /// The rules do not tell it from another one.
+    /// The rules do not distinguish it from another one.
     Tie,
-    /// All there are must be kept.
+    /// No group may lose more documents than this one has to spare.
     All,
-    /// It stands inside of another document, from where it cannot be taken away.
+    /// It is inside of another document, from which it cannot be removed.
     Inside,
     /// Somebody decided so, in this word.
     Verdict(&'static str),
-    /// What goes was told to be a duplicate, and this was not.
+    /// The documents that go have the verdict "duplicate", and this one does not.
     Spared,
 }
 
 /// Why nothing of a group goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// The rules do not say which are kept, or verdicts do not go together: somebody must decide.
+    /// The rules do not decide, or verdicts contradict each other: a person must decide.
     Tie,
-    /// There are no more than must be kept.
+    /// All documents must stay.
     Few,
     /// Somebody decided that nothing is to be done about it.
     Verdict,
 }
 
-/// What a plan comes to.
+/// Sums of a plan.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Totals {
     /// Groups of which something goes.
     pub groups: u64,
-    /// Documents that are kept in those.
+    /// Documents of those groups that stay.
     pub kept: u64,
     /// Documents that go.
     pub gone: u64,
@@ -116,11 +116,11 @@ pub struct Totals {
     pub intentional: u64,
     /// Because they are not duplicates.
     pub not_duplicates: u64,
-    /// Because all of it is to be kept.
+    /// By the verdict that all of it stays.
     pub kept_whole: u64,
     /// Documents of those three.
     pub left_out: u64,
-    /// Groups of which all documents must be kept.
+    /// Groups of which all documents must stay.
     pub few: u64,
 }
 
@@ -144,8 +144,8 @@ impl Decision {
         self.members.iter().filter(|member| member.kept.is_none())
     }
 
-    /// The documents that are kept.
-    pub fn kept(&self) -> impl Iterator<Item = &Member> {
+    /// The documents that stay.
+    pub fn staying(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.kept.is_some())
     }
 }
@@ -179,7 +179,7 @@ impl Totals {
             }
             None => {
                 self.groups += 1;
-                self.kept += decision.kept().count() as u64;
+                self.kept += decision.staying().count() as u64;
                 let gone = decision.gone().count() as u64;
                 self.gone += gone;
                 self.gone_bytes += gone * decision.size_bytes;
@@ -193,7 +193,7 @@ impl Report {
     /// reads alike are no copies of each other.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn plan<E: From<Error>>(&self, keep: &Keep, mut each: impl FnMut(Decision) -> Result<(), E>) -> Result<(), E> {
         let around = Around::of(self)?;
         self.identical(|set: IdenticalSet| match (set.tier, set.size_bytes) {
@@ -215,15 +215,15 @@ impl Report {
     }
 }
 
-/// Decides which documents of a group are kept. Never all go, never fewer stay than are wanted, never one goes that stands
-/// where everything is kept or that somebody wants to stay; and where neither verdicts nor rules tell a document that would go
+/// Decides the documents of a group that stay. Never all go, and never fewer stay than `min_copies`. A document below a
+/// reference or with a verdict to keep it never goes; and if neither verdicts nor rules distinguish a document that would go
 /// from one that would stay, all stay.
 pub fn decide(group: Group, keep: &Keep) -> Decision {
     let Group { digest, size_bytes, documents, said } = group;
     let members = documents.into_iter().map(|(document, said)| {
         let said = said.filter(|said| said.bearing() != Bearing::None);
-        let kept = stays(&document, said.as_ref(), keep);
-        Member { document, kept, said }
+        let stays_for = stays(&document, said.as_ref(), keep);
+        Member { document, kept: stays_for, said }
     });
     let mut decision = Decision { group: digest, size_bytes, members: members.collect(), left: None, said: Vec::new() };
     match Judged::of(said, &decision.members) {
@@ -257,7 +257,7 @@ impl Decision {
     /// Chooses by what was decided about documents, then by the rules.
     fn choose(&mut self, keep: &Keep) {
         let members = &mut self.members;
-        let standing = members.iter().filter(|member| member.stands_for_others()).count();
+        let standing = members.iter().filter(|member| member.serves_others()).count();
         let mut open: Vec<usize> = (0..members.len()).filter(|place| members[*place].kept.is_none()).collect();
         open.sort_by(|a, b| compare(&keep.rules, &members[*a], &members[*b]).0);
         let wanted = keep.min_copies.max(1).saturating_sub(standing);
@@ -289,9 +289,9 @@ impl Decision {
 }
 
 impl Member {
-    /// Whether it is a copy that is kept for the others. What cannot be taken away is none, and what is a copy on purpose
+    /// True if it is a copy that stays for the others. A document that cannot be removed is none, and a copy on purpose
     /// has its own purpose.
-    fn stands_for_others(&self) -> bool {
+    fn serves_others(&self) -> bool {
         matches!(self.kept, Some(Why::Reference(_) | Why::Verdict("keep")))
     }
 
@@ -300,14 +300,15 @@ impl Member {
     }
 }
 
-/// Which of two is kept rather, and what says so first.
+/// Order of two documents by preference, and the rule that decides it.
 fn compare(rules: &[Rule], a: &Member, b: &Member) -> (Ordering, Option<Why>) {
     match a.is_duplicate().cmp(&b.is_duplicate()) {
         Ordering::Equal => {}
         order => return (order, Some(Why::Spared)),
     }
-    let mut told = rules.iter().map(|rule| (rule.compare(&a.document, &b.document), rule));
-    told.find(|(order, _)| *order != Ordering::Equal)
+    let mut orders = rules.iter().map(|rule| (rule.compare(&a.document, &b.document), rule));
+    orders
+        .find(|(order, _)| *order != Ordering::Equal)
         .map_or((Ordering::Equal, None), |(order, rule)| (order, Some(Why::Rule(rule.to_string()))))
 }
 

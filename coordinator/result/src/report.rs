@@ -1,6 +1,6 @@
-//! What a result says, read from its file: the rows of the report `cognate.report/1`, in the order in which it lists them.
+//! The content of a result, read from its file: the rows of the report `cognate.report/1`, in the order in which it lists them.
 //!
-//! Lists can be long, so they are handed over row by row and never held whole. The fields of every row are declared in
+//! Lists can be long, so they are returned row by row and never held complete. The fields of every row are declared in
 //! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
 //! report can be taken while it streams.
 
@@ -52,13 +52,13 @@ pub struct Report {
     path: PathBuf,
     /// The scan's views, `raw` or `text`, by the numbers of their layers.
     views: Vec<String>,
-    /// The site whose slice is told, if not all is.
+    /// The site of a slice; `None` for the complete report.
     slice: Option<String>,
-    /// What was decided, by whether it is about a cluster, by view or tier, and by id.
+    /// Verdicts, by cluster or set, by view or tier, and by id.
     verdicts: HashMap<(bool, String, String), VerdictSection>,
-    /// What was decided about documents.
+    /// Verdicts on documents.
     of_documents: HashMap<verdicts::PlaceKey, VerdictSection>,
-    /// Whether that was said.
+    /// True if verdicts were added.
     has_verdicts: bool,
 }
 
@@ -66,12 +66,12 @@ impl Report {
     /// Opens a result for reading.
     ///
     /// # Errors
-    /// When the file is not there, or is not a result of a version that this build reads.
+    /// Fails if the file is not there, or is not a result of a version that this build reads.
     pub fn open(path: &Path) -> Result<Report, Error> {
         let failed = |source| Error::Result { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        // Plans are to stay as they are: without this, each cluster's queries were prepared anew for its number.
+        // Prepared statements must stay cached: without this, each cluster's queries were prepared again for its number.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
         if format != FORMAT {
@@ -110,12 +110,12 @@ impl Report {
         }
     }
 
-    /// The views that were compared, `raw` or `text`, in the order in which their rows are told.
+    /// The views that were compared, `raw` or `text`, in the order of their rows.
     pub fn views(&self) -> &[String] {
         &self.views
     }
 
-    /// The view of a layer, where there are two: it is told of every row.
+    /// The view of a layer, if there are two: every row has it then.
     fn view(&self, layer: usize) -> Option<String> {
         self.views.get(layer).filter(|_| self.views.len() > 1).cloned()
     }
@@ -125,12 +125,12 @@ impl Report {
         if self.views.get(layer).is_some_and(|view| view == "text") { "same text" } else { "same bytes" }
     }
 
-    /// Where the result lies: a file of `SQLite` that anybody may open.
+    /// Path of the result: an ordinary `SQLite` file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the rows are read through.
+    /// Connection that reads the rows.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }

@@ -101,7 +101,7 @@ fn write_links(
     let Layered { frozen, findings } = part.layer;
     let mut strength = Strength::default();
     let mut shared = Vec::with_capacity(cluster.links.len());
-    // A link is told from the content whose first document comes first.
+    // A link is written from the content whose first document comes first.
     let first = |content: ContentIndex| findings.copies.of_content(content).first().copied();
     for link in &cluster.links {
         let measured = findings.measures.of(&frozen.contents, link);
@@ -111,7 +111,7 @@ fn write_links(
             false => (link.b, link.a, measured.reversed()),
         };
         let contained = measured.contained.map(|both| both.map(Fraction::rounded));
-        // What a method cannot tell is less than what it can.
+        // A measure that the method does not have is less than any other.
         strength.max_resemblance = strength.max_resemblance.max(Some(measured.resemblance.rounded()));
         strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
         strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
@@ -140,7 +140,7 @@ struct Strength {
     max_resemblance: Option<i64>,
     max_containment: Option<i64>,
     shared_bytes: u64,
-    /// What each member shares with the one it is joined to best.
+    /// Bytes that each member shares with the one it is joined to best.
     joined_bytes: u64,
 }
 

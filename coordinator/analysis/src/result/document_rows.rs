@@ -11,22 +11,22 @@ use crate::layered::Layered;
 use crate::part::Part;
 
 /// All rows, by root, path and layer; their places are their numbers.
-pub(super) struct Whole<'a> {
-    pub(super) rows: Vec<WholeRow<'a>>,
+pub(super) struct DocumentRows<'a> {
+    pub(super) rows: Vec<DocumentRow<'a>>,
     /// Of each layer, the rows of its documents.
     places: Vec<Vec<u32>>,
 }
 
 /// A document under one view.
 #[derive(Clone, Copy)]
-pub(super) struct WholeRow<'a> {
+pub(super) struct DocumentRow<'a> {
     pub(super) root: u16,
     pub(super) layer: u8,
     pub(super) path: &'a DocumentPath,
     pub(super) what: What<'a>,
 }
 
-/// What a document is under one view.
+/// A document under one view.
 #[derive(Clone, Copy)]
 pub(super) enum What<'a> {
     /// It has a content: its place among the layer's documents.
@@ -35,11 +35,11 @@ pub(super) enum What<'a> {
     Bare(&'a BareDocument),
 }
 
-impl<'a> Whole<'a> {
-    pub(super) fn of(publication: &Publication<'a>) -> Whole<'a> {
+impl<'a> DocumentRows<'a> {
+    pub(super) fn of(publication: &Publication<'a>) -> DocumentRows<'a> {
         let mut rows = Vec::new();
         for (layer, Layered { frozen, .. }) in (0..).zip(publication.layers) {
-            let read = frozen.documents.iter().zip(0..).map(|(document, place)| WholeRow {
+            let read = frozen.documents.iter().zip(0..).map(|(document, place)| DocumentRow {
                 root: document.root,
                 layer,
                 path: &document.path,
@@ -47,7 +47,12 @@ impl<'a> Whole<'a> {
             });
             rows.extend(read);
             let bare = frozen.bare.iter();
-            rows.extend(bare.map(|bare| WholeRow { root: bare.root, layer, path: &bare.path, what: What::Bare(bare) }));
+            rows.extend(bare.map(|bare| DocumentRow {
+                root: bare.root,
+                layer,
+                path: &bare.path,
+                what: What::Bare(bare),
+            }));
         }
         // Each list is in order: what there is to do is to merge them.
         rows.sort_by(|a, b| (a.root, a.path, a.layer).cmp(&(b.root, b.path, b.layer)));
@@ -58,7 +63,7 @@ impl<'a> Whole<'a> {
                 places[usize::from(row.layer)][place as usize] = number;
             }
         }
-        Whole { rows, places }
+        DocumentRows { rows, places }
     }
 
     /// The row of a layer's document.
@@ -87,8 +92,8 @@ impl<'a> Whole<'a> {
     }
 }
 
-impl WholeRow<'_> {
-    /// What became of the document in this view.
+impl DocumentRow<'_> {
+    /// Status of the document in this view.
     pub(super) fn status(&self, layers: &[Layered]) -> Status {
         match self.what {
             What::Document(place) => {
@@ -100,7 +105,7 @@ impl WholeRow<'_> {
         }
     }
 
-    /// What of a file the document is.
+    /// The part of a file that the document is.
     pub(super) fn part(&self, layers: &[Layered]) -> Part {
         match self.what {
             What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].part,
@@ -108,7 +113,7 @@ impl WholeRow<'_> {
         }
     }
 
-    /// How many bytes it has under this view.
+    /// Number of bytes that it has under this view.
     pub(super) fn size_bytes(&self, layers: &[Layered]) -> u64 {
         match self.what {
             What::Document(place) => {
@@ -132,8 +137,8 @@ impl WholeRow<'_> {
     }
 }
 
-/// What became of a document over all views: the first that applies. That one view leaves it out says nothing where the
-/// other does not.
+/// Status of a document over all views: the first that applies. An exclusion by one view does not count if the
+/// other view includes it.
 pub(super) fn status_of(statuses: impl Iterator<Item = Status> + Clone) -> Status {
     let compared = statuses.clone().filter(|status| !status.is_excluded()).min();
     // Every document has a row.

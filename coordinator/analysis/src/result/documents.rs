@@ -6,7 +6,7 @@ use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use rusqlite::params;
 
-use super::document_rows::{What, Whole, WholeRow, status_of};
+use super::document_rows::{DocumentRow, DocumentRows, What, status_of};
 use super::names::{relation_name, status_name, unread_reason};
 use super::sets::{Sets, is_in_place};
 use super::{LayerPart, Publication, Writer, content_index, integer};
@@ -37,7 +37,7 @@ impl Writer {
     pub(super) fn documents(
         &self,
         publication: &Publication<'_>,
-        whole: &Whole<'_>,
+        documents: &DocumentRows<'_>,
         sets: &Sets,
     ) -> rusqlite::Result<()> {
         let layers = publication.layers;
@@ -45,21 +45,21 @@ impl Writer {
         let mut insert =
             self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut statuses = BTreeMap::<(u16, &str), u64>::new();
-        for rows in whole.documents() {
+        for rows in documents.documents() {
             let first = rows.start;
-            let of_rows = whole.rows[rows.clone()].iter().map(|row| row.status(layers));
+            let of_rows = documents.rows[rows.clone()].iter().map(|row| row.status(layers));
             let message_set = sets.of_message(first);
             let status = match (status_of(of_rows.clone()), message_set) {
                 (status, Some(_)) if !status.is_excluded() => Status::Identical,
                 (status, _) => status,
             };
-            *statuses.entry((whole.rows[first].root, status_name(status))).or_default() += 1;
-            // Whichever view gives the status tells of the partner.
-            let tells = of_rows.clone().position(|own| own == status).unwrap_or(0);
-            let message = rows.clone().find_map(|row| whole.rows[row].message(layers));
+            *statuses.entry((documents.rows[first].root, status_name(status))).or_default() += 1;
+            // The view that gives the status also gives the partner.
+            let deciding = of_rows.clone().position(|own| own == status).unwrap_or(0);
+            let message = rows.clone().find_map(|row| documents.rows[row].message(layers));
             for number in rows {
-                let row = &whole.rows[number];
-                let found = Told::of(row, layers, whole);
+                let row = &documents.rows[number];
+                let found = DocumentColumns::of(row, layers, documents);
                 insert.execute(params![
                     number,
                     row.root,
@@ -74,10 +74,10 @@ impl Writer {
                     found.partner_relation,
                     found.partner_in_place,
                     row.layer,
-                    whole.other(number),
+                    documents.other(number),
                     number == first,
                     Some(row.status(layers)).filter(|own| *own != status).map(status_name),
-                    number == first && tells > 0,
+                    number == first && deciding > 0,
                     message,
                     message_set.filter(|_| number == first),
                 ])?;
@@ -99,7 +99,7 @@ impl Writer {
     }
 }
 
-/// What could not be read, with the layer that could not: a document whose bytes cannot be read is told once.
+/// Unreadable documents, with the layer that could not read them: a document whose bytes cannot be read is listed once.
 pub(super) fn unread<'a>(publication: &Publication<'a>) -> Vec<(usize, &'a (u16, DocumentPath, DocumentState))> {
     let mut all: Vec<_> = publication
         .layers
@@ -112,9 +112,9 @@ pub(super) fn unread<'a>(publication: &Publication<'a>) -> Vec<(usize, &'a (u16,
     all
 }
 
-/// What is told of a document under one view.
+/// Columns of a document under one view.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct DocumentColumns {
     pub(super) content: Option<usize>,
     pub(super) modified: i64,
     pub(super) changing: bool,
@@ -125,18 +125,18 @@ pub(super) struct Told {
     pub(super) partner_in_place: Option<bool>,
 }
 
-impl Told {
-    pub(super) fn of(row: &WholeRow<'_>, layers: &[Layered], whole: &Whole<'_>) -> Told {
-        let What::Document(place) = row.what else { return Told::default() };
+impl DocumentColumns {
+    pub(super) fn of(row: &DocumentRow<'_>, layers: &[Layered], documents: &DocumentRows<'_>) -> DocumentColumns {
+        let What::Document(place) = row.what else { return DocumentColumns::default() };
         let layer = usize::from(row.layer);
         let Layered { frozen, findings } = &layers[layer];
         let document = &frozen.documents[place as usize];
         let partner = findings.partners.of_document(place as usize);
-        Told {
+        DocumentColumns {
             content: Some(document.content.0 as usize),
             modified: document.modified,
             changing: document.changing,
-            partner: partner.map(|partner| whole.place(layer, partner.document)),
+            partner: partner.map(|partner| documents.place(layer, partner.document)),
             partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
             partner_in_place: partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),

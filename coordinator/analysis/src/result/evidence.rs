@@ -1,18 +1,22 @@
-//! What makes a result believable: what was planted, what was received, what kinds of files it was, and who is alone with
-//! what.
+//! Evidence for a result: controls, received batches, kinds of files, and documents that only one site or party
+//! has.
 
 use cognate_proto::v1::FileClass;
 use rusqlite::{Connection, params};
 
-use super::document_rows::Whole;
+use super::document_rows::DocumentRows;
 use super::{Publication, integer};
 use crate::layered::Layered;
 
 /// Writes it for all layers.
-pub(super) fn write(connection: &Connection, publication: &Publication<'_>, whole: &Whole<'_>) -> rusqlite::Result<()> {
+pub(super) fn write(
+    connection: &Connection,
+    publication: &Publication<'_>,
+    documents: &DocumentRows<'_>,
+) -> rusqlite::Result<()> {
     census(connection, publication)?;
     for (number, layer) in publication.layers.iter().enumerate() {
-        controls(connection, number, layer, whole)?;
+        controls(connection, number, layer, documents)?;
         evidence(connection, number, layer)?;
         overlap_once(connection, number, layer)?;
         only_here(connection, number, layer)?;
@@ -36,11 +40,11 @@ fn controls(
     connection: &Connection,
     number: usize,
     Layered { frozen, .. }: &Layered,
-    whole: &Whole<'_>,
+    documents: &DocumentRows<'_>,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare("INSERT INTO control VALUES (?)")?;
     for (_, place) in frozen.documents.iter().zip(0..).filter(|(document, _)| document.control) {
-        insert.execute([whole.place(number, place)])?;
+        insert.execute([documents.place(number, place)])?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! What lists say of the documents of a cluster or of an identical set: how many, where, and since when.
+//! Columns that lists show of the documents of a cluster or of an identical set: number, places, and times.
 
 use rusqlite::types::Value;
 
 use super::{Publication, integer};
 
-/// Where the documents of scans are: repositories, and the sites that have them, numbered by their first repository.
+/// Places of the documents of a scan: repositories, and the sites that have them, numbered by their first repository.
 pub(super) struct Places {
     site_of: Vec<u16>,
     names: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What things are called in a result.
+//! Names of things in a result.
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::SkipReason;

@@ -3,8 +3,8 @@
 use cognate_proto::v1::{FileClass, SyncSummary};
 use rusqlite::params;
 
-use super::document_rows::{What, Whole, WholeRow, status_of};
-use super::documents::{Told, unread};
+use super::document_rows::{DocumentRow, DocumentRows, What, status_of};
+use super::documents::{DocumentColumns, unread};
 use super::names::skip_reason;
 use super::{Publication, Writer, integer};
 use crate::findings::Status;
@@ -13,12 +13,12 @@ use crate::part::Part;
 use crate::second;
 
 impl Writer {
-    pub(super) fn roots(&self, publication: &Publication<'_>, whole: &Whole<'_>) -> rusqlite::Result<()> {
+    pub(super) fn roots(&self, publication: &Publication<'_>, documents: &DocumentRows<'_>) -> rusqlite::Result<()> {
         let frozen = publication.roots();
-        let sums = RootSums::of(publication, whole);
+        let sums = RootSums::of(publication, documents);
         for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
             let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
-            // What a site says of itself is not to be relied on, not even to add up.
+            // Numbers from a site cannot be trusted, not even to add up.
             let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
             let sum = |count: fn(&SyncSummary) -> u64| {
                 let of_layers = publication.layers.iter().map(|layer| count(&layer.frozen.roots[number].summary));
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-/// What the documents of a repository come to.
+/// Sums over the documents of a repository.
 #[derive(Clone, Copy, Default)]
 struct RootSums {
     documents: i64,
@@ -79,18 +79,18 @@ struct RootSums {
 
 impl RootSums {
     /// Bytes and chunks are those of the first layer.
-    fn of(publication: &Publication<'_>, whole: &Whole<'_>) -> Vec<RootSums> {
+    fn of(publication: &Publication<'_>, documents: &DocumentRows<'_>) -> Vec<RootSums> {
         let layers = publication.layers;
         let text = layers.len() - 1;
         let has_text = publication.has_text();
         let mut all = vec![RootSums::default(); publication.roots().roots.len()];
-        for rows in whole.documents() {
-            let rows = &whole.rows[rows];
+        for rows in documents.documents() {
+            let rows = &documents.rows[rows];
             let sums = &mut all[usize::from(rows[0].root)];
             let statuses = rows.iter().map(|row| row.status(layers));
             sums.documents += 1;
             sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
-            sums.changed += i64::from(rows.iter().any(|row| Told::of(row, layers, whole).changing));
+            sums.changed += i64::from(rows.iter().any(|row| DocumentColumns::of(row, layers, documents).changing));
             sums.members += i64::from(rows[0].part(layers) == Part::Member);
             sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
             for row in rows {
@@ -109,7 +109,7 @@ impl RootSums {
         all
     }
 
-    fn add(&mut self, row: &WholeRow<'_>, layers: &[Layered]) {
+    fn add(&mut self, row: &DocumentRow<'_>, layers: &[Layered]) {
         self.bytes += integer(row.size_bytes(layers));
         if let What::Document(place) = row.what {
             let frozen = &layers[0].frozen;

@@ -1,5 +1,5 @@
 -- The result of one scan. It is written once and never changed; everything that shows results reads it.
--- Ratios are whole numbers of ten-thousandths. Times are seconds since 1970. Paths are bytes.
+-- Ratios are integers in ten-thousandths. Times are seconds since 1970. Paths are bytes.
 
 -- What was done: one row.
 CREATE TABLE scan (
@@ -135,7 +135,7 @@ CREATE TABLE document (
   other INTEGER,                      -- the row of the same document under the other view
   listed INTEGER NOT NULL,            -- whether it is the first row of its document
   layer_status TEXT,                  -- under this view alone, where that is another
-  tells_other INTEGER NOT NULL,       -- of a listed row: whether the other one has the partner that is told
+  partner_in_other INTEGER NOT NULL,  -- of a listed row: 1 if the row `other` has the partner to show
   message_id_hash BLOB,               -- of a message
   message INTEGER REFERENCES message  -- of a listed row: the set of the same message
 );
@@ -160,7 +160,7 @@ CREATE TABLE cluster (
   links_omitted INTEGER NOT NULL,
   min_resemblance INTEGER NOT NULL,
   mean_resemblance INTEGER NOT NULL,
-  max_resemblance INTEGER,            -- as the next, NULL where the method cannot tell
+  max_resemblance INTEGER,            -- as the next, NULL if the method does not measure it
   max_containment INTEGER,
   shared_bytes INTEGER NOT NULL,      -- of its strongest link
   redundant_bytes INTEGER NOT NULL,   -- in copies beyond the first, and what each member shares with the one it is joined to best
@@ -200,10 +200,10 @@ CREATE TABLE link (
   b INTEGER NOT NULL REFERENCES content,
   shared_bytes INTEGER NOT NULL,      -- of a, where it is an estimate
   relation TEXT NOT NULL,             -- of a to b
-  resemblance INTEGER,                -- as the next two, NULL where the method cannot tell
+  resemblance INTEGER,                -- as the next two, NULL if the method does not measure it
   a_in_b INTEGER,
   b_in_a INTEGER,
-  estimated INTEGER NOT NULL,         -- whether what is said is an estimate
+  estimated INTEGER NOT NULL,         -- 1 if the measures are estimates
   low INTEGER,                        -- of a sample: the interval that holds the true resemblance in 95 of 100 cases
   high INTEGER
 );
@@ -266,7 +266,7 @@ CREATE TABLE overlap_once (
   layer INTEGER NOT NULL
 );
 
--- What nobody else has anything of (another party where there are two or more, else another site), by the folders at the top
+-- Documents that are nowhere else, not even in part (at another party if there are two or more, else at another site), by the folders at the top
 -- of repositories.
 CREATE TABLE only_here (
   root INTEGER NOT NULL REFERENCES root,
@@ -281,7 +281,7 @@ CREATE TABLE control (
   document INTEGER NOT NULL REFERENCES document
 );
 
--- What kinds of files the bytes of a repository stand in.
+-- Kinds of files of a repository, with their bytes.
 CREATE TABLE census (
   root INTEGER NOT NULL REFERENCES root,
   class TEXT NOT NULL,                -- plain, archive, office, pdf, media
@@ -303,7 +303,7 @@ CREATE TABLE evidence (
 -- How strong all links are, those too that a cluster leaves out.
 CREATE TABLE histogram (
   measure TEXT NOT NULL,              -- resemblance, containment (of the content that is contained more), or all
-  bucket INTEGER NOT NULL,            -- links from this many twentieths up to the next; the last includes the whole
+  bucket INTEGER NOT NULL,            -- links from this many twentieths up to the next; the last includes 1
   links INTEGER NOT NULL,
   documents INTEGER NOT NULL,         -- documents whose content has such a link
   layer INTEGER NOT NULL

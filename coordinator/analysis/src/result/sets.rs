@@ -7,8 +7,8 @@ use cognate_similarity::ContentIndex;
 use data_encoding::HEXLOWER;
 use rusqlite::{Statement, params};
 
-use super::document_rows::{What, Whole};
-use super::documents::Told;
+use super::document_rows::{DocumentRows, What};
+use super::documents::DocumentColumns;
 use super::group::{Group, Places};
 use super::{Publication, Writer, content_index, integer};
 use crate::layered::Layered;
@@ -17,7 +17,7 @@ use crate::layered::Layered;
 pub(super) struct Sets {
     /// Of each layer and content its set, if it has one that is listed.
     numbers: Vec<Vec<Option<usize>>>,
-    /// What those of each layer come to.
+    /// Sums of each layer.
     pub(super) sums: Vec<IdenticalSums>,
     pub(super) messages: Vec<MessageSet>,
     /// The set of messages that a document belongs to, by its first row.
@@ -29,7 +29,7 @@ impl Writer {
     pub(super) fn sets(
         &self,
         publication: &Publication<'_>,
-        whole: &Whole<'_>,
+        documents: &DocumentRows<'_>,
         sets: &Sets,
         places: &Places,
     ) -> rusqlite::Result<()> {
@@ -57,13 +57,13 @@ impl Writer {
             }
         }
         let mut messages: Vec<Vec<usize>> = vec![Vec::new(); sets.messages.len()];
-        for rows in whole.documents() {
+        for rows in documents.documents() {
             sets.of_message(rows.start).into_iter().for_each(|set| messages[set].push(rows.start));
         }
         for (set, first_rows) in sets.messages.iter().zip(messages) {
             let documents = first_rows.iter().map(|number| {
-                let row = &whole.rows[*number];
-                let modified = Told::of(row, publication.layers, whole).modified;
+                let row = &documents.rows[*number];
+                let modified = DocumentColumns::of(row, publication.layers, documents).modified;
                 (row.root, row.path.as_bytes(), row.size_bytes(publication.layers), modified)
             });
             rows.write(&set.hash, "same message", documents)?;
@@ -120,7 +120,7 @@ impl SetRows<'_> {
     }
 }
 
-/// What the identical sets of a layer come to.
+/// Sums over the identical sets of a layer.
 #[derive(Clone, Copy, Default)]
 pub(super) struct IdenticalSums {
     pub(super) sets: u64,
@@ -136,14 +136,14 @@ pub(super) struct MessageSet {
 }
 
 impl Sets {
-    pub(super) fn of(publication: &Publication<'_>, whole: &Whole<'_>) -> Sets {
+    pub(super) fn of(publication: &Publication<'_>, documents: &DocumentRows<'_>) -> Sets {
         let mut sets = Sets { numbers: Vec::new(), sums: Vec::new(), messages: Vec::new(), message_of: HashMap::new() };
         let mut next = 0;
         for layer in 0..publication.layers.len() {
             let mut numbers = vec![None; publication.layers[layer].frozen.contents.len()];
             let mut sums = IdenticalSums::default();
             for (wasted_bytes, content) in wasting_most_first(publication, layer) {
-                if layer > 0 && sets.says_nothing_new(publication, whole, layer, content) {
+                if layer > 0 && sets.says_nothing_new(publication, documents, layer, content) {
                     continue;
                 }
                 numbers[content] = Some(next);
@@ -156,7 +156,7 @@ impl Sets {
             sets.sums.push(sums);
         }
         if publication.scan.spec.options.match_message_ids {
-            sets.take_messages(publication, whole);
+            sets.take_messages(publication, documents);
         }
         sets
     }
@@ -171,27 +171,33 @@ impl Sets {
         self.message_of.get(&first_row).copied()
     }
 
-    /// Whether all documents of a text are one set of the same bytes, which is listed.
-    fn says_nothing_new(&self, publication: &Publication<'_>, whole: &Whole<'_>, layer: usize, content: usize) -> bool {
+    /// True if all documents of a text are one set of the same bytes, which is listed.
+    fn says_nothing_new(
+        &self,
+        publication: &Publication<'_>,
+        documents: &DocumentRows<'_>,
+        layer: usize,
+        content: usize,
+    ) -> bool {
         let copies = publication.layers[layer].findings.copies.of_content(content_index(content));
         let mut bytes = copies.iter().map(|document| {
-            let row = whole.place(layer, *document) as usize;
-            whole.other(row).and_then(|other| content_of(publication, whole, other))
+            let row = documents.place(layer, *document) as usize;
+            documents.other(row).and_then(|other| content_of(publication, documents, other))
         });
         let Some(Some(first)) = bytes.next() else { return false };
         self.numbers[0][first].is_some() && bytes.all(|other| other == Some(first))
     }
 
-    /// Finds the messages that several documents are. Documents that a listed set has together already are not told again.
-    fn take_messages(&mut self, publication: &Publication<'_>, whole: &Whole<'_>) {
+    /// Finds messages that several documents are. Documents that a listed set already has together are not listed again.
+    fn take_messages(&mut self, publication: &Publication<'_>, documents: &DocumentRows<'_>) {
         let mut found: BTreeMap<[u8; 16], Vec<usize>> = BTreeMap::new();
-        for rows in whole.documents() {
-            let hash = rows.clone().find_map(|row| whole.rows[row].message(publication.layers));
+        for rows in documents.documents() {
+            let hash = rows.clone().find_map(|row| documents.rows[row].message(publication.layers));
             hash.into_iter().for_each(|hash| found.entry(hash).or_default().push(rows.start));
         }
         found.retain(|_, rows| {
-            rows.len() > 1 && publication.crosses(rows.iter().map(|row| whole.rows[*row].root)) && {
-                let mut sets = rows.iter().map(|row| self.sets_of(publication, whole, *row));
+            rows.len() > 1 && publication.crosses(rows.iter().map(|row| documents.rows[*row].root)) && {
+                let mut sets = rows.iter().map(|row| self.sets_of(publication, documents, *row));
                 let first = sets.next().unwrap_or_default();
                 let common = sets.fold(first, |common, other| {
                     [common[0].filter(|_| common[0] == other[0]), common[1].filter(|_| common[1] == other[1])]
@@ -204,7 +210,7 @@ impl Sets {
         for (hash, rows) in found {
             self.message_of.extend(rows.iter().map(|row| (*row, self.messages.len())));
             let each_its_own = |pair: &[usize]| {
-                let [a, b] = [&whole.rows[pair[0]], &whole.rows[pair[1]]];
+                let [a, b] = [&documents.rows[pair[0]], &documents.rows[pair[1]]];
                 a.root != b.root && a.path == b.path
             };
             let in_place = rows.windows(2).all(each_its_own);
@@ -213,21 +219,26 @@ impl Sets {
     }
 
     /// The listed sets that a document belongs to by its contents, in the order of its rows.
-    fn sets_of(&self, publication: &Publication<'_>, whole: &Whole<'_>, first_row: usize) -> [Option<usize>; 2] {
+    fn sets_of(
+        &self,
+        publication: &Publication<'_>,
+        documents: &DocumentRows<'_>,
+        first_row: usize,
+    ) -> [Option<usize>; 2] {
         let set = |row: usize| {
-            let content = content_of(publication, whole, row)?;
-            self.of_content(whole.rows[row].layer.into(), content)
+            let content = content_of(publication, documents, row)?;
+            self.of_content(documents.rows[row].layer.into(), content)
         };
-        match (whole.rows[first_row].layer, publication.layers.len()) {
+        match (documents.rows[first_row].layer, publication.layers.len()) {
             // A member of an archive has text alone.
             (1, 2) => [None, set(first_row)],
-            _ => [set(first_row), whole.other(first_row).and_then(set)],
+            _ => [set(first_row), documents.other(first_row).and_then(set)],
         }
     }
 }
 
-fn content_of(publication: &Publication<'_>, whole: &Whole<'_>, row: usize) -> Option<usize> {
-    let row = &whole.rows[row];
+fn content_of(publication: &Publication<'_>, documents: &DocumentRows<'_>, row: usize) -> Option<usize> {
+    let row = &documents.rows[row];
     match row.what {
         What::Document(place) => {
             let documents = &publication.layers[usize::from(row.layer)].frozen.documents;
@@ -251,11 +262,11 @@ fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, 
     sets
 }
 
-/// Whether the documents of a content are one under the same path in each of several repositories.
+/// True if the documents of a content are one under the same path in each of several repositories.
 pub(super) fn is_in_place(layer: &Layered, content: ContentIndex) -> bool {
     let documents = &layer.frozen.documents;
     let copies = layer.findings.copies.of_content(content);
-    // Documents are ordered by root, so that two of one root stand side by side.
+    // Documents are ordered by root, so that two of one root are adjacent.
     let each_its_own = |pair: &[u32]| {
         let [a, b] = [&documents[pair[0] as usize], &documents[pair[1] as usize]];
         a.root != b.root && a.path == b.path

@@ -1,4 +1,4 @@
-//! The postings of some contents, from the indexes that stand now.
+//! The postings of some contents, from the current indexes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use cognate_storage::indexes::{Indexes, Sealed};
 use cognate_storage::template::Chunk;
 
-/// Which contents are wanted, and what is found of them.
+/// The contents of a request, and their postings.
 pub struct Postings {
     /// The postings of those contents, in shards by tag.
     pub shards: RunShards,

@@ -1,4 +1,4 @@
-//! Which tags are spread like boilerplate: over many contents that are otherwise unlike each other, and of most of which
+//! Tags that are spread like boilerplate: over many contents that are otherwise unlike each other, and of most of which
 //! they are the lesser part.
 
 use cognate_fingerprint::Tag;
@@ -8,10 +8,10 @@ use super::postings::by_tag;
 use crate::error::Error;
 use cognate_storage::template::Chunk;
 
-/// How often the holders of tags are looked at again, since each tag that drops out makes others weigh less.
+/// Number of passes over the holders of tags, since each tag that drops out makes others weigh less.
 const PASSES_MAX: usize = 4;
 
-/// Stands for "in no cluster".
+/// Means "in no cluster".
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Contents that have most of each other's bytes, put together: versions of one document count as one.
@@ -46,7 +46,7 @@ impl Kinds {
     }
 }
 
-/// Notes what it has been shown since it was begun anew, in the time of that alone.
+/// Notes the numbers that it has seen since its last restart, in the time of that alone.
 pub(crate) struct Seen {
     round: u32,
     last: Vec<u32>,
@@ -65,7 +65,7 @@ impl Seen {
         self.round += 1;
     }
 
-    /// Whether it is new.
+    /// True if it is new.
     pub(crate) fn show(&mut self, number: u32) -> bool {
         std::mem::replace(&mut self.last[number as usize], self.round) != self.round
     }
@@ -75,13 +75,13 @@ impl Seen {
     }
 }
 
-/// What is known of contents when tags are looked at.
+/// Facts about contents that decide about tags.
 pub(crate) struct Contents<'a> {
     pub(crate) kinds: &'a Kinds,
     pub(crate) payload_bytes: &'a [u64],
     /// The cluster of each, or [`NOWHERE`].
     pub(crate) cluster_of: &'a [u32],
-    /// How many contents that are unlike each other must have a tag.
+    /// Number of contents unlike each other that must have a tag.
     pub(crate) kinds_min: usize,
 }
 
@@ -115,7 +115,7 @@ impl Spread {
             };
             shards.visit_tags(&tags, &mut |_, postings| {
                 let light = contents.unlike(postings, &mut kinds, &mut members, is_light);
-                // Of most contents they are the lesser part: what is most of a document is what the document is about.
+                // They are the lesser part of most contents: the greater part of a document is its subject.
                 let mut of = |wanted: bool| members.count(postings, |content| is_light(content) == wanted);
                 if light >= contents.kinds_min && of(true) >= of(false) && contents.meet(postings) {
                     spread.take(postings);
@@ -138,7 +138,7 @@ impl Spread {
 }
 
 impl Seen {
-    /// How many contents of a kind have a tag.
+    /// Number of contents of a kind that have a tag.
     fn count(&mut self, postings: &[Posting], is_wanted: impl Fn(u32) -> bool) -> usize {
         self.begin();
         postings
@@ -150,7 +150,7 @@ impl Seen {
 }
 
 impl Contents<'_> {
-    /// How many contents that are unlike each other have a tag.
+    /// Number of contents unlike each other that have a tag.
     fn unlike(
         &self,
         postings: &[Posting],
@@ -164,7 +164,7 @@ impl Contents<'_> {
         contents.filter(|content| members.show(*content) && kinds.show(self.kinds.above[*content as usize])).count()
     }
 
-    /// Whether two contents of one cluster have a tag: otherwise no link rests on it.
+    /// True if two contents of one cluster have a tag: otherwise no link rests on it.
     fn meet(&self, postings: &[Posting]) -> bool {
         let mut clusters: Vec<(u32, u32)> = postings
             .iter()

@@ -42,7 +42,7 @@ fn spread(contents: &[&[(u8, u32)]], links: &[(u32, u32, u64)], kinds_min: usize
 }
 
 #[test]
-fn what_unlike_documents_carry_beside_their_own_is_spread() {
+fn tags_that_unlike_documents_share_are_spread() {
     let pages: Vec<Vec<(u8, u32)>> = (10..16).map(|own| vec![(1, 400), (2, 100), (255, 900), (own, 2000)]).collect();
     let pages: Vec<&[(u8, u32)]> = pages.iter().map(Vec::as_slice).collect();
     assert_eq!(spread(&pages, &[], 5), [tag(1), tag(2)]);
@@ -59,7 +59,7 @@ fn what_versions_of_a_document_have_in_common_is_not_spread() {
     let versions: Vec<&[(u8, u32)]> = versions.iter().map(Vec::as_slice).collect();
     let links: Vec<(u32, u32, u64)> = (0..9).map(|n| (n, n + 1, 9300)).collect();
     assert_eq!(spread(&versions, &links, 2), []);
-    // The same where every other link is kept back: they are put together through others.
+    // The same if every other link is omitted: they are joined through others.
     let links: Vec<(u32, u32, u64)> = (1..10).map(|n| (0, n, 9000)).collect();
     assert_eq!(spread(&versions, &links, 2), []);
 }
@@ -74,6 +74,6 @@ fn what_is_most_of_most_documents_is_what_they_are_about() {
         spread(&all, &[], 5)
     };
     assert_eq!(of(&letters), []);
-    // Of six who quote it and three who do little else, it is what they quote.
+    // Six quote it and three have little else: the suggestion is the quoted text.
     assert_eq!(of(&letters[..3]), [tag(1)]);
 }

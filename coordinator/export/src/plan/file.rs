@@ -171,7 +171,7 @@ pub struct Going {
 impl Set {
     /// The part of a decision that concerns a site.
     pub fn of(decision: &Decision, site: &str) -> Set {
-        let kept = decision.kept().map(|member| Kept {
+        let kept = decision.staying().map(|member| Kept {
             site: member.document.site.clone(),
             repository: member.document.repository.clone(),
             path: member.document.path.clone(),

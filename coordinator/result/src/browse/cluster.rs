@@ -1,4 +1,4 @@
-//! One cluster: its members as they lie to one of them, its links, and what remains of it above a threshold.
+//! One cluster: its members in relation to one of them, its links, and the parts that remain above a threshold.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::{Browse, ClusterRow, Page, Window};
 use crate::error::Error;
 use crate::report::{Ratio, hex, path_of, reversed, time};
 
-/// So many places of a member's documents are told.
+/// The most places of a member's documents that are shown.
 const PLACES_MAX: i64 = 100;
 /// So many links are handed over, the strongest.
 const LINKS_MAX: usize = 500;
@@ -16,24 +16,24 @@ const LINKS_MAX: usize = 500;
 /// A cluster as its page shows it.
 #[derive(Clone, Debug)]
 pub struct ClusterPage {
-    /// What lists say of it.
+    /// Its row in lists.
     pub cluster: ClusterRow,
     /// The member with which the others are compared.
     pub pivot: MemberRow,
-    /// Whether that is the representative.
+    /// True if that is the representative.
     pub pivot_is_representative: bool,
     /// A page of the members, in the order of their first documents.
     pub members: Page<MemberRow>,
     /// The strongest links.
     pub links: Vec<LinkView>,
-    /// How many links the result lists, and how many of them stand at the threshold.
+    /// Number of links that the result lists.
     pub links_listed: u64,
-    /// How many of those have at least the resemblance that was asked for.
+    /// Number of those that have at least the threshold's resemblance.
     pub links_kept: u64,
     /// The members of each part into which the cluster falls at the threshold, largest first, by their places. Parts of one
     /// member are left out.
     pub parts: Vec<Vec<usize>>,
-    /// How many members stand alone at the threshold.
+    /// Number of members that have no link at the threshold.
     pub alone: usize,
     /// The members of each family, the representative first.
     pub families: Vec<FamilyView>,
@@ -55,17 +55,17 @@ pub struct MemberRow {
     pub payload_bytes: u64,
     /// All documents that have it, at most a hundred.
     pub documents: Vec<Place>,
-    /// How many there are.
+    /// Number of documents.
     pub copies: u64,
     /// The sites of those.
     pub sites: Vec<String>,
     /// The family that it belongs to, by number.
     pub family: Option<usize>,
-    /// How it lies to the pivot; nothing for the pivot itself, and where the two are not linked.
+    /// Relation to the pivot; nothing for the pivot itself, and if the two are not linked.
     pub to_pivot: Option<ToPivot>,
 }
 
-/// Where a document is.
+/// Place of a document.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Place {
     /// Its site.
@@ -77,19 +77,19 @@ pub struct Place {
     /// The same, as it is.
     #[serde(skip)]
     pub bytes: Vec<u8>,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: String,
 }
 
 impl Place {
-    /// What a form says of it: site, repository, and the path in hexadecimal digits.
+    /// Value in a form: site, repository, and the path in hexadecimal digits.
     pub fn form_value(&self) -> String {
         format!("{}/{}/{}", self.site, self.repository, hex(&self.bytes))
     }
 
-    /// What an address says of it: site, repository and path, as they are read.
+    /// Value in an address: site, repository and path, as people read them.
     pub fn named(&self) -> String {
         format!("{}/{}/{}", self.site, self.repository, self.path)
     }
@@ -109,16 +109,16 @@ impl Place {
     }
 }
 
-/// How a member lies to the pivot.
+/// Relation of a member to the pivot.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct ToPivot {
     /// Bytes that both have.
     pub shared_bytes: u64,
     /// Shared bytes by bytes of both.
     pub resemblance: Option<Ratio>,
-    /// How much of the member lies in the pivot.
+    /// Share of the member that is also in the pivot.
     pub in_pivot: Option<Ratio>,
-    /// How much of the pivot lies in the member.
+    /// Share of the pivot that is also in the member.
     pub pivot_in: Option<Ratio>,
     /// `near`, `contains`, `contained` or `shares`: of the member to the pivot.
     pub relation: String,
@@ -135,13 +135,13 @@ pub struct LinkView {
     pub shared_bytes: u64,
     /// Shared bytes by bytes of both.
     pub resemblance: Option<Ratio>,
-    /// How much of the first lies in the second.
+    /// Share of the first that is also in the second.
     pub a_in_b: Option<Ratio>,
-    /// How much of the second lies in the first.
+    /// Share of the second that is also in the first.
     pub b_in_a: Option<Ratio>,
-    /// How the first lies to the second.
+    /// Relation of the first to the second.
     pub relation: String,
-    /// Whether what is said is an estimate.
+    /// True if the measures are estimates.
     pub estimated: bool,
     /// The interval that holds the true resemblance in 95 of 100 cases, where it is one of a sample.
     pub interval: Option<(Ratio, Ratio)>,
@@ -156,14 +156,14 @@ pub struct FamilyView {
     pub min_resemblance: Ratio,
 }
 
-/// What is asked of a cluster.
+/// Options of the view of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterQuery {
     /// The digest of the member that the others are compared with; nothing: the representative.
     pub pivot: Option<String>,
     /// Only links of this resemblance join, in ten-thousandths.
     pub threshold: i64,
-    /// Which members.
+    /// The page of members.
     pub window: Window,
 }
 
@@ -179,7 +179,7 @@ impl Browse {
     /// A cluster by its number; nothing: there is none.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn cluster(&self, number: i64, query: &ClusterQuery) -> Result<Option<ClusterPage>, Error> {
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
         let members = self.members_in_order(number)?;
@@ -209,9 +209,9 @@ impl Browse {
         let count = usize::try_from(query.window.rows()).unwrap_or(usize::MAX);
         let shown = (0..members.contents.len()).skip(offset).take(count);
         let rows = shown.map(row).collect::<Result<Vec<_>, _>>()?;
-        let kept = |link: &&LinkView| link.resemblance.is_none_or(|resemblance| resemblance.0 >= query.threshold);
-        let (parts, alone) = parts(members.contents.len(), links.iter().filter(kept));
-        let (links_listed, links_kept) = (links.len() as u64, links.iter().filter(kept).count() as u64);
+        let remains = |link: &&LinkView| link.resemblance.is_none_or(|resemblance| resemblance.0 >= query.threshold);
+        let (parts, alone) = parts(members.contents.len(), links.iter().filter(remains));
+        let (links_listed, links_kept) = (links.len() as u64, links.iter().filter(remains).count() as u64);
         links.sort_by_key(|link| (std::cmp::Reverse((link.resemblance, link.shared_bytes)), link.a, link.b));
         links.truncate(LINKS_MAX);
         Ok(Some(ClusterPage {
@@ -329,7 +329,7 @@ fn to_pivot(links: &[LinkView], pivot: usize) -> HashMap<usize, ToPivot> {
     all
 }
 
-/// The parts that these links join, largest first, and how many members stand alone.
+/// The parts that these links join, largest first, and the number of members that are alone.
 fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkView>) -> (Vec<Vec<usize>>, usize) {
     let mut parent: Vec<usize> = (0..members).collect();
     for link in links {
@@ -346,7 +346,7 @@ fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkView>) -> (Vec<
     (all, alone)
 }
 
-/// The one that stands for a member's part.
+/// The representative of a member's part.
 pub(super) fn root(parent: &mut [usize], mut member: usize) -> usize {
     while parent[member] != member {
         parent[member] = parent[parent[member]];

@@ -30,7 +30,7 @@ pub struct ClusterRow {
     pub members: u64,
     /// Documents, every copy counted.
     pub documents: u64,
-    /// Where they are.
+    /// Their sites.
     pub sites: Vec<String>,
     /// Links.
     pub links: u64,
@@ -42,21 +42,21 @@ pub struct ClusterRow {
     pub max_resemblance: Option<Ratio>,
     /// The greatest containment over the links.
     pub max_containment: Option<Ratio>,
-    /// What the strongest link shares.
+    /// Bytes that the strongest link shares.
     pub shared_bytes: u64,
     /// In copies beyond the first, and what each member shares with the one it is joined to best.
     pub redundant_bytes: u64,
-    /// When the document was modified that was modified first.
+    /// Time of modification of the document that was modified first.
     pub first_modified: String,
     /// And last.
     pub last_modified: String,
-    /// Where the representative is.
+    /// Site of the representative.
     pub site: String,
     /// Its repository.
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
 }
 
@@ -66,7 +66,7 @@ const COLUMNS: &str =
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
   k.first_modified, k.last_modified, r.site, r.repository, k.path";
 
-/// A condition and what stands in it.
+/// A condition and its parameters.
 pub(super) struct Condition {
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
@@ -106,7 +106,7 @@ impl Browse {
     /// A page of the clusters that a filter lets through.
     ///
     /// # Errors
-    /// When the filter names no site of the scan, or the files cannot be read.
+    /// Fails if the filter names no site of the scan, or the files cannot be read.
     pub fn clusters(&self, filter: &ClusterFilter, sort: Sort, window: Window) -> Result<Page<ClusterRow>, Error> {
         let condition = self.condition(filter)?;
         let total = self.count(&condition)?;
@@ -144,11 +144,11 @@ impl Browse {
         number: i64,
     ) -> Result<(Option<ClusterRow>, Option<ClusterRow>), Error> {
         let condition = self.condition(filter)?;
-        let beside = |after: bool| -> Result<Option<ClusterRow>, Error> {
+        let neighbour = |after: bool| -> Result<Option<ClusterRow>, Error> {
             let descending = sort.is_descending() == after;
             let than = if descending { "<" } else { ">" };
             let expression = sort.expression();
-            // What is equal stands in the order of numbers, whichever way the list goes.
+            // Equal rows are in the order of numbers, in both directions of the list.
             let number_than = if after { ">" } else { "<" };
             let by_number = if after { "ASC" } else { "DESC" };
             let by = if descending { "DESC" } else { "ASC" };
@@ -161,13 +161,13 @@ impl Browse {
             );
             self.one(&sql, params_from_iter(condition.values.clone()), |row| self.cluster_row(row))
         };
-        Ok((beside(false)?, beside(true)?))
+        Ok((neighbour(false)?, neighbour(true)?))
     }
 
     /// The cluster of this view and id.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
         let sql =
             format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND {VIEW} = ?");
@@ -177,7 +177,7 @@ impl Browse {
     /// The one cluster whose id begins so, under this view or whichever has it.
     ///
     /// # Errors
-    /// When there is none, there are several, or the files cannot be read.
+    /// Fails if there is none, there are several, or the files cannot be read.
     pub fn cluster_beginning(&self, view: &str, beginning: &str) -> Result<ClusterRow, Error> {
         let beginning = beginning.to_ascii_lowercase();
         let shown = cognate_proto::name::one_line(&beginning);
@@ -283,7 +283,7 @@ impl Browse {
     /// Attaches the result of another scan, so that a filter can ask for the changes since then.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn compare_with(&self, earlier: &Browse) -> Result<(), Error> {
         let connection = self.report.connection();
         // There may be none from an earlier query.
@@ -336,7 +336,7 @@ fn by_verdict(condition: &mut Condition, wanted: VerdictWanted) {
     }
 }
 
-/// What is equal stands in the order of numbers: by size, then by id.
+/// Equal rows are in the order of numbers: by size, then by id.
 fn order(sort: Sort, descending: bool) -> String {
     format!("{} {}, k.id", sort.expression(), if descending { "DESC" } else { "ASC" })
 }

@@ -42,7 +42,7 @@ fn lower(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a path must be like: a part of it, or all of it where there are wild cards.
+/// Pattern of a path: a part of it, or all of it if there are wild cards.
 pub(super) struct Pattern {
     literal: Finder<'static>,
     glob: Option<globset::GlobMatcher>,
@@ -50,7 +50,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// # Errors
-    /// When it is no pattern.
+    /// Fails if it is no pattern.
     pub(super) fn new(text: &str) -> Result<Pattern, Error> {
         let text = text.trim().to_lowercase();
         if !text.contains(['*', '?', '[', '{']) {
@@ -74,7 +74,7 @@ impl Pattern {
     }
 }
 
-/// Which documents are listed, and in which order.
+/// Filter and order of a list of documents.
 #[derive(Clone, Default, Debug)]
 pub struct DocumentQuery {
     /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, `excluded`.
@@ -99,7 +99,7 @@ impl DocumentQuery {
     /// Reads names and values. Names that are none of its own are left to others.
     ///
     /// # Errors
-    /// When a value makes no sense.
+    /// Fails if a value makes no sense.
     pub fn parse<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<DocumentQuery, Error> {
         let mut query = DocumentQuery::default();
         for (name, value) in pairs.filter(|(_, value)| !value.is_empty()) {
@@ -122,7 +122,7 @@ impl DocumentQuery {
         Ok(query)
     }
 
-    /// The query as it stands in an address.
+    /// The query as an address has it.
     pub fn to_query(&self) -> String {
         let date =
             |time: i64| jiff::Timestamp::from_second(time).map(|time| time.strftime("%Y-%m-%d").to_string()).ok();
@@ -150,13 +150,13 @@ pub struct DocumentRow {
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
     /// Its size.
     pub size_bytes: u64,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: String,
-    /// What became of it, over all views.
+    /// Status over all views.
     pub status: String,
     /// The digest of its content.
     pub content: Option<String>,
@@ -170,7 +170,7 @@ impl Browse {
     /// A page of the documents that a query asks for.
     ///
     /// # Errors
-    /// When there is no such status or site, the pattern is none, or the file cannot be read.
+    /// Fails if there is no such status or site, the pattern is none, or the file cannot be read.
     pub fn documents(&self, query: &DocumentQuery, window: Window) -> Result<Page<DocumentRow>, Error> {
         let condition = self.document_condition(query)?;
         let (ids, total) = match query.largest_first {
@@ -274,7 +274,7 @@ impl Browse {
                  coalesce(k.name, ok.name), CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END,
                  t.partner_relation, t.partner_shared_bytes, pr.site, pr.repository, p.path
           FROM document d JOIN root r ON r.id = d.root
-               JOIN document t ON t.id = CASE WHEN d.tells_other THEN d.other ELSE d.id END
+               JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END
                LEFT JOIN content c ON c.id = d.content
                LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
                LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content

@@ -1,4 +1,4 @@
-//! Which clusters are listed, and in which order. A filter is written as a query, and reads what it wrote.
+//! Filter and order of a list of clusters. A filter is written as a query, and reads its own output.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use cognate_storage::verdict;
 const SITES_MAX: usize = 16;
 const PATH_BYTES_MAX: usize = 1024;
 
-/// Which clusters are listed. What is `None` or empty lets everything through.
+/// Filter of a list of clusters. A field that is `None` or empty excludes nothing.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClusterFilter {
     /// With documents at each of these sites.
@@ -28,7 +28,7 @@ pub struct ClusterFilter {
     pub least: (Option<i64>, Option<i64>),
     /// The mean resemblance over the links.
     pub mean: (Option<i64>, Option<i64>),
-    /// A link in which one content lies in the other to this share.
+    /// A link in which one content is in the other to this share.
     pub containment: Option<i64>,
     /// Bytes of the contents, from and to.
     pub size: (Option<u64>, Option<u64>),
@@ -40,18 +40,18 @@ pub struct ClusterFilter {
     pub from: Option<jiff::civil::Date>,
     /// A document that was modified then or before.
     pub to: Option<jiff::civil::Date>,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Option<VerdictWanted>,
-    /// What changed since this scan.
+    /// Changes since this scan.
     pub since: Option<ScanId>,
     /// In which way.
     pub change: Change,
 }
 
-/// What was decided of the clusters that are listed.
+/// Verdicts of the clusters that are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VerdictWanted {
-    /// Nothing, or what it consists of has changed since: what is left to do.
+    /// None, or its members have changed since: these clusters are still to be reviewed.
     Open,
     /// Nothing at all.
     None,
@@ -63,7 +63,7 @@ pub enum VerdictWanted {
     Is(v1::Verdict),
 }
 
-/// What became of a cluster since an earlier scan.
+/// Change of a cluster since an earlier scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Change {
     /// It is new, or has other members.
@@ -86,7 +86,7 @@ pub struct Sort {
 /// The view of a cluster `k`.
 pub(super) const VIEW: &str = "(SELECT l.view FROM layer l WHERE l.number = k.layer)";
 
-/// The columns: name, expression, whether the greatest come first where nobody says.
+/// The columns: name, expression, and if the greatest come first by default.
 const COLUMNS: [(&str, &str, bool); 17] = [
     ("size", "k.total_bytes", true),
     ("members", "k.members", true),
@@ -130,7 +130,7 @@ impl Sort {
         COLUMNS[self.column].0
     }
 
-    /// Whether the greatest come first.
+    /// True if the greatest come first.
     pub fn is_descending(self) -> bool {
         self.descending
     }
@@ -219,7 +219,7 @@ impl ClusterFilter {
         Ok(())
     }
 
-    /// Whether everything is let through.
+    /// True if it excludes nothing.
     pub fn is_empty(&self) -> bool {
         *self == ClusterFilter::default()
     }
@@ -295,7 +295,7 @@ fn known(value: &str, words: &[&str]) -> Result<String, String> {
 fn share(value: &str) -> Result<i64, String> {
     let percent: f64 = value.trim_end_matches('%').trim().parse().map_err(|_| "a number from 0 to 100".to_owned())?;
     match (0.0..=100.0).contains(&percent) {
-        #[expect(clippy::cast_possible_truncation, reason = "it lies between 0 and 10,000")]
+        #[expect(clippy::cast_possible_truncation, reason = "it is between 0 and 10,000")]
         true => Ok((percent * 100.0).round() as i64),
         false => Err("a number from 0 to 100".to_owned()),
     }
@@ -349,7 +349,7 @@ pub(super) fn day(value: &str) -> Result<jiff::civil::Date, String> {
     value.parse().map_err(|_| "a day such as 2026-01-31".to_owned())
 }
 
-/// When a day begins, in seconds since 1970.
+/// Start of a day, in seconds since 1970.
 pub(super) fn begins(day: jiff::civil::Date) -> i64 {
     day.to_zoned(jiff::tz::TimeZone::UTC).map_or(i64::MAX, |begins| begins.timestamp().as_second())
 }

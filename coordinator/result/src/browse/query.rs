@@ -1,4 +1,4 @@
-//! Filters as they stand in an address: `name=value` pairs, so that what somebody looks at can be handed to somebody else.
+//! Filters as an address has them: `name=value` pairs, so that people can share the address of a list.
 
 /// The pairs of a query, decoded.
 pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {

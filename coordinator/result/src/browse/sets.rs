@@ -11,7 +11,7 @@ use super::{Browse, Page, Window};
 use crate::error::Error;
 use crate::report::path_of;
 
-/// Which identical sets are listed: those that waste most bytes first.
+/// Filter of a list of identical sets: those that waste most bytes come first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SetFilter {
     /// `same bytes`, `same text` or `same message`.
@@ -42,19 +42,19 @@ pub struct SetRow {
     pub tier: String,
     /// The size of the first.
     pub size_bytes: u64,
-    /// How many there are.
+    /// Number of documents.
     pub documents: u64,
-    /// Where.
+    /// Their sites.
     pub sites: Vec<String>,
     /// Bytes in copies beyond the first.
     pub redundant_bytes: u64,
-    /// Where the first is.
+    /// Site of the first.
     pub site: String,
     /// Its repository.
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
 }
 
@@ -62,7 +62,7 @@ impl SetFilter {
     /// Reads a query.
     ///
     /// # Errors
-    /// When a value makes no sense.
+    /// Fails if a value makes no sense.
     pub fn parse(query: &str) -> Result<SetFilter, Error> {
         let mut filter = SetFilter::default();
         for (name, value) in pairs(query).filter(|(_, value)| !value.is_empty()) {
@@ -103,7 +103,7 @@ impl Browse {
     /// A page of the identical sets that a filter lets through.
     ///
     /// # Errors
-    /// When the filter names no site of the scan, or the files cannot be read.
+    /// Fails if the filter names no site of the scan, or the files cannot be read.
     pub fn sets(&self, filter: &SetFilter, window: Window) -> Result<Page<SetRow>, Error> {
         let mut condition = Condition::new();
         condition.is("k.tier", filter.tier.as_ref());
@@ -134,7 +134,7 @@ impl Browse {
     /// The identical set of this id, whatever its tier.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn set_called(&self, id: &str) -> Result<Option<SetRow>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.name = ? ORDER BY k.id LIMIT 1"
@@ -145,7 +145,7 @@ impl Browse {
     /// A page of the documents of an identical set.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn set_documents(&self, set: &SetRow, window: Window) -> Result<Vec<Place>, Error> {
         let of_message = set.tier == "same message";
         let which = if of_message {

@@ -1,4 +1,4 @@
-//! What the first page of a result says.
+//! Content of the first page of a result.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::report::{
     FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection, SetAsideRow, SiteSection,
 };
 
-/// So many rows of a list stand on the first page.
+/// Rows of a list on the first page.
 const FIRST_ROWS: usize = 10;
 
-/// What the first page of a result says.
+/// Content of the first page of a result.
 #[derive(Debug)]
 pub struct Summary {
-    /// What was done.
+    /// The scan and its options.
     pub scan: ScanSection,
-    /// What was compared, and how completely.
+    /// The compared sites, with their coverage.
     pub sites: Vec<SiteSection>,
     /// Documents by status, over all sites.
     pub status: BTreeMap<String, u64>,
@@ -24,30 +24,30 @@ pub struct Summary {
     pub documents: u64,
     /// The identical sets, tier by tier.
     pub identical: Vec<IdenticalTotals>,
-    /// What the clusters come to.
+    /// Sums over the clusters.
     pub clusters: ClusterTotals,
-    /// What sites, and parties, have in common.
+    /// Overlap of sites, and of parties.
     pub overlap: Vec<OverlapSection>,
-    /// How strong all links are, view by view.
+    /// Strength of all links, view by view.
     pub histograms: Vec<HistogramSection>,
     /// The pairs of folders that explain most.
     pub folders: Vec<FolderSection>,
-    /// How many there are.
+    /// Number of pairs of folders.
     pub folder_count: u64,
     /// The largest clusters.
     pub largest: Vec<ClusterRow>,
     /// Templates that were set aside.
     pub set_aside: Vec<SetAsideRow>,
-    /// How many tags that are.
+    /// Number of ignored tags.
     pub set_aside_count: u64,
 }
 
-/// What the clusters of a result come to.
+/// Sums over the clusters of a result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClusterTotals {
-    /// How many there are.
+    /// Number of clusters.
     pub clusters: u64,
-    /// How many of them are pairs.
+    /// Number of pairs among them.
     pub pairs: u64,
     /// Their contents.
     pub members: u64,
@@ -55,25 +55,25 @@ pub struct ClusterTotals {
     pub documents: u64,
     /// Their links.
     pub links: u64,
-    /// What is redundant in them.
+    /// Redundant bytes in them.
     pub redundant_bytes: u64,
     /// Ten-thousandths: the mean over the clusters of their mean resemblance.
     pub mean_resemblance: Option<i64>,
 }
 
 impl Browse {
-    /// How many pairs of folders there are.
+    /// Number of pairs of folders.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn folder_count(&self) -> Result<u64, Error> {
         Ok(self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0))
     }
 
-    /// What the first page says.
+    /// Content of the first page.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn summary(&self) -> Result<Summary, Error> {
         let report = &self.report;
         let sites = report.sites()?;

@@ -1,4 +1,4 @@
-//! A rule: which of two documents is kept rather.
+//! A rule: a preference among documents.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,16 +8,16 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::report::Located;
 
-/// Which of two documents is kept rather.
+/// A preference among documents.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// Everything below this place is kept: `reference:SITE[/REPOSITORY[/FOLDER]]`.
+    /// All documents below this place stay: `reference:SITE[/REPOSITORY[/FOLDER]]`.
     Reference(Place),
-    /// What lies below this place: `prefer:SITE[/REPOSITORY[/FOLDER]]`.
+    /// Prefers documents below this place: `prefer:SITE[/REPOSITORY[/FOLDER]]`.
     Prefer(Place),
-    /// What matches this pattern: `path:GLOB`.
+    /// Prefers documents that match this pattern: `path:GLOB`.
     Path(String, GlobMatcher),
-    /// What does not match it: `not-path:GLOB`.
+    /// Prefers documents that do not match it: `not-path:GLOB`.
     NotPath(String, GlobMatcher),
     /// The latest modified.
     Newest,
@@ -40,7 +40,7 @@ pub struct Place {
     folder: Option<String>,
 }
 
-/// What was given is no rule.
+/// The text is no rule.
 #[derive(Debug, thiserror::Error)]
 #[error("`{rule}` is no rule: {why}")]
 pub struct RuleError {
@@ -96,7 +96,7 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Whether a document must be kept by this rule.
+    /// True if a document must stay by this rule.
     pub(super) fn is_reference_of(&self, document: &Located) -> bool {
         matches!(self, Rule::Reference(place) if place.holds(document))
     }
@@ -109,7 +109,7 @@ impl Rule {
         }
     }
 
-    /// What is kept rather comes first.
+    /// The preferred document comes first.
     pub(super) fn compare(&self, a: &Located, b: &Located) -> Ordering {
         let first = |of: &dyn Fn(&Located) -> bool| of(b).cmp(&of(a));
         match self {
@@ -155,7 +155,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether any name on the path is one that file managers give to copies.
+/// True if any name on the path is one that file managers give to copies.
 fn is_called_a_copy(path: &str) -> bool {
     path.split('/').any(|name| {
         let stem =

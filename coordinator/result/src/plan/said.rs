@@ -1,4 +1,4 @@
-//! What people decided, as it bears on a plan: about a document, about the set that it is in, and about the cluster, the set of
+//! Verdicts that affect a plan: on a document, on the set that it is in, and on the cluster, the set of
 //! the same text and the message that the set belongs to.
 
 use std::collections::HashMap;
@@ -20,19 +20,19 @@ pub struct Said {
     /// The view of the cluster, the tier of the set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
-    /// What was decided, by whom and when.
+    /// The verdict, its author and its time.
     #[serde(flatten)]
     pub verdict: VerdictSection,
 }
 
-/// What a verdict wants of copies.
+/// Effect of a verdict on copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bearing {
-    /// That they stay, each as good as any other.
+    /// They stay, each as good as any other.
     Stay,
-    /// That no plan is made of them.
+    /// No plan is made of them.
     Apart,
-    /// That some of them go.
+    /// Some of them go.
     Go,
     /// Nothing.
     None,
@@ -48,7 +48,7 @@ impl Said {
         }
     }
 
-    /// Whether what it is about still is what it was.
+    /// True if the subject has not changed since.
     pub(super) fn holds(&self) -> bool {
         self.verdict.changed.is_none()
     }
@@ -69,7 +69,7 @@ impl std::fmt::Display for Said {
     }
 }
 
-/// What the verdicts about a group come to.
+/// The combined effect of the verdicts on a group.
 pub(super) enum Judged {
     /// The rules decide.
     Open,
@@ -89,14 +89,14 @@ impl Judged {
         match (hold.is_empty(), against.is_empty(), changed.is_empty()) {
             (false, true, _) => Judged::Apart(hold),
             (false, false, _) => Judged::Unclear([hold, against].concat()),
-            // Whoever decided anew knew what has changed.
+            // A later decision took the change into account.
             (true, false, _) | (true, true, true) => Judged::Open,
             (true, true, false) => Judged::Unclear(changed),
         }
     }
 }
 
-/// What was decided about what the sets of the same bytes belong to.
+/// Verdicts on the groups that the sets of the same bytes belong to.
 #[derive(Default)]
 pub(super) struct Around {
     said: Vec<Said>,

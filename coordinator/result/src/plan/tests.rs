@@ -29,13 +29,13 @@ fn said(about: &'static str, verdict: &'static str, changed: bool) -> Said {
     Said { about, id: None, view: None, verdict: VerdictSection { by, changed, note: None, time, verdict } }
 }
 
-fn told(documents: &[(&str, &str, &str)], keep: &Keep) -> (Vec<String>, Option<Left>) {
+fn decided(documents: &[(&str, &str, &str)], keep: &Keep) -> (Vec<String>, Option<Left>) {
     let documents: Vec<_> = documents.iter().map(|document| (*document, "")).collect();
-    told_with(&documents, &[], keep)
+    decided_with(&documents, &[], keep)
 }
 
 /// The same with a verdict about each document, if it is not empty, and with verdicts about all of them.
-fn told_with(
+fn decided_with(
     documents: &[((&str, &str, &str), &'static str)],
     all: &[Said],
     keep: &Keep,
@@ -54,44 +54,44 @@ fn told_with(
 #[test]
 fn the_first_rule_that_tells_two_apart_counts() {
     let documents = [("a", "x", "2020"), ("a", "y", "2021"), ("b", "z", "2021")];
-    let (shown, left) = told(&documents, &keep(&["newest", "prefer:b"], 1));
+    let (shown, left) = decided(&documents, &keep(&["newest", "prefer:b"], 1));
     assert_eq!((shown, left), (vec!["x goes".to_owned(), "y goes".to_owned(), "z prefer:b".to_owned()], None));
-    let (shown, _) = told(&documents, &keep(&["oldest"], 1));
+    let (shown, _) = decided(&documents, &keep(&["oldest"], 1));
     assert_eq!(shown[0], "x oldest");
 }
 
 #[test]
 fn what_the_rules_do_not_tell_apart_is_left_and_said() {
     let documents = [("a", "x", "2021"), ("a", "y", "2021"), ("b", "z", "2020")];
-    let (shown, left) = told(&documents, &keep(&["newest"], 1));
+    let (shown, left) = decided(&documents, &keep(&["newest"], 1));
     assert_eq!((shown, left), (vec!["x tie".to_owned(), "y tie".to_owned(), "z tie".to_owned()], Some(Left::Tie)));
     // Both of them are wanted: the tie is not where the line is drawn.
-    let (shown, left) = told(&documents, &keep(&["newest"], 2));
+    let (shown, left) = decided(&documents, &keep(&["newest"], 2));
     assert_eq!((shown, left), (vec!["x newest".to_owned(), "y min-copies".to_owned(), "z goes".to_owned()], None));
-    assert_eq!(told(&documents, &keep(&[], 1)).1, Some(Left::Tie));
+    assert_eq!(decided(&documents, &keep(&[], 1)).1, Some(Left::Tie));
 }
 
 #[test]
-fn a_reference_keeps_all_that_stands_there() {
+fn a_reference_retains_all_documents_below_it() {
     let documents = [("a", "r/x", "2021"), ("a", "r/y", "2020"), ("b", "z", "2020"), ("b", "w", "2020")];
-    let (shown, left) = told(&documents, &keep(&["reference:a/main/r"], 1));
+    let (shown, left) = decided(&documents, &keep(&["reference:a/main/r"], 1));
     let expected = ["r/x reference:a/main/r", "r/y reference:a/main/r", "z goes", "w goes"].map(str::to_owned);
     assert_eq!((shown, left), (expected.to_vec(), None));
     // A third copy is wanted, and nothing says which.
-    assert_eq!(told(&documents, &keep(&["reference:a/main/r"], 3)).1, Some(Left::Tie));
-    assert_eq!(told(&documents, &keep(&["reference:a", "shortest-path"], 4)).1, Some(Left::Few));
+    assert_eq!(decided(&documents, &keep(&["reference:a/main/r"], 3)).1, Some(Left::Tie));
+    assert_eq!(decided(&documents, &keep(&["reference:a", "shortest-path"], 4)).1, Some(Left::Few));
 }
 
 #[test]
-fn what_stands_inside_of_another_document_stays_and_stands_for_nothing() {
+fn a_document_inside_of_another_stays_and_serves_no_other() {
     let documents = [("a", "m.zip!/x", "2021"), ("a", "x", "2020")];
     let expected = ["m.zip!/x inside of another document", "x no more than must be kept"];
-    // Not even where everything is kept, or where somebody wants it to be.
+    // Not even below a reference, or with a verdict to keep it.
     for rule in ["newest", "reference:a/main/m.zip!"] {
-        let (shown, left) = told(&documents, &keep(&[rule], 1));
+        let (shown, left) = decided(&documents, &keep(&[rule], 1));
         assert_eq!((shown, left), (expected.map(str::to_owned).to_vec(), Some(Left::Few)), "{rule}");
     }
-    let (shown, _) = told_with(&[(documents[0], "keep"), (documents[1], "")], &[], &keep(&["newest"], 1));
+    let (shown, _) = decided_with(&[(documents[0], "keep"), (documents[1], "")], &[], &keep(&["newest"], 1));
     assert_eq!(shown, expected);
 }
 
@@ -99,7 +99,7 @@ fn what_stands_inside_of_another_document_stays_and_stands_for_nothing() {
 fn what_is_to_be_left_alone_is_left_out_and_whoever_says_otherwise_makes_it_a_tie() {
     let documents = [(("a", "x", "2021"), ""), (("b", "y", "2020"), "")];
     let newest = keep(&["newest"], 1);
-    let left = |all: &[Said]| told_with(&documents, all, &newest);
+    let left = |all: &[Said]| decided_with(&documents, all, &newest);
     for (word, shown) in [
         ("intentional", "verdict: intentional"),
         ("not-a-duplicate", "verdict: not-a-duplicate"),
@@ -109,17 +109,17 @@ fn what_is_to_be_left_alone_is_left_out_and_whoever_says_otherwise_makes_it_a_ti
             let expected = [format!("x {shown}"), format!("y {shown}")];
             assert_eq!(left(&[said(about, word, false)]), (expected.to_vec(), Some(Left::Verdict)), "{word} {about}");
         }
-        // Somebody else says that it is a duplicate: of the whole, or of one of its documents.
+        // Another person says that it is a duplicate: all of the group, or one of its documents.
         assert_eq!(left(&[said("cluster", word, false), said("identical", "duplicate", false)]).1, Some(Left::Tie));
         let one = [(documents[0].0, "duplicate"), documents[1]];
-        assert_eq!(told_with(&one, &[said("cluster", word, false)], &newest).1, Some(Left::Tie), "{word}");
+        assert_eq!(decided_with(&one, &[said("cluster", word, false)], &newest).1, Some(Left::Tie), "{word}");
         // It was another cluster of which that was said: nothing goes until somebody has looked again.
         assert_eq!(left(&[said("cluster", word, true)]).1, Some(Left::Tie), "{word}");
         assert_eq!(left(&[said("cluster", word, true), said("identical", "duplicate", false)]).1, None, "{word}");
     }
     for word in ["duplicate", "done"] {
         for changed in [false, true] {
-            assert_eq!(left(&[said("identical", word, changed)]), told(&[documents[0].0, documents[1].0], &newest));
+            assert_eq!(left(&[said("identical", word, changed)]), decided(&[documents[0].0, documents[1].0], &newest));
         }
     }
     let decision = decide(
@@ -129,27 +129,27 @@ fn what_is_to_be_left_alone_is_left_out_and_whoever_says_otherwise_makes_it_a_ti
         ),
         &newest,
     );
-    assert_eq!(decision.said.len(), 2, "which verdicts do not go together is told");
+    assert_eq!(decision.said.len(), 2, "both contradicting verdicts are listed");
     let mut totals = Totals::default();
     totals.add(&decision, &newest);
     assert_eq!((totals.ties, totals.unclear, totals.left_out), (1, 1, 0));
 }
 
 #[test]
-fn a_document_that_is_to_be_kept_is_a_copy_that_stays_and_one_on_purpose_stays_beside_it() {
+fn a_document_with_verdict_keep_is_a_copy_that_stays_and_a_copy_on_purpose_stays_too() {
     let of = |verdicts: [&'static str; 3], rules: &[&str], min_copies: usize| {
         let places = [("a", "x", "2021"), ("a", "y", "2020"), ("b", "z", "2019")];
         let documents: Vec<_> = places.into_iter().zip(verdicts).collect();
-        told_with(&documents, &[], &keep(rules, min_copies))
+        decided_with(&documents, &[], &keep(rules, min_copies))
     };
     let lines = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
-    // The rule would have kept x.
+    // The rule would have preferred x.
     assert_eq!(of(["", "", "keep"], &["newest"], 1), (lines(["x goes", "y goes", "z verdict: keep"]), None));
     assert_eq!(of(["", "", "keep"], &["newest"], 2), (lines(["x min-copies", "y goes", "z verdict: keep"]), None));
     assert_eq!(of(["", "keep", "keep"], &[], 1), (lines(["x goes", "y verdict: keep", "z verdict: keep"]), None));
-    // What is a copy on purpose stands for no other.
-    let beside = lines(["x newest", "y goes", "z verdict: intentional"]);
-    assert_eq!(of(["", "", "intentional"], &["newest"], 1), (beside, None));
+    // A copy on purpose serves no other.
+    let both_stay = lines(["x newest", "y goes", "z verdict: intentional"]);
+    assert_eq!(of(["", "", "intentional"], &["newest"], 1), (both_stay, None));
     assert_eq!(of(["", "intentional", "not-a-duplicate"], &["newest"], 1).1, Some(Left::Few));
     // Nothing of it was decided to go, and all of it to stay.
     assert_eq!(of(["keep", "keep", "keep"], &["newest"], 1).1, Some(Left::Few));
@@ -160,10 +160,10 @@ fn a_document_that_is_a_duplicate_goes_before_others_and_never_all_of_them_do() 
     let of = |verdicts: [&'static str; 3], rules: &[&str], min_copies: usize| {
         let places = [("a", "x", "2021"), ("a", "y", "2020"), ("b", "z", "2019")];
         let documents: Vec<_> = places.into_iter().zip(verdicts).collect();
-        told_with(&documents, &[], &keep(rules, min_copies))
+        decided_with(&documents, &[], &keep(rules, min_copies))
     };
     let lines = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
-    // The rule would have kept x. Without one, only those are told apart that bear a verdict.
+    // The rule would have preferred x. Without one, verdicts alone distinguish documents.
     assert_eq!(of(["duplicate", "", ""], &["newest"], 1), (lines(["x goes", "y newest", "z goes"]), None));
     let expected = lines(["x goes", "y goes", "z verdict: the others are duplicates"]);
     assert_eq!(of(["duplicate", "duplicate", ""], &[], 1), (expected, None));
@@ -173,7 +173,7 @@ fn a_document_that_is_a_duplicate_goes_before_others_and_never_all_of_them_do() 
     assert_eq!(of(["duplicate"; 3], &["newest"], 1), (lines(["x newest", "y goes", "z goes"]), None));
     assert_eq!(of(["duplicate"; 3], &[], 1).1, Some(Left::Tie));
     assert_eq!(of(["duplicate"; 3], &["newest"], 3).1, Some(Left::Few));
-    // As many stay as are wanted, and nothing goes from where everything is kept.
+    // As many stay as the options ask for, and no document goes from a reference.
     let expected = lines(["x verdict: the others are duplicates", "y min-copies", "z goes"]);
     assert_eq!(of(["", "duplicate", "duplicate"], &["newest"], 2), (expected, None));
     assert_eq!(of(["duplicate", "", ""], &["reference:a", "newest"], 1).0[0], "x reference:a");
@@ -182,7 +182,7 @@ fn a_document_that_is_a_duplicate_goes_before_others_and_never_all_of_them_do() 
 #[test]
 fn names_of_copies_go_first() {
     let documents = [("a", "Copy of plan.doc", "2021"), ("a", "plan.doc", "2021"), ("a", "plan (1).doc", "2021")];
-    let (shown, _) = told(&documents, &keep(&["not-a-copy"], 1));
+    let (shown, _) = decided(&documents, &keep(&["not-a-copy"], 1));
     assert_eq!(shown, ["Copy of plan.doc goes", "plan.doc not-a-copy", "plan (1).doc goes"]);
 }
 
@@ -235,16 +235,16 @@ proptest! {
         let all: Vec<Said> = all.collect();
         let keep = keep(&rules, min_copies);
         let decision = decide(group(documents.clone(), all.clone()), &keep);
-        let (kept, gone) = (decision.kept().count(), decision.gone().count());
-        prop_assert_eq!(kept + gone, documents.len());
-        prop_assert!(kept >= min_copies.max(1).min(documents.len()), "{:?}", decision);
+        let (staying, gone) = (decision.staying().count(), decision.gone().count());
+        prop_assert_eq!(staying + gone, documents.len());
+        prop_assert!(staying >= min_copies.max(1).min(documents.len()), "{:?}", decision);
         prop_assert!(decision.left.is_none() == (gone > 0));
         for member in decision.gone() {
             prop_assert!(!keep.rules.iter().any(|rule| rule.is_reference_of(&member.document)), "a reference goes");
             let verdict = member.said.as_ref().map_or("", |said| said.verdict.verdict);
             prop_assert!(matches!(verdict, "" | "duplicate" | "done"), "what somebody protects goes: {:?}", decision);
-            // Whatever is kept by choice is better than what goes, and that is told by a verdict or a rule.
-            for better in decision.kept() {
+            // A document that stays by choice is better than one that goes, by a verdict or a rule.
+            for better in decision.staying() {
                 if !matches!(better.kept, Some(Why::Reference(_) | Why::Verdict(_))) {
                     prop_assert_eq!(compare(&keep.rules, better, member).0, Ordering::Less);
                 }
@@ -254,7 +254,7 @@ proptest! {
             let protects = |said: &Said| matches!(said.verdict.verdict, "keep" | "intentional" | "not-a-duplicate");
             prop_assert!(!all.iter().any(|said| protects(said) && said.verdict.changed.is_none()));
         }
-        // In whatever order they come, the same ones are kept.
+        // The order of the documents does not change the decision.
         let count = documents.len();
         documents.rotate_left(rotate % count);
         let again = decide(group(documents, all), &keep);

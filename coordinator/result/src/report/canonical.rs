@@ -65,7 +65,7 @@ pub fn json_digest(report: &Value) -> String {
     blake3::hash(canonical.as_bytes()).to_hex().to_string()
 }
 
-/// What the digest of a report leaves out: what may differ between equal runs.
+/// Fields that the digest of a report leaves out: they may differ between equal runs.
 const LEFT_OUT: [&str; 3] = ["digest", "id", "run"];
 /// And what people decided: where in the report, and the name of the field.
 const DECIDED: ([&[&str]; 2], &str) = ([&["clusters", "[]"], &["identical", "[]"]], "verdict");
@@ -98,7 +98,7 @@ fn write_value(value: &Value, place: &[&str], out: &mut String) {
     }
 }
 
-/// Whether a comma is due.
+/// True if a comma is due.
 #[derive(Default)]
 struct List {
     begun: bool,

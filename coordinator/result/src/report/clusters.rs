@@ -8,7 +8,7 @@ use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio,
 use crate::error::Error;
 
 impl Report {
-    /// How many clusters a view has, by its place among [`Report::views`].
+    /// Number of clusters of a view, by its place among [`Report::views`].
     pub fn cluster_count(&self, view: usize) -> Result<u64, Error> {
         self.one(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), |row| row.get(0))
     }
@@ -61,7 +61,7 @@ impl Report {
 
     /// The contents of a cluster, each with its first document, in the order of those.
     pub(super) fn members(&self, cluster: i64) -> rusqlite::Result<Vec<Member>> {
-        // Copies of a text that are copies of the same bytes are told as such.
+        // Copies of a text that are copies of the same bytes are listed as such.
         let sql = "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
                           d.message_id_hash, c.payload_bytes,
                           CASE WHEN c.identical IS NOT NULL THEN c.digest
@@ -122,7 +122,7 @@ impl Report {
                 Ok(row.get::<_, Option<i64>>(column)?.map(Ratio))
             };
             let (a_in_b, b_in_a, low, high) = (ratio(5)?, ratio(6)?, ratio(7)?, ratio(8)?);
-            // A link is told from the document that comes first; earlier formats have it as it was found.
+            // A link is written from the document that comes first; earlier formats have it as it was found.
             let (a, b, a_in_b, b_in_a, relation) = match a < b {
                 true => (a, b, a_in_b, b_in_a, relation),
                 false => (b, a, b_in_a, a_in_b, reversed(&relation).to_owned()),
@@ -174,7 +174,7 @@ pub(super) struct Member {
     pub(super) document: ClusterDocument,
 }
 
-/// Where each content stands among the members.
+/// Place of each content among the members.
 fn places_of(members: &[Member]) -> HashMap<i64, usize> {
     members.iter().enumerate().map(|(place, member)| (member.content, place)).collect()
 }

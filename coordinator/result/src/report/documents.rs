@@ -8,17 +8,18 @@ use rusqlite::{OptionalExtension as _, Row};
 use super::{DocumentSection, Fate, FatePartner, PartnerRow, Report, UnreadSection, hex, path_of, time};
 use crate::error::Error;
 
-/// The documents as `d`, and as `t` the row of the same document that tells of its partner.
-const LISTED: &str = "document d CROSS JOIN document t ON t.id = CASE WHEN d.tells_other THEN d.other ELSE d.id END";
+/// The documents as `d`, and as `t` the row of the same document that has its partner.
+const LISTED: &str =
+    "document d CROSS JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END";
 
-/// Which documents are listed.
+/// Filter of a list of documents.
 #[derive(Clone, Default, Debug)]
 pub struct DocumentFilter {
     /// Only those of one of these statuses, of any where there are none; `excluded` is any of its reasons.
     pub statuses: Vec<String>,
     /// Only those at this site.
     pub site: Option<String>,
-    /// What became of them is told of this site alone, as if it were the only other one.
+    /// Compares with this site alone: statuses are as if it were the only other one.
     pub against: Option<String>,
 }
 
@@ -38,7 +39,7 @@ impl Report {
     /// The documents that a filter lets through.
     ///
     /// # Errors
-    /// When the file cannot be read, names no such site, or `each` fails.
+    /// Fails if the file cannot be read, names no such site, or `each` fails.
     pub fn documents_where<E: From<Error>>(
         &self,
         filter: &DocumentFilter,
@@ -59,7 +60,7 @@ impl Report {
                 if document.site == against.site {
                     return Ok(());
                 }
-                against.tell(self, &mut document)?;
+                against.apply(self, &mut document)?;
             }
             if filter.lets_through(&document.status) { each(document) } else { Ok(()) }
         })
@@ -69,24 +70,24 @@ impl Report {
 /// A content by the number of its layer and its digest.
 type Key = (usize, u128);
 
-/// What another site has that a content is linked with.
+/// A content of another site that a content is linked with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Linked {
-    /// Which of [`LINKED`].
+    /// Place among [`LINKED`].
     place: usize,
-    /// How much is not in common, so that less is better.
+    /// Bytes that are not in common, so that less is better.
     less_shared: std::cmp::Reverse<u64>,
     partner: Key,
 }
 
-/// What another site has.
+/// Contents of another site.
 struct Against {
     site: String,
     /// Its contents, each with its first document.
     copies: HashMap<Key, i64>,
-    /// What is linked with one of them, with the best.
+    /// The best links of other contents with one of them.
     linked: HashMap<Key, Linked>,
-    /// Where messages are matched: its messages, each with its first document.
+    /// If messages are matched: its messages, each with its first document.
     messages: HashMap<String, i64>,
 }
 
@@ -113,7 +114,7 @@ impl Against {
                 against.link(a, b, &relation, shared_bytes);
                 against.link(b, a, super::reversed(&relation), shared_bytes);
             }
-            // Only where messages are matched do documents stand in sets of them.
+            // Documents are in sets of messages only if messages are matched.
             let sql = "SELECT m.hash, min(d.id) FROM message m JOIN document d ON d.message = m.id
                        JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY m.id";
             let mut statement = report.connection.prepare(sql)?;
@@ -127,7 +128,7 @@ impl Against {
         Ok(against)
     }
 
-    /// Notes that `from` lies so to `to`, if the site has that.
+    /// Notes the relation of `from` to `to`, if the site has that.
     fn link(&mut self, from: Key, to: Key, relation: &str, shared_bytes: u64) {
         if !self.copies.contains_key(&to) {
             return;
@@ -139,7 +140,7 @@ impl Against {
     }
 
     /// Says of a document what became of it at the other site.
-    fn tell(&self, report: &Report, document: &mut DocumentSection) -> Result<(), Error> {
+    fn apply(&self, report: &Report, document: &mut DocumentSection) -> Result<(), Error> {
         if document.status.starts_with("excluded") {
             document.partner = None;
             return Ok(());
@@ -150,7 +151,7 @@ impl Against {
             .enumerate()
             .filter_map(|(layer, content)| Some((layer, u128::from_str_radix(content.as_ref()?, 16).ok()?)))
             .collect();
-        // Where one view is compared, it is the first, whatever it is called.
+        // If one view is compared, it is the first, whatever its name.
         let copy = contents.iter().find_map(|content| Some((content.0, *self.copies.get(content)?)));
         let message = document.message_id_hash.as_ref().and_then(|hash| self.messages.get(hash));
         let linked = contents.iter().filter_map(|content| Some((self.linked.get(content)?, content.0))).min();
@@ -170,7 +171,7 @@ impl Against {
         };
         status.clone_into(&mut document.status);
         document.partner = match (partner, found) {
-            // The best that there is anywhere stands at the other site.
+            // The best partner of all is at the other site.
             (Some(partner), _) if partner.relation == status => Some(partner),
             (_, Some((place, layer, shared_bytes))) => {
                 let shared_bytes = shared_bytes.unwrap_or(document.payload_bytes);
@@ -215,7 +216,7 @@ fn digest(bytes: [u8; 16]) -> u128 {
 }
 
 impl Report {
-    /// What could not be read.
+    /// Unreadable documents.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
         let sql = "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
                    ORDER BY u.root, u.path";
@@ -267,7 +268,7 @@ impl Report {
             &sql,
             |row| {
                 let site: String = row.get(3)?;
-                if !self.tells_of(&site) {
+                if !self.lists(&site) {
                     return Ok(None);
                 }
                 let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
@@ -294,10 +295,10 @@ impl Report {
         )
     }
 
-    /// What became of each document of two sites, in few words: for whoever counts rather than lists. Where the partner
-    /// has the same path, it is not told again.
+    /// Status of each document of two sites, in short rows for counting. If the partner
+    /// has the same path, the path is left out.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        // Where there is one view, every row is listed and tells of itself: none is looked up.
+        // If there is one view, every row is listed and has its own partner: none is looked up.
         let from = match self.views.len() {
             1 => "document t ORDER BY t.id".to_owned(),
             _ => format!("{LISTED} WHERE d.listed ORDER BY d.id"),

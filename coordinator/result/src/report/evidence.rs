@@ -1,4 +1,4 @@
-//! What makes a result believable, as it says itself: what was planted, what was received, and who is alone with what.
+//! Evidence for a result: controls, received batches, and documents that only one site or party has.
 //!
 //! Results of earlier versions say nothing of it.
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Report, path_of};
 use crate::error::Error;
 
-/// What two sides have in common with each content once, however many copies.
+/// Bytes that two sites or parties have in common, with each content counted once.
 #[derive(Clone, Serialize, Debug)]
 pub struct OverlapOnceRow {
     /// The first.
@@ -34,7 +34,7 @@ pub struct OverlapOnceRow {
 pub struct OnlyHereRow {
     /// Their bytes.
     pub bytes: u64,
-    /// How many there are.
+    /// Number of documents.
     pub documents: u64,
     /// The folder; nothing: the repository itself.
     pub folder: String,
@@ -52,14 +52,14 @@ pub struct OnlyHereRow {
     pub view: Option<String>,
 }
 
-/// What kind of files bytes stand in.
+/// A kind of files, with its bytes.
 #[derive(Clone, Serialize, Debug)]
 pub struct CensusSection {
     /// Their bytes.
     pub bytes: u64,
     /// `plain`, `archive`, `office`, `pdf` or `media`.
     pub class: String,
-    /// How many there are.
+    /// Number of documents.
     pub documents: u64,
     /// The repository.
     pub repository: String,
@@ -70,11 +70,11 @@ pub struct CensusSection {
 /// By what both sides know that an index is what its site sent.
 #[derive(Clone, Serialize, Debug)]
 pub struct EvidenceRow {
-    /// How many batches were received.
+    /// Number of received batches.
     pub batches: u64,
-    /// What their bodies came to.
+    /// Sum of their bodies.
     pub bytes: u64,
-    /// What the site chose when it began the index.
+    /// Epoch of the index, chosen by the site.
     pub epoch: String,
     /// The chain over the batches, as in the site's ledger.
     pub head: String,
@@ -92,7 +92,7 @@ pub struct EvidenceRow {
 /// A document that was planted so that it must be found.
 #[derive(Clone, Serialize, Debug)]
 pub struct ControlRow {
-    /// Where something like it was found, and how it relates.
+    /// Matches of the control, with their relation.
     pub found: Vec<ControlMatch>,
     /// The sides at which nothing like it was found.
     pub missed: Vec<String>,
@@ -111,7 +111,7 @@ pub struct ControlRow {
     pub size_bytes: u64,
 }
 
-/// What a control was found as.
+/// A match of a control.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Debug)]
 pub struct ControlMatch {
     /// `identical`, `near`, `contains`, `contained` or `shares`.
@@ -121,10 +121,10 @@ pub struct ControlMatch {
 }
 
 impl Report {
-    /// Whether the result says what the rest of this file reads.
+    /// True if the result has the rows that the rest of this file reads.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn has_evidence(&self) -> Result<bool, Error> {
         self.one("SELECT count(*) FROM sqlite_master WHERE name = 'evidence'", |row| row.get(0))
     }
@@ -145,7 +145,7 @@ impl Report {
         })
     }
 
-    /// What nobody else has anything of.
+    /// Documents that only one site or party has.
     pub fn only_here(&self) -> Result<Vec<OnlyHereRow>, Error> {
         let sql = "SELECT o.*, r.party, r.site, r.repository FROM only_here o JOIN root r ON r.id = o.root
                    ORDER BY o.layer, o.root, o.bytes DESC, o.folder";
@@ -164,7 +164,7 @@ impl Report {
         })
     }
 
-    /// What kinds of files there are.
+    /// Kinds of files.
     pub fn census(&self) -> Result<Vec<CensusSection>, Error> {
         let sql =
             "SELECT c.class, c.documents, c.bytes, r.site, r.repository FROM census c JOIN root r ON r.id = c.root
@@ -180,7 +180,7 @@ impl Report {
         })
     }
 
-    /// What was received of each repository.
+    /// Batches and bytes received of each repository.
     pub fn evidence(&self) -> Result<Vec<EvidenceRow>, Error> {
         let sql =
             "SELECT e.*, r.site, r.repository FROM evidence e JOIN root r ON r.id = e.root ORDER BY e.layer, e.root";

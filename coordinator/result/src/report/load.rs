@@ -1,4 +1,4 @@
-//! The rows of a load file: each content once, with all places where it stands, and the group of near duplicates it is in.
+//! The rows of a load file: each content once, with all its places, and its group of near duplicates.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,11 @@ pub struct LoadRow {
     pub group: Option<NearGroup>,
     /// The EDRM Message ID Hash of a message.
     pub message_id_hash: Option<String>,
-    /// When the first was last modified.
+    /// Time of the last modification of the first.
     pub modified: String,
     /// The first one's path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
     /// The first one's repository.
     pub repository: String,
@@ -34,7 +34,7 @@ pub struct LoadRow {
     pub site: String,
     /// The size of each.
     pub size_bytes: u64,
-    /// What became of the first.
+    /// Status of the first.
     pub status: String,
     /// Under two views: its group by text.
     pub text_group: Option<NearGroup>,
@@ -47,13 +47,13 @@ pub struct LoadRow {
 pub struct NearGroup {
     /// The cluster's id.
     pub id: String,
-    /// Whether it is the one that the others are told against.
+    /// True if the others are compared with it.
     pub principal: bool,
-    /// How alike it is to that one, where the two are linked.
+    /// Resemblance to that one, if the two are linked.
     pub similarity: Option<Ratio>,
 }
 
-/// The group of a content: the number of its cluster, and how it lies to the representative.
+/// The group of a content: the number of its cluster, and its relation to the representative.
 struct Near {
     cluster: i64,
     principal: bool,
@@ -92,7 +92,7 @@ impl Groups {
         Ok(groups)
     }
 
-    fn told(&self, content: Option<i64>) -> Option<NearGroup> {
+    fn group_of(&self, content: Option<i64>) -> Option<NearGroup> {
         let near = self.of.get(&content?)?;
         let id = self.names.get(&near.cluster)?.clone();
         Some(NearGroup { id, principal: near.principal, similarity: near.similarity })
@@ -103,7 +103,7 @@ impl Report {
     /// Every content once; a document that holds nothing itself is a row of its own.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn load_rows<E: From<Error>>(&self, mut each: impl FnMut(LoadRow) -> Result<(), E>) -> Result<(), E> {
         let groups = Groups::of(self).map_err(|error| self.failed(error))?;
         let sql = "SELECT d.content, d.id, d.path, d.modified, d.status, d.size_bytes, r.site, r.repository, c.digest,
@@ -134,16 +134,16 @@ impl Report {
                     }
                 }
             },
-            &mut |row: LoadRow| if self.tells_of_any(&row.all_sites) { each(row) } else { Ok(()) },
+            &mut |row: LoadRow| if self.lists_any(&row.all_sites) { each(row) } else { Ok(()) },
         )?;
         match current {
-            Some((_, last)) if self.tells_of_any(&last.all_sites) => each(last),
+            Some((_, last)) if self.lists_any(&last.all_sites) => each(last),
             _ => Ok(()),
         }
     }
 
-    fn tells_of_any(&self, sites: &[String]) -> bool {
-        sites.iter().any(|site| self.tells_of(site))
+    fn lists_any(&self, sites: &[String]) -> bool {
+        sites.iter().any(|site| self.lists(site))
     }
 }
 
@@ -151,11 +151,11 @@ fn load_row(row: &Row<'_>, groups: &Groups, path: String, path_escaped: bool) ->
     let digest =
         |place: usize| -> rusqlite::Result<Option<String>> { Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex)) };
     let content = digest(8)?;
-    // What is inside of others has text alone.
+    // Members of containers have text alone.
     let is_text_alone = row.get::<_, i64>(13)? > 0;
     let (group, text_group, text_content) = match is_text_alone {
-        false => (groups.told(row.get(0)?), groups.told(row.get(11)?), digest(12)?),
-        true => (None, groups.told(row.get(0)?), content.clone()),
+        false => (groups.group_of(row.get(0)?), groups.group_of(row.get(11)?), digest(12)?),
+        true => (None, groups.group_of(row.get(0)?), content.clone()),
     };
     Ok(LoadRow {
         all_sites: Vec::new(),

@@ -1,4 +1,4 @@
-//! Two documents of a result: where each stands in it, and how they are linked, directly or through others.
+//! Two documents of a result: their places in it, and the links between them, direct or through others.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,13 +17,13 @@ pub struct Found {
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// Whether the path is percent-escaped.
+    /// True if the path is percent-escaped.
     pub path_escaped: bool,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: String,
-    /// What became of it, over all views.
+    /// Status over all views.
     pub status: String,
-    /// What it is under each view that has it.
+    /// Its state under each view that has it.
     pub views: Vec<FoundView>,
 }
 
@@ -40,18 +40,18 @@ pub struct FoundView {
     pub size_bytes: u64,
     /// Its size less templates.
     pub payload_bytes: u64,
-    /// How many documents have it.
+    /// Number of documents that have it.
     pub copies: u64,
     /// Its cluster, by which a result knows it, and the cluster's id.
     pub cluster: Option<(i64, String)>,
 }
 
-/// How two contents of a cluster are linked.
+/// Links between two contents of a cluster.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The contents from the one to the other, each shown as its first document.
     pub documents: Vec<ClusterDocument>,
-    /// The links between them, each told from the one before; one fewer.
+    /// The links between them, each written from the one before; one fewer.
     pub links: Vec<LinkRow>,
 }
 
@@ -59,7 +59,7 @@ impl Report {
     /// The document of this path, if the result has it.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn find(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Found>, Error> {
         let read = || -> rusqlite::Result<Option<Found>> {
             let sql =
@@ -134,7 +134,7 @@ impl Report {
             .into_iter()
             .map(|member| member.document)
             .collect();
-        // Times are written so that their order is that of their letters; what is as old stays in the order of the report.
+        // Times are written so that they sort as text; documents of the same age stay in the order of the report.
         documents.sort_by(|a, b| a.modified.cmp(&b.modified));
         Ok(documents)
     }
@@ -142,19 +142,19 @@ impl Report {
 
 /// The fewest links from one place to another, each turned so that it leads there.
 fn shortest(links: &[LinkRow], from: usize, to: usize) -> Option<Vec<LinkRow>> {
-    let mut beside: HashMap<usize, Vec<LinkRow>> = HashMap::new();
+    let mut neighbours: HashMap<usize, Vec<LinkRow>> = HashMap::new();
     for link in links {
-        beside.entry(link.a).or_default().push(link.clone());
-        beside.entry(link.b).or_default().push(turned(link));
+        neighbours.entry(link.a).or_default().push(link.clone());
+        neighbours.entry(link.b).or_default().push(turned(link));
     }
-    beside.values_mut().for_each(|links| links.sort_by_key(|link| (std::cmp::Reverse(link.shared_bytes), link.b)));
+    neighbours.values_mut().for_each(|links| links.sort_by_key(|link| (std::cmp::Reverse(link.shared_bytes), link.b)));
     let mut reached: HashMap<usize, LinkRow> = HashMap::new();
     let mut waiting = VecDeque::from([from]);
     while let Some(place) = waiting.pop_front() {
         if place == to {
             break;
         }
-        for link in beside.get(&place).into_iter().flatten() {
+        for link in neighbours.get(&place).into_iter().flatten() {
             if link.b != from && !reached.contains_key(&link.b) {
                 reached.insert(link.b, link.clone());
                 waiting.push_back(link.b);
@@ -171,7 +171,7 @@ fn shortest(links: &[LinkRow], from: usize, to: usize) -> Option<Vec<LinkRow>> {
     Some(way)
 }
 
-/// The same link, told from the other side.
+/// The same link, written from the other end.
 fn turned(link: &LinkRow) -> LinkRow {
     LinkRow {
         a: link.b,

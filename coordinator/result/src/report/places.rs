@@ -1,4 +1,4 @@
-//! What places have in common, and how strong the links are: folders, overlap, histograms.
+//! Overlap of places, and strength of the links: folders, overlap, histograms.
 
 use rusqlite::Row;
 
@@ -15,7 +15,7 @@ impl Report {
     /// Some of the folder pairs.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn folder_page(&self, count: usize, offset: usize) -> Result<Vec<FolderSection>, Error> {
         let mut folders = Vec::new();
         self.folders_where::<Error>(&format!("LIMIT {count} OFFSET {offset}"), &mut |folder| {
@@ -45,9 +45,9 @@ impl Report {
                 site: row.get(format!("site_{side}").as_str())?,
             })
         };
-        let is_told = self.has_histogram()?;
+        let is_stored = self.has_histogram()?;
         let share = |row: &Row<'_>, shared: &str, all: &str| -> rusqlite::Result<Option<Ratio>> {
-            Ok(if is_told { Some(Ratio::of(row.get(shared)?, row.get(all)?)) } else { None })
+            Ok(if is_stored { Some(Ratio::of(row.get(shared)?, row.get(all)?)) } else { None })
         };
         self.each_or(
             &sql,
@@ -73,7 +73,7 @@ impl Report {
         )
     }
 
-    /// How strong the links of the scan's first view are, all of them; nothing where there are none, or an earlier version
+    /// Strength of all links of the scan's first view; nothing if there are none, or an earlier version
     /// wrote the result.
     pub fn histogram(&self) -> Result<Option<HistogramSection>, Error> {
         self.histogram_of(0)
@@ -118,7 +118,7 @@ impl Report {
         self.one("SELECT count(*) FROM sqlite_master WHERE name = 'histogram'", |row| row.get(0))
     }
 
-    /// What sites, and parties, have in common.
+    /// Overlap of sites, and of parties.
     pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
         // Sites before parties, as the format says.
         let mut rows = self.collect("SELECT * FROM overlap ORDER BY layer, level = 'party', a, b", |row| {
@@ -135,7 +135,7 @@ impl Report {
                 view: self.view(row.get("layer")?),
             })
         })?;
-        rows.retain(|row: &OverlapSection| row.level != "site" || self.tells_of(&row.a) || self.tells_of(&row.b));
+        rows.retain(|row: &OverlapSection| row.level != "site" || self.lists(&row.a) || self.lists(&row.b));
         Ok(rows)
     }
 }

@@ -1,4 +1,4 @@
-//! What a result leaves interesting for another method, and what a refinement says of itself.
+//! Documents that are worth a scan with another method, and the origin of a refinement.
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -47,7 +47,7 @@ impl Report {
         Ok(())
     }
 
-    /// Which scan this one refines, and what was chosen of it; nothing where it refines none.
+    /// The scan that this one refines, and the chosen documents; nothing if it refines none.
     pub(super) fn refined(&self) -> Result<Option<(String, RefinedSection)>, Error> {
         // A result of an earlier version has no such table.
         let tables: u64 = self.one("SELECT count(*) FROM sqlite_master WHERE name = 'refined'", |row| row.get(0))?;

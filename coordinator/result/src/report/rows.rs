@@ -16,7 +16,7 @@ pub use groups::*;
 pub use overlap::*;
 pub use scan::*;
 
-/// How many, by name.
+/// Counts by name.
 pub type Counts = BTreeMap<String, u64>;
 
 /// A ratio in ten-thousandths, written as a number with at most four decimals.
@@ -35,7 +35,7 @@ impl Ratio {
     }
 
     fn rounded(share: f64) -> Ratio {
-        #[expect(clippy::cast_possible_truncation, reason = "a share lies between 0 and 1")]
+        #[expect(clippy::cast_possible_truncation, reason = "a share is between 0 and 1")]
         Ratio((share * 10_000.0).round() as i64)
     }
 
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Ratio {
 }
 
 impl Serialize for Ratio {
-    /// Whole numbers without a point, as RFC 8785 has them.
+    /// Integers without a point, as in RFC 8785.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0 % 10_000 == 0 {
             serializer.serialize_i64(self.0 / 10_000)

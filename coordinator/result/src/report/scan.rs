@@ -1,4 +1,4 @@
-//! What was done, over which repositories, and what was left out of it.
+//! The scan, its repositories, and the documents that it left out.
 
 use rusqlite::Row;
 
@@ -11,10 +11,10 @@ use crate::error::Error;
 const TOOL: &str = concat!("cognate ", env!("CARGO_PKG_VERSION"));
 
 impl Report {
-    /// What was done.
+    /// The scan and its options.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn scan(&self) -> Result<ScanSection, Error> {
         let missing = self
             .collect("SELECT site, repository, reason FROM missing ORDER BY site, repository", |row| {
@@ -148,6 +148,6 @@ impl Report {
     }
 }
 
-/// What is stamped on a result across parties whose sites had no key.
+/// Warning on a result across parties whose sites had no key.
 const UNKEYED_NOTICE: &str = "fingerprinted without a key across parties: whoever holds a document can test whether its \
                               chunks occur elsewhere";

@@ -62,7 +62,7 @@ impl Report {
     fn sets<E: From<Error>>(
         &self,
         sql: &str,
-        told: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
+        tier_of: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut set: Option<(i64, IdenticalSet)> = None;
@@ -74,7 +74,7 @@ impl Report {
                 match &mut set {
                     Some((current, set)) if *current == place => set.documents.push(document),
                     _ => {
-                        let (tier, view) = told(row)?;
+                        let (tier, view) = tier_of(row)?;
                         let id = hex(&row.get::<_, Vec<u8>>(1)?);
                         let next = IdenticalSet {
                             documents: vec![document],
@@ -96,7 +96,7 @@ impl Report {
         set.map_or(Ok(()), |(_, last)| each(last))
     }
 
-    /// What the identical sets come to, tier by tier; tiers that have none are left out.
+    /// Sums over the identical sets, tier by tier; tiers that have none are left out.
     pub fn identical_totals(&self) -> Result<Vec<IdenticalTotals>, Error> {
         let sql = "SELECT number, identical_sets, identical_in_place, wasted_bytes FROM layer ORDER BY number";
         let mut totals = self.collect(sql, |row| {

@@ -18,10 +18,10 @@ struct Gathered {
 }
 
 impl Report {
-    /// Hands over the rows that a site may see, each with its `type`. `digest` is that of the whole report.
+    /// Returns the rows that a site may see, each with its `type`. `digest` is that of the complete report.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn share_of<E: From<Error>>(
         &self,
         site: &str,

@@ -1,4 +1,4 @@
-//! What is new, changed or gone between two results: clusters and identical sets, by id and by what they consist of.
+//! Clusters and identical sets that are new, changed or gone between two results, by id and by members.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 use super::Report;
 use crate::error::Error;
 
-/// What a set or cluster is told apart by: its kind, its view and its id.
+/// Key of a set or cluster: its kind, its view and its id.
 type Key = (&'static str, String, String);
 
-/// What came between two results.
+/// Changes between two results.
 #[derive(Clone, Serialize, Debug, Default)]
 pub struct Changes {
-    /// What is in the later one alone, with an id that the earlier has not.
+    /// Groups of the later one alone, with an id that the earlier has not.
     pub new: Vec<Change>,
-    /// What has the same id in both and consists of something else.
+    /// Groups with the same id in both and other members.
     pub changed: Vec<Change>,
-    /// What is in the earlier one alone.
+    /// Groups of the earlier one alone.
     pub gone: Vec<Change>,
 }
 
@@ -30,7 +30,7 @@ pub struct Change {
     pub id: String,
     /// The sites that have documents in it.
     pub sites: Vec<String>,
-    /// How many documents there are.
+    /// Number of documents.
     pub documents: u64,
     /// Bytes of its contents, each counted once; of a message, of its first document.
     pub bytes: u64,
@@ -42,23 +42,23 @@ pub struct Change {
     /// Under which of two views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
-    /// What it consists of.
+    /// Its members.
     #[serde(skip)]
     members: String,
 }
 
 impl Changes {
-    /// Whether nothing came between them.
+    /// True if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.new.is_empty() && self.changed.is_empty() && self.gone.is_empty()
     }
 }
 
 impl Report {
-    /// What is new, changed and gone since an earlier result.
+    /// Groups that are new, changed and gone since an earlier result.
     ///
     /// # Errors
-    /// When either file cannot be read.
+    /// Fails if either file cannot be read.
     pub fn since(&self, earlier: &Report) -> Result<Changes, Error> {
         let mut before = earlier.digest_rows()?;
         let mut changes = Changes::default();
@@ -76,7 +76,7 @@ impl Report {
     /// All that there is, as new: where there is no earlier result.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn all_new(&self) -> Result<Changes, Error> {
         Ok(Changes { new: self.digest_rows()?.into_values().collect(), ..Changes::default() })
     }

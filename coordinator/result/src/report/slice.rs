@@ -1,4 +1,4 @@
-//! A site's slice of a report: what concerns it, and no more. It is told by the same rows as the whole.
+//! A site's slice of a report: the rows that concern it. They are the same rows as in the complete report.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use rusqlite::params;
 use super::Report;
 use crate::error::Error;
 
-/// What the clusters of a report come to.
+/// Sums over the clusters of a report.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ClusterTotals {
-    /// How many there are.
+    /// Number of clusters.
     pub clusters: u64,
     /// Contents in them.
     pub contents: u64,
@@ -18,7 +18,7 @@ pub struct ClusterTotals {
     pub bytes: u64,
 }
 
-/// Tables of this connection alone, which stand before those of the file under the same names.
+/// Tables of this connection alone, which hide those of the file under the same names.
 const SLICE: &str = "
   CREATE TEMP TABLE concerned (id INTEGER PRIMARY KEY);
   INSERT INTO concerned SELECT DISTINCT d.content FROM main.document d JOIN main.root r ON r.id = d.root
@@ -54,7 +54,7 @@ impl Report {
     /// documents, what could not be read there, and what it has in common with others. Of all sites there remain the counts.
     ///
     /// # Errors
-    /// When there is no such site, or the file cannot be read.
+    /// Fails if there is no such site, or the file cannot be read.
     pub fn slice(&mut self, site: &str) -> Result<(), Error> {
         let sites: HashSet<String> = self.sites()?.into_iter().map(|row| row.site).collect();
         if !sites.contains(site) {
@@ -70,30 +70,30 @@ impl Report {
         Ok(())
     }
 
-    /// The site whose slice this is, if it is not the whole.
+    /// The site of a slice; `None` for the complete report.
     pub fn sliced(&self) -> Option<&str> {
         self.slice.as_deref()
     }
 
-    /// Whether a document or row of this site is told.
-    pub(super) fn tells_of(&self, site: &str) -> bool {
+    /// True if a document or row of this site is listed.
+    pub(super) fn lists(&self, site: &str) -> bool {
         self.slice.as_deref().is_none_or(|slice| slice == site)
     }
 
-    /// How many documents the identical sets have, a document counted in each.
+    /// Number of documents in the identical sets, a document counted in each.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn identical_documents(&self) -> Result<u64, Error> {
         let sql = "SELECT (SELECT coalesce(sum(documents), 0) FROM content WHERE identical IS NOT NULL)
                         + (SELECT coalesce(sum(documents), 0) FROM message)";
         self.one(sql, |row| row.get(0))
     }
 
-    /// What the clusters come to, of all views.
+    /// Sums over the clusters of all views.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn cluster_totals(&self) -> Result<ClusterTotals, Error> {
         let sql = "SELECT count(*), coalesce(sum(members), 0), coalesce(sum(total_bytes), 0) FROM cluster";
         self.one(sql, |row| Ok(ClusterTotals { clusters: row.get(0)?, contents: row.get(1)?, bytes: row.get(2)? }))

@@ -1,4 +1,4 @@
-//! What people decided, told beside what they decided about. It is no part of the result: the digest leaves it out.
+//! Verdicts, next to their subjects. They are no part of the result: the digest leaves them out.
 
 use cognate_proto::v1::{SubjectKind, VerdictState};
 use serde::Serialize;
@@ -6,29 +6,29 @@ use serde::Serialize;
 use super::{Located, Report, path_of, time};
 use cognate_storage::verdict::word;
 
-/// Where a document is: its site, its repository, and its path as it is written and whether that is escaped.
+/// Place of a document: its site, its repository, its path as it is written, and true if that is escaped.
 pub(super) type PlaceKey = (String, String, String, bool);
 
-/// What was decided about a cluster, an identical set or a document.
+/// The verdict on a cluster, an identical set or a document.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct VerdictSection {
-    /// Who decided.
+    /// Name of the reviewer.
     pub by: String,
     /// Why it does not hold any more; absent: it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
-    /// What others are to know.
+    /// Note for other people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When.
+    /// Time of the verdict.
     pub time: String,
     /// `duplicate`, `not-a-duplicate`, `intentional`, `keep` or `done`.
     pub verdict: &'static str,
 }
 
 impl Report {
-    /// Tells from now on what was decided about clusters and identical sets, as the coordinator says it of this result; and
-    /// plans by it.
+    /// Adds the verdicts on clusters and identical sets, as the coordinator has them for this result; also
+    /// to plans.
     pub fn set_verdicts(&mut self, states: impl IntoIterator<Item = VerdictState>) {
         self.has_verdicts = true;
         for state in states {
@@ -53,12 +53,12 @@ impl Report {
         }
     }
 
-    /// Whether it was said what people decided: a file of a result does not say it.
+    /// True if verdicts were added: a file of a result has none.
     pub fn has_verdicts(&self) -> bool {
         self.has_verdicts
     }
 
-    /// What was decided about clusters and identical sets: whether it is about a cluster, the view or tier, the id, and what.
+    /// Verdicts on clusters and identical sets: true for a cluster, the view or tier, the id, and the verdict.
     pub(crate) fn decided(&self) -> impl Iterator<Item = ((bool, &str, &str), &VerdictSection)> {
         self.verdicts
             .iter()

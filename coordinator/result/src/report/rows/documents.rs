@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// Where a document is, and how old.
+/// Place and age of a document.
 #[derive(Clone, Serialize, Debug)]
 pub struct Located {
     /// The EDRM Message ID Hash of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id_hash: Option<String>,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: String,
     /// Its path.
     pub path: String,
@@ -24,7 +24,7 @@ pub struct Located {
     pub size_bytes: Option<u64>,
 }
 
-/// What could not be read.
+/// An unreadable document.
 #[derive(Clone, Serialize, Debug)]
 pub struct UnreadSection {
     /// Its path.
@@ -51,7 +51,7 @@ pub struct DocumentSection {
     /// The EDRM Message ID Hash of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id_hash: Option<String>,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: String,
     /// The document of another repository that it is best compared with.
     pub partner: Option<PartnerRow>,
@@ -86,7 +86,7 @@ pub struct PartnerRow {
     /// Set when the path is percent-escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_escaped: Option<bool>,
-    /// How the document lies to it.
+    /// Relation of the document to it.
     pub relation: String,
     /// Its repository.
     pub repository: String,
@@ -99,16 +99,16 @@ pub struct PartnerRow {
     pub view: Option<String>,
 }
 
-/// What became of a document, in few words.
+/// Status of a document, in a short row.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {
     /// The place of its repository among the report's sites.
     pub site: usize,
     /// Its path, as bytes.
     pub path: &'a [u8],
-    /// Its size, under the view that tells of the partner.
+    /// Its size, under the view that has the partner.
     pub size_bytes: u64,
-    /// Whether there was nothing to compare: no bytes, or no text.
+    /// True if there was nothing to compare: no bytes, or no text.
     pub empty: bool,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
@@ -119,7 +119,7 @@ pub struct Fate<'a> {
 pub struct FatePartner<'a> {
     /// Bytes that both have.
     pub shared_bytes: u64,
-    /// Whether they are the same bytes, or the same text.
+    /// True if they are the same bytes, or the same text.
     pub identical: bool,
     /// The partner's path, where it is another.
     pub moved_to: Option<&'a [u8]>,

@@ -1,4 +1,4 @@
-//! What belongs together: identical sets and clusters.
+//! Groups of documents: identical sets and clusters.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct IdenticalSet {
     pub size_bytes: Option<u64>,
     /// In what they are the same: `same bytes`, `same text` or `same message`.
     pub tier: &'static str,
-    /// What was decided about them, where the report is joined with verdicts; not part of the digest.
+    /// The verdict on them, if the report is joined with verdicts; not part of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictSection>,
     /// Under which of two views.
@@ -24,14 +24,14 @@ pub struct IdenticalSet {
     pub view: Option<String>,
 }
 
-/// What the identical sets of a tier come to.
+/// Sums over the identical sets of a tier.
 #[derive(Clone, Copy, Debug)]
 pub struct IdenticalTotals {
     /// In what the documents of each are the same.
     pub tier: &'static str,
-    /// How many there are.
+    /// Number of sets.
     pub sets: u64,
-    /// How many of them are one document under the same path in each of several repositories.
+    /// Number of those that are one document under the same path in each of several repositories.
     pub in_place: u64,
     /// Bytes in copies beyond the first.
     pub wasted_bytes: u64,
@@ -46,11 +46,11 @@ pub struct ClusterSection {
     pub families: Vec<FamilyRow>,
     /// Its id, from the smallest member's digest.
     pub id: String,
-    /// How many links it has.
+    /// Number of its links.
     pub link_count: u64,
     /// Its links.
     pub links: Vec<LinkRow>,
-    /// How many of them are not listed.
+    /// Number of links that are not listed.
     pub links_omitted: u64,
     /// The mean resemblance over its links.
     pub mean_resemblance: Ratio,
@@ -64,7 +64,7 @@ pub struct ClusterSection {
     pub representative: usize,
     /// Bytes of its contents, each counted once.
     pub total_bytes: u64,
-    /// What was decided about it, where the report is joined with verdicts; not part of the digest.
+    /// The verdict on it, if the report is joined with verdicts; not part of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictSection>,
     /// Under which of two views.
@@ -75,14 +75,14 @@ pub struct ClusterSection {
 /// A content in a cluster.
 #[derive(Clone, Serialize, Debug)]
 pub struct ClusterDocument {
-    /// How many documents have it.
+    /// Number of documents that have it.
     pub copies: u64,
     /// The identical set that they form, if they do.
     pub identical: Option<String>,
     /// The EDRM Message ID Hash of the first, where it is a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id_hash: Option<String>,
-    /// When the first was last modified.
+    /// Time of the last modification of the first.
     pub modified: String,
     /// The first one's path.
     pub path: String,
@@ -106,19 +106,19 @@ pub struct ClusterDocument {
 pub struct LinkRow {
     /// The place of the first.
     pub a: usize,
-    /// How much of the first lies in the second; none where the method cannot tell.
+    /// Share of the first that is also in the second; none if the method does not measure it.
     pub a_in_b: Option<Ratio>,
     /// The place of the second.
     pub b: usize,
-    /// How much of the second lies in the first.
+    /// Share of the second that is also in the first.
     pub b_in_a: Option<Ratio>,
-    /// Set when what is said of the two is an estimate.
+    /// Set if the measures of the two are estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated: Option<bool>,
     /// Of an estimate: what holds the true resemblance in 95 of 100 cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[Ratio; 2]>,
-    /// How the first lies to the second.
+    /// Relation of the first to the second.
     pub relation: String,
     /// Shared bytes by bytes of both.
     pub resemblance: Option<Ratio>,

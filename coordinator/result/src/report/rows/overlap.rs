@@ -1,10 +1,10 @@
-//! What repositories have in common: the histogram of links, folders, and bytes.
+//! Overlap of repositories: the histogram of links, folders, and bytes.
 
 use serde::Serialize;
 
 use super::Ratio;
 
-/// How strong all links are, those too that a cluster leaves out.
+/// Strength of all links, with those that a cluster leaves out.
 #[derive(Clone, Serialize, Debug)]
 pub struct HistogramSection {
     /// By containment: how much the content that is contained more has of itself in the other.
@@ -29,7 +29,7 @@ pub struct BucketRow {
     pub from: Ratio,
     /// Links.
     pub links: u64,
-    /// The strength that is too much, but for the whole.
+    /// Upper end of the strength, exclusive except for 1.
     pub to: Ratio,
 }
 
@@ -54,10 +54,10 @@ pub struct FolderSection {
     pub documents_total_b: u64,
     /// `identical`, `contains`, `contained` or `overlaps`.
     pub relation: String,
-    /// What share of the first's bytes these are; an earlier version's result does not tell.
+    /// Share of the first's bytes; a result of an earlier version has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_a: Option<Ratio>,
-    /// What share of the second's bytes these are.
+    /// Share of the second's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_b: Option<Ratio>,
     /// Bytes of the first's documents that their partners have.
@@ -83,7 +83,7 @@ pub struct FolderPlace {
     pub site: String,
 }
 
-/// What two sites or parties have in common.
+/// Overlap of two sites or parties.
 #[derive(Clone, Serialize, Debug)]
 pub struct OverlapSection {
     /// The first.

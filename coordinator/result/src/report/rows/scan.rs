@@ -1,4 +1,4 @@
-//! What was done: the scan, its layers, and the repositories that took part.
+//! The scan, its layers, and the repositories that took part.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{Counts, Ratio};
 
-/// What was done.
+/// The scan and its options.
 #[derive(Clone, Serialize, Debug)]
 pub struct ScanSection {
-    /// Whether only what crosses sites or parties counted.
+    /// True if only pairs across sites or parties counted.
     pub across_only: bool,
     /// The mean chunk in bytes, or the bytes to a feature; none where signatures have a fixed size.
     pub chunk_bytes: Option<u64>,
@@ -22,9 +22,9 @@ pub struct ScanSection {
     /// The scan's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Whether the sites had a key.
+    /// True if the sites had a key.
     pub keyed: bool,
-    /// How documents were compared under each of two views.
+    /// Layers of the scan, if it compared two views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<LayerRow>>,
     /// Set when messages with the same EDRM Message ID Hash form a set.
@@ -39,7 +39,7 @@ pub struct ScanSection {
     /// Repositories that could not take part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingRow>,
-    /// What whoever reads the result must know.
+    /// Warning that readers of the result must see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// The parameters of the method, where it has any.
@@ -48,16 +48,16 @@ pub struct ScanSection {
     /// Set when paragraphs were compared, each as a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<bool>,
-    /// What was chosen of the scan that this one refines.
+    /// The documents chosen from the scan that this one refines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refined: Option<RefinedSection>,
     /// The scan that this one refines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refines: Option<String>,
-    /// What may differ between equal runs.
+    /// Fields that may differ between equal runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSection>,
-    /// The site whose slice this is, where it is not the whole report.
+    /// The site of a slice; absent in the complete report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
     /// `complete` or `partial`.
@@ -65,14 +65,14 @@ pub struct ScanSection {
     /// The digest of the templates that were set aside, where any were marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub templates_digest: Option<String>,
-    /// What looked at the pairs that the method only proposes: `tttd` or `cosine`.
+    /// Method that verified the pairs that the method only proposes: `tttd` or `cosine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_by: Option<String>,
     /// `raw`, `text` or `both`.
     pub view: String,
 }
 
-/// How documents were compared under one of two views.
+/// Comparison under one of two views.
 #[derive(Clone, Serialize, Debug)]
 pub struct LayerRow {
     /// The mean chunk in bytes, or the bytes to a feature.
@@ -114,7 +114,7 @@ pub struct MissingRow {
     pub site: String,
 }
 
-/// Which documents of an earlier scan a refinement is about.
+/// The documents of an earlier scan that a refinement is about.
 #[derive(Clone, Serialize, Debug)]
 pub struct RefinedSection {
     /// Of them, documents that are gone or not what they were, and were left out.
@@ -130,17 +130,17 @@ pub struct RefinedSection {
 /// Times and counters of this run alone.
 #[derive(Clone, Serialize, Debug)]
 pub struct RunSection {
-    /// When it ended.
+    /// Time of its end.
     pub finished: String,
-    /// What each site did.
+    /// Work of each site.
     pub sites: Vec<RunSite>,
-    /// When it began.
+    /// Time of its start.
     pub started: String,
     /// The program that wrote this report, with its version.
     pub tool: &'static str,
 }
 
-/// What a site did in this run.
+/// Work of a site in this run.
 #[derive(Clone, Serialize, Debug)]
 pub struct RunSite {
     /// Bytes of documents read.
@@ -173,7 +173,7 @@ pub struct SiteSection {
     /// Excluded documents by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded: Counts,
-    /// Where text was looked at: documents that are members of archives and messages.
+    /// If text was compared: number of documents that are members of archives and messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<u64>,
     /// Documents of kinds that have no text.
@@ -181,7 +181,7 @@ pub struct SiteSection {
     pub no_text: Option<u64>,
     /// The site's party.
     pub party: String,
-    /// Where paragraphs were compared: how many there are.
+    /// If paragraphs were compared: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<u64>,
     /// The repository.
