@@ -343,7 +343,10 @@ mod tests {
     #[test]
     fn a_column_is_one_entry_at_its_place_in_every_export() {
         static ENTRIES: [Entry; 3] = [
-            placed("new", Count, 8, OfMember(|member| member.document.copies.into())).csv(2).sheet(2, "New").page(2, "New"),
+            placed("new", Count, 8, OfMember(|member| member.document.copies.into()))
+                .csv(2)
+                .sheet(2, "New")
+                .page(2, "New"),
             placed("old", Text, 8, OfCluster(|_| "x".into())).csv(1).sheet(1, "Old").page(1, "Old"),
             placed("newer", Text, 8, OfCluster(|_| "y".into())).csv(3).sheet(3, "Newer").page(3, "Newer"),
         ];

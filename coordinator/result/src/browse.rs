@@ -78,7 +78,7 @@ impl Browse {
     /// Opens a result.
     ///
     /// # Errors
-    /// When the file is no result that this build reads.
+    /// Fails if the file is no result that this build reads.
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
         let mut browse = Browse { report, file_number: number_of(result), sites: Vec::new(), marked: None };

@@ -15,7 +15,7 @@ impl Browse {
     /// The part of a subject that a decision about it remembers.
     ///
     /// # Errors
-    /// When the result has no such subject, or cannot be read.
+    /// Fails if the result has no such subject, or cannot be read.
     pub fn decided(&self, subject: &v1::Subject) -> Result<Decided, Error> {
         match subject.kind() {
             v1::SubjectKind::Cluster => self.decided_cluster(&self.cluster_beginning(&subject.view, &subject.id)?),
@@ -58,7 +58,7 @@ impl Browse {
     /// The part of a cluster that a decision about it remembers.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn decided_cluster(&self, cluster: &ClusterRow) -> Result<Decided, Error> {
         let key = Key::of_cluster(&cluster.view, &cluster.id);
         let key = key.ok_or_else(|| Error::Unknown(format!("no cluster `{}`", one_line(&cluster.id))))?;

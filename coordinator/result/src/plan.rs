@@ -193,7 +193,7 @@ impl Report {
     /// reads alike are no copies of each other.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn plan<E: From<Error>>(&self, keep: &Keep, mut each: impl FnMut(Decision) -> Result<(), E>) -> Result<(), E> {
         let around = Around::of(self)?;
         self.identical(|set: IdenticalSet| match (set.tier, set.size_bytes) {

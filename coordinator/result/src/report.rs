@@ -66,7 +66,7 @@ impl Report {
     /// Opens a result for reading.
     ///
     /// # Errors
-    /// When the file is not there, or is not a result of a version that this build reads.
+    /// Fails if the file is not there, or is not a result of a version that this build reads.
     pub fn open(path: &Path) -> Result<Report, Error> {
         let failed = |source| Error::Result { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

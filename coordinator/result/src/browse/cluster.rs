@@ -179,7 +179,7 @@ impl Browse {
     /// A cluster by its number; nothing: there is none.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn cluster(&self, number: i64, query: &ClusterQuery) -> Result<Option<ClusterPage>, Error> {
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
         let members = self.members_in_order(number)?;

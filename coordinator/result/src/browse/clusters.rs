@@ -71,7 +71,7 @@ impl Browse {
     /// A page of the clusters that a filter lets through.
     ///
     /// # Errors
-    /// When the filter names no site of the scan, or the files cannot be read.
+    /// Fails if the filter names no site of the scan, or the files cannot be read.
     pub fn clusters(&self, filter: &ClusterFilter, sort: Sort, window: Window) -> Result<Page<ClusterRow>, Error> {
         let condition = self.condition(filter)?;
         let total = self.count(&condition)?;
@@ -132,7 +132,7 @@ impl Browse {
     /// The cluster of this view and id.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
         let sql =
             format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND {VIEW} = ?");
@@ -142,7 +142,7 @@ impl Browse {
     /// The one cluster whose id begins so, under this view or whichever has it.
     ///
     /// # Errors
-    /// When there is none, there are several, or the files cannot be read.
+    /// Fails if there is none, there are several, or the files cannot be read.
     pub fn cluster_beginning(&self, view: &str, beginning: &str) -> Result<ClusterRow, Error> {
         let beginning = beginning.to_ascii_lowercase();
         let shown = cognate_proto::name::one_line(&beginning);
@@ -248,7 +248,7 @@ impl Browse {
     /// Attaches the result of another scan, so that a filter can ask for the changes since then.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn compare_with(&self, earlier: &Browse) -> Result<(), Error> {
         let connection = self.report.connection();
         // There may be none from an earlier query.

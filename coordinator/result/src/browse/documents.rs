@@ -50,7 +50,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// # Errors
-    /// When it is no pattern.
+    /// Fails if it is no pattern.
     pub(super) fn new(text: &str) -> Result<Pattern, Error> {
         let text = text.trim().to_lowercase();
         if !text.contains(['*', '?', '[', '{']) {
@@ -99,7 +99,7 @@ impl DocumentQuery {
     /// Reads names and values. Names that are none of its own are left to others.
     ///
     /// # Errors
-    /// When a value makes no sense.
+    /// Fails if a value makes no sense.
     pub fn parse<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<DocumentQuery, Error> {
         let mut query = DocumentQuery::default();
         for (name, value) in pairs.filter(|(_, value)| !value.is_empty()) {
@@ -170,7 +170,7 @@ impl Browse {
     /// A page of the documents that a query asks for.
     ///
     /// # Errors
-    /// When there is no such status or site, the pattern is none, or the file cannot be read.
+    /// Fails if there is no such status or site, the pattern is none, or the file cannot be read.
     pub fn documents(&self, query: &DocumentQuery, window: Window) -> Result<Page<DocumentRow>, Error> {
         let condition = self.document_condition(query)?;
         let (ids, total) = match query.largest_first {

@@ -62,7 +62,7 @@ impl SetFilter {
     /// Reads a query.
     ///
     /// # Errors
-    /// When a value makes no sense.
+    /// Fails if a value makes no sense.
     pub fn parse(query: &str) -> Result<SetFilter, Error> {
         let mut filter = SetFilter::default();
         for (name, value) in pairs(query).filter(|(_, value)| !value.is_empty()) {
@@ -103,7 +103,7 @@ impl Browse {
     /// A page of the identical sets that a filter lets through.
     ///
     /// # Errors
-    /// When the filter names no site of the scan, or the files cannot be read.
+    /// Fails if the filter names no site of the scan, or the files cannot be read.
     pub fn sets(&self, filter: &SetFilter, window: Window) -> Result<Page<SetRow>, Error> {
         let mut condition = Condition::new();
         condition.is("k.tier", filter.tier.as_ref());
@@ -134,7 +134,7 @@ impl Browse {
     /// The identical set of this id, whatever its tier.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn set_called(&self, id: &str) -> Result<Option<SetRow>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.name = ? ORDER BY k.id LIMIT 1"
@@ -145,7 +145,7 @@ impl Browse {
     /// A page of the documents of an identical set.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn set_documents(&self, set: &SetRow, window: Window) -> Result<Vec<Place>, Error> {
         let of_message = set.tier == "same message";
         let which = if of_message {

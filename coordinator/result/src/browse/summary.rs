@@ -65,7 +65,7 @@ impl Browse {
     /// Number of pairs of folders.
     ///
     /// # Errors
-    /// When the result cannot be read.
+    /// Fails if the result cannot be read.
     pub fn folder_count(&self) -> Result<u64, Error> {
         Ok(self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0))
     }
@@ -73,7 +73,7 @@ impl Browse {
     /// Content of the first page.
     ///
     /// # Errors
-    /// When the files cannot be read.
+    /// Fails if the files cannot be read.
     pub fn summary(&self) -> Result<Summary, Error> {
         let report = &self.report;
         let sites = report.sites()?;

@@ -39,7 +39,7 @@ impl Report {
     /// The documents that a filter lets through.
     ///
     /// # Errors
-    /// When the file cannot be read, names no such site, or `each` fails.
+    /// Fails if the file cannot be read, names no such site, or `each` fails.
     pub fn documents_where<E: From<Error>>(
         &self,
         filter: &DocumentFilter,

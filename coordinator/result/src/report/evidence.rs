@@ -124,7 +124,7 @@ impl Report {
     /// True if the result has the rows that the rest of this file reads.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn has_evidence(&self) -> Result<bool, Error> {
         self.one("SELECT count(*) FROM sqlite_master WHERE name = 'evidence'", |row| row.get(0))
     }

@@ -103,7 +103,7 @@ impl Report {
     /// Every content once; a document that holds nothing itself is a row of its own.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn load_rows<E: From<Error>>(&self, mut each: impl FnMut(LoadRow) -> Result<(), E>) -> Result<(), E> {
         let groups = Groups::of(self).map_err(|error| self.failed(error))?;
         let sql = "SELECT d.content, d.id, d.path, d.modified, d.status, d.size_bytes, r.site, r.repository, c.digest,

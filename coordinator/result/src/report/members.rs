@@ -10,7 +10,7 @@ impl Report {
     /// The cluster whose id begins so, its layer, and the digests of its contents; nothing: there is none.
     ///
     /// # Errors
-    /// When there are several, or the file cannot be read.
+    /// Fails if there are several, or the file cannot be read.
     pub fn members_of(&self, beginning: &str) -> Result<Option<(String, usize, Vec<ContentDigest>)>, Error> {
         let failed = |error| self.failed(error);
         let mut found = self.clusters_called(beginning).map_err(failed)?;

@@ -59,7 +59,7 @@ impl Report {
     /// The document of this path, if the result has it.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn find(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Found>, Error> {
         let read = || -> rusqlite::Result<Option<Found>> {
             let sql =

@@ -15,7 +15,7 @@ impl Report {
     /// Some of the folder pairs.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn folder_page(&self, count: usize, offset: usize) -> Result<Vec<FolderSection>, Error> {
         let mut folders = Vec::new();
         self.folders_where::<Error>(&format!("LIMIT {count} OFFSET {offset}"), &mut |folder| {

@@ -14,7 +14,7 @@ impl Report {
     /// The scan and its options.
     ///
     /// # Errors
-    /// When the file cannot be read; so for every method below.
+    /// Fails if the file cannot be read; so for every method below.
     pub fn scan(&self) -> Result<ScanSection, Error> {
         let missing = self
             .collect("SELECT site, repository, reason FROM missing ORDER BY site, repository", |row| {

@@ -21,7 +21,7 @@ impl Report {
     /// Returns the rows that a site may see, each with its `type`. `digest` is that of the complete report.
     ///
     /// # Errors
-    /// When the file cannot be read, or `each` fails.
+    /// Fails if the file cannot be read, or `each` fails.
     pub fn share_of<E: From<Error>>(
         &self,
         site: &str,

@@ -58,7 +58,7 @@ impl Report {
     /// Groups that are new, changed and gone since an earlier result.
     ///
     /// # Errors
-    /// When either file cannot be read.
+    /// Fails if either file cannot be read.
     pub fn since(&self, earlier: &Report) -> Result<Changes, Error> {
         let mut before = earlier.digest_rows()?;
         let mut changes = Changes::default();
@@ -76,7 +76,7 @@ impl Report {
     /// All that there is, as new: where there is no earlier result.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn all_new(&self) -> Result<Changes, Error> {
         Ok(Changes { new: self.digest_rows()?.into_values().collect(), ..Changes::default() })
     }

@@ -54,7 +54,7 @@ impl Report {
     /// documents, what could not be read there, and what it has in common with others. Of all sites there remain the counts.
     ///
     /// # Errors
-    /// When there is no such site, or the file cannot be read.
+    /// Fails if there is no such site, or the file cannot be read.
     pub fn slice(&mut self, site: &str) -> Result<(), Error> {
         let sites: HashSet<String> = self.sites()?.into_iter().map(|row| row.site).collect();
         if !sites.contains(site) {
@@ -83,7 +83,7 @@ impl Report {
     /// Number of documents in the identical sets, a document counted in each.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn identical_documents(&self) -> Result<u64, Error> {
         let sql = "SELECT (SELECT coalesce(sum(documents), 0) FROM content WHERE identical IS NOT NULL)
                         + (SELECT coalesce(sum(documents), 0) FROM message)";
@@ -93,7 +93,7 @@ impl Report {
     /// Sums over the clusters of all views.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn cluster_totals(&self) -> Result<ClusterTotals, Error> {
         let sql = "SELECT count(*), coalesce(sum(members), 0), coalesce(sum(total_bytes), 0) FROM cluster";
         self.one(sql, |row| Ok(ClusterTotals { clusters: row.get(0)?, contents: row.get(1)?, bytes: row.get(2)? }))
