@@ -53,7 +53,7 @@ pub(crate) enum ReportFormat {
     Html,
     /// CSV for review platforms: one row per content, with group, principal, similarity, all sites and paths
     Loadfile,
-    /// The result itself, an SQLite database that can be queried
+    /// The result itself, a database file that `sqlite3` opens
     Sqlite,
 }
 

@@ -3,8 +3,8 @@
 //! A worker that restarts an index gives it another epoch; scans use the old one until the new one is
 //! sealed, and is replaced in one step. What nothing refers to any more stays until no scan can be reading it.
 //!
-//! Segments are the record: [`adopt`] brings the view up to date at every start, [`compact`] rewrites a segment
-//! when much of it is dead, [`collect`] removes what nothing refers to.
+//! Segments are the record: `adopt` brings the view up to date at every start, `compact` rewrites a segment
+//! when much of it is dead, `collect` removes what nothing refers to.
 
 mod adopt;
 mod collect;

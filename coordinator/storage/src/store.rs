@@ -1,6 +1,6 @@
 //! The small transactional view: parties and sites, the state of each index, and the scans. sled is named here only.
 //!
-//! It is an index, never the record: journal and segments are. [`key`] lists every row with its lifetime.
+//! It is an index, never the record: journal and segments are. `key` lists every row with its lifetime.
 //!
 //! Rows that come from the journal change only through [`Store::record`], which writes the journal first. A crash may
 //! come between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
@@ -65,7 +65,7 @@ pub struct StoreSize {
 
 impl Store {
     /// Opens or creates the store next to its journal, and brings it up to date with that. `durable`: true if what
-    /// [`Store::barrier`] answers for survives a loss of power.
+    /// `Store::barrier` answers for survives a loss of power.
     ///
     /// # Errors
     /// [`Error::Corrupt`] with the store's own path if it must be rebuilt from the journal and the segments.

@@ -55,7 +55,7 @@ impl Indexes {
     /// The manifest of a content, if the current index has it.
     ///
     /// # Errors
-    /// Fails if it has more than [`MANIFEST_CHUNKS_MAX`] chunks, or the segment cannot be read.
+    /// Fails if it has more than `MANIFEST_CHUNKS_MAX` chunks, or the segment cannot be read.
     pub fn manifest(&self, key: &SlotKey, digest: ContentDigest) -> Result<Option<Manifest>, Error> {
         let Some(sealed) = self.sealed(key)? else { return Ok(None) };
         let row = self.row(sealed.id)?;
