@@ -1,6 +1,6 @@
 //! The comparison a second time, from its definitions and by brute force: every content with every other.
 //!
-//! The chunks come from `cognate fingerprint`; nothing else does. What stands here is slow on purpose, and short enough
+//! The chunks come from `cognate fingerprint`; nothing else does. This code is slow on purpose, and short enough
 //! to be checked by reading.
 
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 
-/// What makes a link, and what counts.
+/// Rules of a link, and of the contents that count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// A link needs this many bytes in common.
@@ -44,13 +44,13 @@ struct Document {
     content: usize,
 }
 
-/// What documents with the same bytes share.
+/// The facts that documents with the same bytes share.
 #[derive(Debug)]
 struct Content {
     digest: String,
     size_bytes: u64,
     payload_bytes: u64,
-    /// How often each tag occurs, and how long its chunk is; templates apart.
+    /// Occurrences of each tag and length of its chunk; templates apart.
     tags: BTreeMap<String, (u64, u64)>,
     templates: BTreeMap<String, (u64, u64)>,
     documents: Vec<usize>,
@@ -117,7 +117,7 @@ impl Corpus {
         let mut digest_of = Vec::new();
         for (number, ((_, _, bytes), line)) in rows.iter().zip(lines).enumerate() {
             let digest = line["content"].as_str().unwrap().to_owned();
-            // What the product calls the same content must be the same bytes, and nothing else is.
+            // Documents have the same content in the product exactly if they have the same bytes.
             let hash = blake3::hash(bytes);
             assert_eq!(*hashes.entry(digest.clone()).or_insert(hash), hash, "one digest, two contents");
             let content = contents.entry(digest.clone()).or_insert_with(|| chunked(&digest, bytes, line));
@@ -213,7 +213,7 @@ impl Corpus {
         clusters.into_iter().map(|(.., cluster)| cluster).collect()
     }
 
-    /// How many links there are.
+    /// Number of links.
     pub fn link_count(&self, rules: Rules) -> usize {
         self.links(rules).len()
     }
@@ -291,7 +291,7 @@ impl Corpus {
         json!({"site": repository.site, "repository": repository.name, "path": document.path})
     }
 
-    /// Whether documents belong to two sites or more; to two parties, where there are several.
+    /// True if documents belong to two sites or more; to two parties, if there are several.
     fn crosses<'a>(&'a self, documents: impl Iterator<Item = &'a usize>) -> bool {
         let parties: BTreeSet<&str> = self.repositories.iter().map(|repository| repository.party.as_str()).collect();
         let label = |document: &usize| {
@@ -323,7 +323,7 @@ impl Corpus {
         self.shared.get(&(a.min(b), a.max(b))).copied().unwrap_or(0)
     }
 
-    /// How the first lies to the second.
+    /// Relation of the first to the second.
     fn relation(&self, a: usize, b: usize, shared: u64) -> &'static str {
         let mostly = |content: usize| 5 * shared >= 4 * self.contents[content].payload_bytes;
         match (mostly(a), mostly(b)) {
@@ -395,11 +395,11 @@ impl Corpus {
         if members.len() == 2 {
             return "pair";
         }
-        let holds = |whole: usize, part: usize| {
-            let shared = links.iter().find(|link| [(whole, part), (part, whole)].contains(&(link.0, link.1)));
+        let holds = |container: usize, part: usize| {
+            let shared = links.iter().find(|link| [(container, part), (part, container)].contains(&(link.0, link.1)));
             shared.is_some_and(|link| 5 * link.2 >= 4 * self.contents[part].payload_bytes)
         };
-        let holds_all = |whole: &usize| members.iter().all(|part| part == whole || holds(*whole, *part));
+        let holds_all = |container: &usize| members.iter().all(|part| part == container || holds(*container, *part));
         if members.iter().any(holds_all) { "archive" } else { "group" }
     }
 
@@ -460,7 +460,7 @@ fn chunked(digest: &str, bytes: &[u8], line: &Value) -> Content {
         tag.0 += 1;
         content.payload_bytes += if repeated { 0 } else { length };
     }
-    assert_eq!(end, size_bytes, "the chunks are the whole document");
+    assert_eq!(end, size_bytes, "the chunks cover the document");
     content
 }
 
@@ -485,8 +485,8 @@ fn shared_by_all(contents: &[Content]) -> BTreeMap<(usize, usize), u64> {
 fn components(count: usize, links: &[(usize, usize, u64)]) -> Vec<BTreeSet<usize>> {
     let mut label: Vec<usize> = (0..count).collect();
     for &(a, b, _) in links {
-        let (kept, gone) = (label[a].min(label[b]), label[a].max(label[b]));
-        label.iter_mut().filter(|label| **label == gone).for_each(|label| *label = kept);
+        let (stays, gone) = (label[a].min(label[b]), label[a].max(label[b]));
+        label.iter_mut().filter(|label| **label == gone).for_each(|label| *label = stays);
     }
     let mut members: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (content, label) in label.into_iter().enumerate() {
@@ -509,13 +509,13 @@ fn short_hash(bytes: &[u8]) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the sizes here are far below 2^52")]
-fn quotient(part: u64, whole: u64) -> f64 {
-    part as f64 / whole as f64
+fn quotient(part: u64, total: u64) -> f64 {
+    part as f64 / total as f64
 }
 
-/// A ratio as reports have it: four decimals, whole numbers without a point.
-fn ratio(part: u64, whole: u64) -> Value {
-    let rounded = (part * 20_000 + whole) / (2 * whole);
+/// A ratio as reports have it: four decimals, integers without a point.
+fn ratio(part: u64, total: u64) -> Value {
+    let rounded = (part * 20_000 + total) / (2 * total);
     if rounded.is_multiple_of(10_000) { json!(rounded / 10_000) } else { json!(quotient(rounded, 10_000)) }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The canonical form: names sorted, nothing between the tokens, whole numbers without a point.
+/// The canonical form: names sorted, nothing between the tokens, integers without a point.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);

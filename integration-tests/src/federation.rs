@@ -20,17 +20,17 @@ use crate::proxy::Proxy;
 use crate::sandbox::{Run, Running, Sandbox, wait_until};
 use crate::tree::{self, Files};
 
-/// How long a daemon may take to stop, as these are configured.
+/// Time limit for a daemon to stop, as these are configured.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How many lines of each log are shown with a failure.
+/// Lines of each log that are shown with a failure.
 const LOG_LINES: usize = 40;
 
 /// A coordinator and its sites.
 #[derive(Debug)]
 pub struct Federation {
-    /// Where everything lies.
+    /// The folder of all files of the federation.
     pub sandbox: Sandbox,
-    /// What the trees are made from, and what happens when.
+    /// The seed of the trees and of the order of events.
     pub dice: Dice,
     net: [u8; 2],
     port: u16,
@@ -292,7 +292,7 @@ impl Federation {
         self.site_mut(name).worker = Some(running);
     }
 
-    /// A process of a site's worker that is not kept.
+    /// A process of a site's worker that the caller ends itself.
     pub fn worker_process(&self, name: &str, points: &str) -> Running {
         self.daemon(points, &["worker", "run", "--config", text(&self.site(name).config)])
     }
@@ -358,7 +358,7 @@ impl Federation {
         command
     }
 
-    /// An address that signs whoever has this file in at the pages, once.
+    /// An address that signs the owner of this file in at the pages, once.
     #[track_caller]
     pub fn login(&self, operator: &Path) -> String {
         let run = self.sandbox.cognate(["operator", "login", "--operator", text(operator)]);
@@ -375,7 +375,7 @@ impl Federation {
         file
     }
 
-    /// What `site list` says about a site.
+    /// The row of a site in `site list`.
     pub fn member(&self, name: &str) -> Value {
         let rows = self.operate(&["site", "list", "--format", "json"]).expect(0).json();
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
@@ -409,7 +409,7 @@ impl Federation {
         self.begin(&Federation::launching(&self.repositories(), more))
     }
 
-    /// What a comparison of the same folders in one process says.
+    /// The report of a comparison of the same folders in one process.
     #[track_caller]
     pub fn expected(&self, more: &[&str]) -> Value {
         let names: Vec<String> = self
@@ -433,7 +433,7 @@ impl Federation {
         report
     }
 
-    // --- What the coordinator tells
+    // --- Answers of the coordinator
 
     /// Asks for a page: status and body.
     pub fn http(&self, path: &str) -> (u16, String) {

@@ -14,7 +14,7 @@ fn fields(line: &str) -> Vec<(u64, Vec<u8>)> {
     let mut rest = bytes.as_slice();
     let mut fields = Vec::new();
     while !rest.is_empty() {
-        let whole = rest;
+        let field = rest;
         let key = varint(&mut rest);
         let length = match key & 7 {
             0 => {
@@ -25,7 +25,7 @@ fn fields(line: &str) -> Vec<(u64, Vec<u8>)> {
             other => panic!("an invitation has no field of wire type {other}"),
         };
         rest = &rest[length..];
-        fields.push((key >> 3, whole[..whole.len() - rest.len()].to_vec()));
+        fields.push((key >> 3, field[..field.len() - rest.len()].to_vec()));
     }
     fields
 }
@@ -50,10 +50,10 @@ pub fn readdressed(line: &str, address: &str) -> String {
     for (_, field) in fields(line).iter().filter(|(number, _)| *number != 1) {
         bytes.extend_from_slice(field);
     }
-    whole(&bytes)
+    as_line(&bytes)
 }
 
-/// What in an invitation is secret.
+/// The secret of an invitation.
 pub fn secret(line: &str) -> Vec<u8> {
     let (_, field) = fields(line).into_iter().find(|(number, _)| *number == 4).unwrap();
     field[2..].to_vec()
@@ -63,10 +63,10 @@ pub fn secret(line: &str) -> Vec<u8> {
 pub fn with_secret(line: &str, secret: &[u8]) -> String {
     let field: Vec<u8> = [&[4 << 3 | 2, 32], secret].concat();
     let others = fields(line).into_iter().map(|(number, bytes)| if number == 4 { field.clone() } else { bytes });
-    whole(&others.collect::<Vec<_>>().concat())
+    as_line(&others.collect::<Vec<_>>().concat())
 }
 
-fn whole(bytes: &[u8]) -> String {
+fn as_line(bytes: &[u8]) -> String {
     let payload = BASE64URL_NOPAD.encode(bytes);
     let hash = blake3::hash(format!("{PREFIX}{payload}").as_bytes());
     format!("{PREFIX}{payload}_{}", &hash.to_hex()[..8])

@@ -1,4 +1,4 @@
-//! What the tests of the whole system stand on: a sandbox in which the real binary runs, folders made from a seed, a
+//! The foundation of the tests of the complete system: a sandbox in which the real binary runs, folders made from a seed, a
 //! brute-force twin of the comparison, and the canonical form of JSON.
 //!
 //! Nothing here uses the product's own crates: what the tests expect is computed a second time, from the definitions.

@@ -1,7 +1,7 @@
 //! A line between two processes that a test can make slow, silent, or cut at any byte while it is in use.
 //!
 //! Each direction of a connection has two threads with a short queue between them: one reads, one sends on when a chunk's
-//! time has come. What is held back is not lost: as in a real network, it arrives once the line is whole again.
+//! time has come. What is held back is not lost: as in a real network, it arrives once the line works again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use crate::dice::Dice;
 const QUEUE: usize = 64;
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From who dialled.
@@ -27,18 +27,18 @@ pub enum Way {
     Down,
 }
 
-/// How the line behaves.
+/// Behaviour of the line.
 #[derive(Clone, Debug, Default)]
 pub struct Weather {
-    /// How long a chunk takes, one way.
+    /// Delay of a chunk in one direction.
     pub latency: Duration,
-    /// Up to so much more, at random; the order is kept.
+    /// Greatest random addition to the delay; the order does not change.
     pub jitter: Duration,
     /// Bytes a second, each way and connection.
     pub bytes_per_second: Option<u64>,
-    /// Nothing goes up, and nobody is told.
+    /// Bytes to the server are held back; the connection stays open.
     pub silent_up: bool,
-    /// Nothing comes down, and nobody is told.
+    /// Bytes to the client are held back; the connection stays open.
     pub silent_down: bool,
     /// Chunks are cut into slices of so many bytes.
     pub slice_bytes: Option<usize>,
@@ -56,7 +56,7 @@ struct State {
     cuts_down: VecDeque<u64>,
     /// Connections numbered below this are reset.
     cut_below: u64,
-    /// Connections numbered below this carry nothing any more, and nobody is told.
+    /// Connections numbered below this carry no more bytes, and stay open.
     lost_below: u64,
     connections: u64,
     open: BTreeMap<u64, [TcpStream; 2]>,
@@ -104,7 +104,7 @@ impl Proxy {
         Proxy { address, shared }
     }
 
-    /// Where to dial.
+    /// Address to dial.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -139,7 +139,7 @@ impl Proxy {
     }
 
     /// Forgets every connection that is open, as a router does that was started again: nothing passes on them, either way
-    /// and for good, and no end is told.
+    /// and for good, without closing it.
     pub fn lose(&self) {
         let mut state = self.shared.lock();
         state.lost_below = state.connections;
@@ -152,7 +152,7 @@ impl Proxy {
         cuts.extend(bytes);
     }
 
-    /// How many of the planned cuts were not needed yet.
+    /// Number of planned cuts that have not happened yet.
     pub fn cuts_left(&self) -> usize {
         let state = self.shared.lock();
         state.cuts_up.len() + state.cuts_down.len()
@@ -163,7 +163,7 @@ impl Proxy {
         self.shared.lock().captured = Some([Vec::new(), Vec::new()]);
     }
 
-    /// What was kept, up and down, all connections one after another as it came.
+    /// The recorded bytes in each direction, connection after connection in their order.
     pub fn captured(&self) -> [Vec<u8>; 2] {
         self.shared.lock().captured.clone().unwrap_or_default()
     }
@@ -213,7 +213,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let cuts = [state.cuts_up.pop_front(), state.cuts_down.pop_front()];
         let target = state.target.unwrap();
         drop(state);
-        // A failure to connect is told by closing.
+        // A failure to connect closes the connection.
         let Ok(server) = TcpStream::connect(target) else {
             reset(&client);
             continue;
@@ -234,8 +234,8 @@ struct Lane {
 }
 
 fn connect(client: TcpStream, server: TcpStream, number: u64, cuts: [Option<u64>; 2], shared: &Arc<Shared>) {
-    let kept = [&client, &server].map(|stream| stream.try_clone().unwrap());
-    shared.lock().open.insert(number, kept);
+    let open = [&client, &server].map(|stream| stream.try_clone().unwrap());
+    shared.lock().open.insert(number, open);
     let clones = |way| (client.try_clone().unwrap(), server.try_clone().unwrap(), way);
     for ((client, server, way), cut_after) in [clones(Way::Up), clones(Way::Down)].into_iter().zip(cuts) {
         let (from, to) = if way == Way::Up { (client, server) } else { (server, client) };
@@ -302,7 +302,7 @@ impl Lane {
             let left = due.saturating_duration_since(Instant::now());
             state = match (silent, left.is_zero()) {
                 (false, true) => return true,
-                // A cut must also be seen by who has nothing to send: so nobody waits for ever.
+                // A peer that only waits must notice a cut too, or it would wait for ever.
                 (true, _) => self.shared.changed.wait(state).unwrap(),
                 (false, false) => self.shared.changed.wait_timeout(state, left).unwrap().0,
             };
@@ -344,7 +344,7 @@ fn read(mut from: TcpStream, queue: &SyncSender<Parcel>, shared: &Shared, dice: 
     }
 }
 
-/// Ends a connection as a router does that has forgotten it: to dissolve it is to reset it, for whoever reads from it
+/// Ends a connection as a router does that has forgotten it: to dissolve it is to reset it, for any thread that reads from it
 /// here as well.
 fn reset(stream: &TcpStream) {
     let _ = connect_unspec(stream);

@@ -19,7 +19,7 @@ use crate::{binary, canonical};
 /// Longer than any run should ever take; what is not done then hangs.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A temporary folder with a seed, which is told when a test fails.
+/// A temporary folder with a seed, which a failing test prints.
 #[derive(Debug)]
 pub struct Sandbox {
     folder: tempfile::TempDir,
@@ -60,7 +60,7 @@ impl Sandbox {
         self.tree(name, &files)
     }
 
-    /// What lies in the folder for temporary files that the binary is given.
+    /// The entries of the folder for temporary files that the binary uses.
     pub fn temporary_files(&self) -> Vec<PathBuf> {
         names(&self.path("tmp"))
     }
@@ -96,7 +96,7 @@ impl Sandbox {
     /// Starts a command with what the sandbox puts around it.
     pub fn spawn(&self, mut command: Command) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        // Files and not pipes: nobody has to empty them for the process to go on.
+        // Files and not pipes: a full pipe would stop the process.
         let (stdout, stderr) = (self.path(format!("output/{number}.out")), self.path(format!("output/{number}.err")));
         command
             .env("TMPDIR", self.path("tmp"))
@@ -184,7 +184,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Whether the process ends by itself within so long.
+    /// True if the process ends by itself within this time.
     pub fn ends_within(&mut self, wait: Duration) -> bool {
         if self.status.is_none() {
             self.status = self.ended.recv_timeout(wait).ok().map(|status| status.unwrap());
@@ -205,7 +205,7 @@ impl Running {
         self.id.as_raw_nonzero().get()
     }
 
-    /// What it has written to standard error so far.
+    /// Its standard error so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned()
     }
@@ -229,16 +229,16 @@ impl Running {
     }
 }
 
-/// How a process ended and what it said.
+/// Exit code and output of a process.
 #[derive(Clone)]
 pub struct Run {
     /// The exit code, where it ended by itself.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
     /// The command line.
     pub shown: String,
@@ -315,7 +315,7 @@ pub fn wait_within(deadline: Duration, what: &str, mut condition: impl FnMut() -
     }
 }
 
-/// What lies in a folder; nothing where there is none.
+/// The entries of a folder; none if it does not exist.
 pub fn names(folder: &Path) -> Vec<PathBuf> {
     let mut names: Vec<PathBuf> = match std::fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
@@ -354,7 +354,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Whether bytes occur in others.
+/// True if bytes occur in others.
 pub fn find(all: &[u8], wanted: &[u8]) -> bool {
     all.windows(wanted.len()).any(|window| window == wanted)
 }

@@ -40,7 +40,7 @@ pub fn varied(dice: &mut Dice, sites: usize, documents: usize) -> Vec<Files> {
 fn next_content(dice: &mut Dice, stock: &[Vec<u8>]) -> Vec<u8> {
     match dice.below(18) {
         0..=3 => fresh(dice),
-        // A copy, moved or renamed by where it comes to lie.
+        // A copy, which its new place moves or renames.
         4 | 5 => dice.pick(stock).clone(),
         6..=9 => {
             let edits = dice.between(1, 4);
@@ -70,10 +70,10 @@ fn next_content(dice: &mut Dice, stock: &[Vec<u8>]) -> Vec<u8> {
         }
         // A part of another.
         _ => {
-            let whole = dice.pick(stock);
-            let start = dice.below(whole.len());
-            let end = dice.between(start, whole.len());
-            whole[start..end].to_vec()
+            let document = dice.pick(stock);
+            let start = dice.below(document.len());
+            let end = dice.between(start, document.len());
+            document[start..end].to_vec()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a comparison finds is what brute force finds: identical sets, links, clusters, statuses, overlap.
+//! A comparison finds the same as brute force: identical sets, links, clusters, statuses, overlap.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Made {
         Corpus::read(&self.sandbox, &self.folders(), chunk_bytes)
     }
 
-    /// Compares with these options and checks the whole report against brute force under these rules.
+    /// Compares with these options and checks the complete report against brute force under these rules.
     #[track_caller]
     fn check(&self, corpus: &Corpus, rules: Rules, args: &[&str]) -> Value {
         let report = self.sandbox.report(&self.folders(), args);
@@ -73,7 +73,7 @@ pub(crate) fn check_lists(report: &Value, corpus: &Corpus, rules: Rules) {
     }
 }
 
-/// What the links of all clusters, which are few enough that all are there, come to.
+/// Totals of the links of all clusters, which are few enough that none is omitted.
 fn histogram(report: &Value) -> Value {
     const BUCKETS: u64 = 20;
     let number = |value: &Value| value.as_u64().unwrap();
@@ -88,8 +88,8 @@ fn histogram(report: &Value) -> Value {
             let ends = [&link["a"], &link["b"]].map(|end| usize::try_from(number(end)).unwrap());
             let sizes = ends.map(|end| number(&members[end]["payload_bytes"]));
             let shared = number(&link["shared_bytes"]);
-            for (measure, whole) in [sizes[0] + sizes[1] - shared, sizes[0].min(sizes[1])].into_iter().enumerate() {
-                let bucket = usize::try_from((shared * BUCKETS / whole).min(BUCKETS - 1)).unwrap();
+            for (measure, total) in [sizes[0] + sizes[1] - shared, sizes[0].min(sizes[1])].into_iter().enumerate() {
+                let bucket = usize::try_from((shared * BUCKETS / total).min(BUCKETS - 1)).unwrap();
                 links[bucket][measure] += 1;
                 ends.iter().for_each(|end| touched[*end][measure] |= 1 << bucket);
             }
@@ -165,8 +165,8 @@ fn same_rows(what: &str, shown: &Value, expected: &Value) {
 fn without_times(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().filter(|(name, _)| *name != "modified");
-            kept.map(|(name, value)| (name.clone(), without_times(value))).collect()
+            let remaining = fields.iter().filter(|(name, _)| *name != "modified");
+            remaining.map(|(name, value)| (name.clone(), without_times(value))).collect()
         }
         Value::Array(items) => items.iter().map(without_times).collect(),
         other => other.clone(),
@@ -174,7 +174,7 @@ fn without_times(value: &Value) -> Value {
 }
 
 #[test]
-fn a_comparison_finds_what_brute_force_finds() {
+fn a_comparison_finds_the_same_as_brute_force() {
     let made = Made::new(1, 600, &["a", "b"]);
     let corpus = made.corpus(1000);
     let report = made.check(&corpus, Rules::default(), &[]);
@@ -191,7 +191,7 @@ fn a_comparison_finds_what_brute_force_finds() {
 }
 
 #[test]
-fn small_chunks_find_what_brute_force_finds() {
+fn small_chunks_find_the_same_as_brute_force() {
     let made = Made::new(2, 150, &["a", "b"]);
     let corpus = made.corpus(100);
     made.check(&corpus, Rules::default(), &["--chunk-bytes", "100"]);
@@ -218,7 +218,7 @@ fn one_folder_alone_is_compared_within() {
 }
 
 #[test]
-fn a_link_is_kept_exactly_at_its_threshold_and_lost_one_byte_above() {
+fn a_pair_is_linked_exactly_at_its_threshold_and_not_one_byte_above() {
     let seed = seed(5);
     let sandbox = Sandbox::seeded(seed);
     let mut dice = Dice::new(seed);
@@ -288,13 +288,13 @@ fn a_chain_is_one_cluster_whose_ends_are_in_no_family() {
 }
 
 #[test]
-fn an_archive_is_told_from_its_parts() {
+fn an_archive_is_distinguished_from_its_parts() {
     let seed = seed(9);
     let sandbox = Sandbox::seeded(seed);
     let mut dice = Dice::new(seed);
     let parts: Vec<Vec<u8>> = (0..4).map(|_| dice.bytes(20_000)).collect();
-    let whole = parts.concat();
-    let a = sandbox.folder("a", &[("whole", &whole)]);
+    let joined = parts.concat();
+    let a = sandbox.folder("a", &[("whole", &joined)]);
     let b = sandbox.folder("b", &[("0", &parts[0]), ("1", &parts[1]), ("2", &parts[2]), ("3", &parts[3])]);
     let report = sandbox.report(&[("a", &a), ("b", &b)], &[]);
     let cluster = &report["clusters"][0];

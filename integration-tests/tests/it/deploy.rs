@@ -1,4 +1,4 @@
-//! What operators are given is what the programs take: units, images, configurations, alerts and the dashboard.
+//! The files for operators match the programs: units, images, configurations, alerts and the dashboard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -124,7 +124,7 @@ fn systemd_accepts_the_units_and_finds_them_little_exposed() {
 
 // --- Configurations
 
-/// What a daemon would do with a configuration: key and value.
+/// The effective configuration of a daemon: key and value.
 fn in_force(sandbox: &Sandbox, role: &str, config: &Path) -> BTreeMap<String, String> {
     let args = [role, "run", "--config", config.to_str().unwrap(), "--print-config"];
     let run = sandbox.cognate(args).expect(0);
@@ -146,7 +146,7 @@ fn example_configurations_name_every_key_and_its_default() {
         let mut default = in_force(&sandbox, role, &empty);
         assert_ne!(example.remove(own), default.remove(own));
         assert_eq!(example, default);
-        // Each stands in the file itself, with something said about it.
+        // The file itself has each of them, with a comment.
         let written = text(&format!("config/{role}.toml"));
         for key in example.keys().map(|key| key.rsplit_once('.').map_or(key.as_str(), |(_, last)| last)) {
             let lines: Vec<&str> = written.lines().collect();
@@ -187,7 +187,7 @@ fn stages(text: &str) -> Vec<Stage> {
 }
 
 #[test]
-fn images_run_the_binary_alone_as_nobody_in_particular() {
+fn images_run_only_the_binary_without_privileges() {
     let file = text("container/Dockerfile");
     let stages = stages(&file);
     for role in ["coordinator", "worker"] {
@@ -269,7 +269,7 @@ fn metrics(expression: &str) -> BTreeSet<String> {
     words.filter_map(name).collect()
 }
 
-/// Whether the coordinator registers a metric: its name is a text of its own in the source.
+/// True if the coordinator registers a metric: its name is a text of its own in the source.
 fn is_exported(source: &str, metric: &str) -> bool {
     ["", "_total", "_info"].iter().any(|end| source.contains(&format!("\"{metric}{end}\"")))
 }
@@ -309,7 +309,10 @@ fn the_dashboard_shows_metrics_that_there_are() {
     for panel in dashboard["panels"].as_array().unwrap() {
         let title = panel["title"].as_str().unwrap();
         let place = &panel["gridPos"];
-        assert!(places.insert((place["x"].as_u64().unwrap(), place["y"].as_u64().unwrap())), "{title} lies on another");
+        assert!(
+            places.insert((place["x"].as_u64().unwrap(), place["y"].as_u64().unwrap())),
+            "{title} overlaps another"
+        );
         for target in panel["targets"].as_array().unwrap() {
             let used = metrics(target["expr"].as_str().unwrap());
             assert!(!used.is_empty(), "{title} shows nothing of ours");

@@ -1,4 +1,4 @@
-//! Equal inputs and options give equal reports, whatever the threads, the memory, the order, or what was kept before.
+//! Equal inputs and options give equal reports, with any number of threads, memory, order, and state of earlier runs.
 
 use cognate_integration_tests::canonical::{canonical, comparable, digest};
 use cognate_integration_tests::dice::seed;
@@ -25,7 +25,7 @@ fn threads_memory_order_and_state_change_nothing_in_a_report() {
         ("much memory", &folders, &["--memory-budget", "1GiB"]),
         ("another order", &reversed, &[]),
         ("a new state", &folders, &["--state", state]),
-        ("a kept state, another order", &reversed, &["--state", state, "--threads", "1"]),
+        ("the state of an earlier run, another order", &reversed, &["--state", state, "--threads", "1"]),
     ];
     for (what, folders, args) in others {
         let other = sandbox.report(folders, args);
@@ -56,7 +56,7 @@ fn the_same_tree_elsewhere_gives_the_same_digest() {
 }
 
 #[test]
-fn the_digest_is_that_of_the_canonical_report_without_what_may_differ() {
+fn the_digest_is_that_of_the_canonical_report_without_the_fields_that_may_differ() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder", &[("a \"quoted\" \\ tab\t näme", b"hello"), ("copy", b"hello")]);
     let report = sandbox.report(&[("site", &folder)], &[]);

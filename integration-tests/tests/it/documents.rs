@@ -1,4 +1,4 @@
-//! What the documentation says is so: every field that leaves a site is named, every test that is promised exists, and
+//! The documentation is true: every field that leaves a site is named, every test that is promised exists, and
 //! the commands of the guide work as they are printed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ fn messages(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
     found
 }
 
-/// What the methods of a service take.
+/// The request types of the methods of a service.
 fn requests(text: &str, service: &str) -> Vec<String> {
     let body = text.split(&format!("service {service} {{")).nth(1).unwrap().split("\n}").next().unwrap();
     let taken = |line: &str| {
@@ -161,7 +161,7 @@ fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
     copy(&workspace().join("samples"), &sandbox.path("samples"));
     let commands = blocks(&document("operations.md"), "From nothing to a first report");
     assert!(commands.contains("cognate scan launch") && commands.contains("ledger verify"));
-    // What is left running, should a command fail, is ended with the shell.
+    // Processes that a failed command leaves end with the shell.
     let script = format!("set -eux\ntrap 'for job in $(jobs -p); do kill -9 $job || true; done' EXIT\n{commands}");
     std::fs::write(sandbox.path("guide.sh"), script).unwrap();
     let mut shell = shell();
@@ -176,7 +176,7 @@ fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
     };
     assert_eq!(report("report.json")["scan"]["digest"], report("compare.json")["scan"]["digest"]);
     assert!(!report("report.json")["clusters"].as_array().unwrap().is_empty());
-    // The document that nobody else has keeps its words to itself.
+    // No word of the document of one site alone is in the answer.
     let left = std::fs::read(sandbox.path("trial/would-leave")).unwrap();
     let contents = std::fs::read(sandbox.path("samples/paris/notes/only-here.txt")).unwrap();
     assert!(find(&left, b"only-here.txt") && !find(&left, &contents[..24]));

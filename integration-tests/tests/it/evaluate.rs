@@ -1,4 +1,4 @@
-//! `cognate evaluate`: an experiment from its corpus to the files that tell of it.
+//! `cognate evaluate`: an experiment from its corpus to the files that report it.
 
 use cognate_integration_tests::sandbox::names;
 use cognate_integration_tests::{Dice, Sandbox};
@@ -55,7 +55,7 @@ fn an_experiment_leaves_numbers_tables_a_picture_and_a_page() {
 }
 
 #[test]
-fn an_experiment_without_what_it_needs_says_what_that_is() {
+fn an_experiment_without_its_input_names_the_missing_input() {
     let sandbox = Sandbox::new();
     let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
     let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());

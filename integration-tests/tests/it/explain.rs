@@ -1,4 +1,4 @@
-//! What two documents share and where, told by the coordinator, by the files themselves, and by each site of its own.
+//! The common parts of two documents: from the coordinator, from the files themselves, and from each site for its own.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn files(list: &[(&str, &str)]) -> Files {
     list.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
 }
 
-/// That what stands at the told places is the same in both, and as much as is told.
+/// Checks that the bytes at the reported places are equal in both documents, and as many as reported.
 #[track_caller]
 fn check_places(pair: &Value, old: &str, new: &str) {
     let shared = pair["shared"].as_array().unwrap();
@@ -42,7 +42,7 @@ fn check_places(pair: &Value, old: &str, new: &str) {
 }
 
 #[test]
-fn with_both_files_at_hand_places_and_the_exact_difference_are_told() {
+fn two_local_files_give_places_and_the_exact_difference() {
     let sandbox = Sandbox::new();
     let (old, new) = versions();
     let a = sandbox.tree("a", &files(&[("guide.txt", &old), ("plain.txt", "x")]));
@@ -59,9 +59,9 @@ fn with_both_files_at_hand_places_and_the_exact_difference_are_told() {
     assert!(plain["views"][0]["unplaced"].as_str().unwrap().contains("--files"));
     let (left, right) = (a.join("guide.txt"), b.join("kept/guide.txt"));
     let at_hand = ["--files", left.to_str().unwrap(), right.to_str().unwrap()];
-    let told = explain(&[&at_hand[..], &["--format", "json"]].concat()).expect(0).json();
-    check_places(&told["views"][0], &old, &new);
-    let difference = &told["difference"];
+    let answer = explain(&[&at_hand[..], &["--format", "json"]].concat()).expect(0).json();
+    check_places(&answer["views"][0], &old, &new);
+    let difference = &answer["difference"];
     assert_eq!((&difference["only_a"], &difference["only_b"]), (&61.into(), &2.into()), "{difference}");
     let shown = explain(&at_hand).expect(0);
     for said in ["█", "+a new line that nobody had", "[-1500-]", "{+fifteen hundred+}", "in common"] {
@@ -88,15 +88,15 @@ fn bytes_that_are_no_text_differ_by_their_places() {
     sandbox.cognate(sandbox::compare_args(&folders, &["--format", "sqlite", "-o", result])).expect(0);
     let (left, right) = (a.join("image.bin"), b.join("image.bin"));
     let args = ["explain", result, "a/image.bin", "b/image.bin", "--format", "json", "--files"];
-    let told =
+    let answer =
         sandbox.cognate([&args[..], &[left.to_str().unwrap(), right.to_str().unwrap()]].concat()).expect(0).json();
-    let difference = &told["difference"];
+    let difference = &answer["difference"];
     assert_eq!((&difference["of"], &difference["hunks"][0]["start_a"]), (&"bytes".into(), &20_000.into()));
     assert_eq!((&difference["only_a"], difference["hunks"].as_array().unwrap().len()), (&1.into(), 1));
 }
 
 #[test]
-fn the_coordinator_tells_the_places_and_each_site_shows_its_own_text() {
+fn the_coordinator_reports_the_places_and_each_site_shows_its_own_text() {
     let mut federation = Federation::new(0x4e9a);
     let (old, new) = versions();
     federation.add("paris", &files(&[("guide.txt", &old)]));
@@ -104,8 +104,8 @@ fn the_coordinator_tells_the_places_and_each_site_shows_its_own_text() {
     federation.start_all();
     federation.scan(&[]).expect(0);
     let (a, b) = ("paris/kb/guide.txt", "tokyo/kb/old/guide.txt");
-    let told = federation.operate(&["explain", "latest", a, b, "--format", "json"]).expect(0);
-    let explained = told.json();
+    let answer = federation.operate(&["explain", "latest", a, b, "--format", "json"]).expect(0);
+    let explained = answer.json();
     check_places(&explained["views"][0], &old, &new);
     let file: PathBuf = federation.coordinator_state().with_file_name("explained.json");
     std::fs::write(&file, explained.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! What a result is written as: a workbook, a page, a load file, lists of documents, a site's slice.
+//! The formats of a result: a workbook, a page, a load file, lists of documents, a site's slice.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,7 @@ struct Made {
 }
 
 impl Made {
-    /// At `a` and `b`: hostile names that stand at both, one that changed, one that each has alone. At `c`: of `b` alone.
+    /// At `a` and `b`: hostile names that are at both, one that changed, one that each has alone. At `c`: of `b` alone.
     fn new() -> Made {
         let sandbox = Sandbox::new();
         let (same, long) = (content(1, 20_000), content(2, 60_000));
@@ -70,7 +70,7 @@ impl Made {
         path
     }
 
-    /// What `cognate report` says of the result in a file.
+    /// The output of `cognate report` for the result in a file.
     fn report(&self, result: &Path, more: &[&str]) -> cognate_integration_tests::Run {
         let result = result.to_str().unwrap();
         self.sandbox.cognate([&["report", result], more].concat()).expect(0)
@@ -162,7 +162,7 @@ fn a_load_file_has_each_content_once_with_all_its_places() {
 }
 
 #[test]
-fn lists_of_documents_answer_what_one_has_of_another_in_every_format() {
+fn lists_of_documents_of_one_site_at_another_come_in_every_format() {
     let made = Made::new();
     let result = made.file("result.sqlite", "sqlite", &[]);
     let paths = |more: &[&str]| -> Vec<(String, String, Value)> {
@@ -181,10 +181,10 @@ fn lists_of_documents_answer_what_one_has_of_another_in_every_format() {
         rows.iter().map(|(path, status, _)| (path.clone(), status.clone())).collect()
     };
     let pair = |path: &str, status: &str| (path.to_owned(), status.to_owned());
-    // What only b has, as against a; what it shares with c alone counts as unique then.
+    // Documents of b that a does not have; documents shared with c alone count as unique.
     let only = paths(&["--status", "unique", "--in", "b", "--against", "a"]);
     assert_eq!(named(&only), [pair("only/b.txt", "unique"), pair("shared/c.txt", "unique")]);
-    // What a must copy from b to have it all; the partner is told of a, though the best there is stands at c.
+    // Documents that a must copy from b to have all; the partner of each is one of a, although c has a better one.
     let copy = paths(&["--status", "unique,changed", "--in", "b", "--against", "a"]);
     let expected = [pair("old/report.txt", "near"), pair("only/b.txt", "unique"), pair("shared/c.txt", "unique")];
     assert_eq!(named(&copy), expected);
@@ -204,7 +204,7 @@ fn lists_of_documents_answer_what_one_has_of_another_in_every_format() {
 }
 
 #[test]
-fn a_slice_is_what_concerns_a_site_and_says_so() {
+fn a_slice_has_the_rows_of_one_site_and_is_marked_as_such() {
     let made = Made::new();
     let result = made.file("result.sqlite", "sqlite", &[]);
     let slice = made.report(&result, &["--site", "c", "--format", "json"]).json();
@@ -213,8 +213,8 @@ fn a_slice_is_what_concerns_a_site_and_says_so() {
     assert_eq!(sets.len(), 2, "{sets:?}");
     assert!(sets.iter().all(|set| set["documents"].as_array().unwrap().iter().any(|one| one["site"] == "c")));
     assert_eq!(slice["clusters"].as_array().unwrap().len(), 1);
-    let whole = made.report(&result, &["--format", "json"]).json();
-    assert_ne!(whole["scan"]["digest"], slice["scan"]["digest"]);
+    let complete = made.report(&result, &["--format", "json"]).json();
+    assert_ne!(complete["scan"]["digest"], slice["scan"]["digest"]);
     let file = made.sandbox.path("slice.json");
     std::fs::write(&file, slice.to_string()).unwrap();
     made.sandbox.cognate(["report", "verify", file.to_str().unwrap()]).expect(0);
@@ -223,7 +223,7 @@ fn a_slice_is_what_concerns_a_site_and_says_so() {
     assert!(documents.len() == 2 && documents.iter().all(|document| document["site"] == "c"), "{documents:?}");
     for format in ["text", "csv", "html"] {
         let run = made.report(&result, &["--site", "c", "--format", format]);
-        assert!(!run.text().contains("HYPERLINK"), "{format} tells what does not concern c: {}", run.text());
+        assert!(!run.text().contains("HYPERLINK"), "{format} has rows that do not concern c: {}", run.text());
     }
     let refused = made.sandbox.cognate(["report", result.to_str().unwrap(), "--site", "nowhere"]);
     assert!(refused.refusal(1).contains("nowhere"));

@@ -18,7 +18,7 @@ fn reads(report: &Value) -> (u64, u64) {
 }
 
 #[test]
-fn separate_processes_say_what_one_process_says() {
+fn separate_processes_report_the_same_as_one_process() {
     let federation = Federation::of(301, 2, 150);
     let report = federation.check(federation.scan(&[]), &[]);
     assert_eq!(reads(&report).0, 150);
@@ -65,7 +65,7 @@ fn a_site_that_is_away_makes_the_result_partial_and_is_named() {
     let shown = federation.operate(&["report", id]).expect(3);
     let first = shown.text().lines().next().unwrap();
     assert!(first.contains("partial") || first.contains("without") || first.contains("missing"), "{first}");
-    // Who asks for all or nothing gets nothing.
+    // A request for all sites or none fails.
     federation.scan(&["--sync-deadline", "1s", "--require-complete"]).expect(1);
     // Once it is back, so is everything.
     federation.start("b");
@@ -109,7 +109,7 @@ fn a_scan_can_be_called_off_and_deleted() {
         id = list[0]["id"].as_str().unwrap_or_default().to_owned();
         !id.is_empty()
     });
-    // What has not ended has no report.
+    // A running scan has no report.
     federation.operate(&["report", &id, "--format", "json"]).refusal(1);
     federation.operate(&["scan", "cancel", &id]).expect(0);
     assert_ne!(scan.ended().code, Some(0));
@@ -140,12 +140,12 @@ fn a_repository_that_is_not_offered_is_refused_by_name() {
     };
     assert!(launch("a/none").expect(2).stderr.contains("`a` offers no `none`"));
     assert!(launch("nobody/kb").expect(1).stderr.contains("nobody"));
-    // Without a terminal nobody can be asked.
+    // Without a terminal no confirmation is possible.
     federation.operate(&["scan", "launch", "--repositories", "a/kb"]).refusal(2);
 }
 
 #[test]
-fn what_the_policy_of_a_site_rules_out_is_refused_with_the_reason() {
+fn a_request_against_the_policy_of_a_site_is_refused_with_the_reason() {
     let mut federation = Federation::new(309);
     let trees = varied(&mut federation.dice, 2, 20);
     federation.add_with("a", None, &trees[0], "[policy]\nchunk_bytes_min = \"800\"\n");
@@ -154,13 +154,13 @@ fn what_the_policy_of_a_site_rules_out_is_refused_with_the_reason() {
     federation.start_all();
     let run = federation.scan(&["--chunk-bytes", "200"]);
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
-    let told = format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr);
-    assert!(told.contains("800"), "{told}");
+    let output = format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr);
+    assert!(output.contains("800"), "{output}");
     federation.check(federation.scan(&["--chunk-bytes", "800"]), &["--chunk-bytes", "800"]);
 }
 
 #[test]
-fn what_is_secret_is_for_its_owner_alone() {
+fn secrets_are_readable_only_by_their_owner() {
     let mut federation = Federation::of(310, 1, 10);
     federation.scan(&[]).report();
     let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;

@@ -9,7 +9,7 @@ use cognate_integration_tests::sandbox::{Run, contents, wait_until};
 use cognate_integration_tests::{Federation, Files};
 use serde_json::{Value, json};
 
-/// The hash of a file as everybody's tool tells it.
+/// The hash of a file by a common tool.
 pub(crate) fn sum(tool: &str, file: &Path) -> String {
     let output = Command::new(tool).arg("--").arg(file).output().unwrap();
     assert!(output.status.success(), "{tool}: {output:?}");
@@ -22,8 +22,8 @@ fn find(federation: &Federation, list: &Path, more: &[&str]) -> Run {
     federation.operate(&words.iter().chain(more).copied().collect::<Vec<_>>())
 }
 
-/// What was found, as (hash, place, state).
-fn told(answer: &Value) -> BTreeSet<(String, String, String)> {
+/// The matches of an answer, as (hash, place, state).
+fn matches(answer: &Value) -> BTreeSet<(String, String, String)> {
     let mut rows = BTreeSet::new();
     for one in answer["matches"].as_array().unwrap() {
         let holders = one["holders"].as_array().unwrap();
@@ -37,7 +37,7 @@ fn told(answer: &Value) -> BTreeSet<(String, String, String)> {
     rows
 }
 
-/// What must be found of the files of a site, by these tools.
+/// The expected matches among the files of a site, by these tools.
 fn expected(federation: &Federation, site: &str, tools: &[&str], list: &str) -> BTreeSet<(String, String, String)> {
     let folder = federation.site(site).folder().to_owned();
     let mut rows = BTreeSet::new();
@@ -88,9 +88,9 @@ fn federation(own_seed: u64) -> (Federation, PathBuf, String) {
 }
 
 #[test]
-fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
+fn files_are_found_by_their_hashes_and_sites_without_hashes_are_named() {
     let (mut federation, file, list) = federation(1401);
-    // Before anything was synced, nothing is known, and that is told.
+    // Before the first sync nothing is known, and the answer says so.
     let none = find(&federation, &file, &["--site", "a"]).expect(0).json();
     assert_eq!((&none["coverage"][0]["files"], &none["coverage"][0]["synced"]), (&json!(0), &Value::Null));
     federation.scan(&[]).expect(0);
@@ -99,7 +99,7 @@ fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
     let mut all = expected(&federation, "a", &TOOLS, &list);
     assert_eq!(all.len(), 12);
     all.extend(expected(&federation, "b", &["sha256sum"], &list));
-    assert_eq!(told(&answer), all);
+    assert_eq!(matches(&answer), all);
     assert_eq!((&answer["hashes"], &answer["hashes_found"], &answer["files"]), (&json!(10), &json!(9), &json!(16)));
     let coverage = answer["coverage"].as_array().unwrap();
     let reasons: Vec<&str> = coverage.iter().map(|row| row["reason"].as_str().unwrap_or_default()).collect();
@@ -116,9 +116,9 @@ fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
     let largest = answer["matches"].as_array().unwrap().iter().find(|one| one["files"] == 4).unwrap();
     assert_eq!(largest["listed_as"], json!(["large.bin"]));
     // Narrowed to who keeps all of them, it is complete; to who keeps none, there is nothing.
-    assert_eq!(told(&find(&federation, &file, &["--site", "a/kb"]).expect(0).json()).len(), 12);
+    assert_eq!(matches(&find(&federation, &file, &["--site", "a/kb"]).expect(0).json()).len(), 12);
     assert!(find(&federation, &file, &["--site", "c"]).refusal(1).contains("nothing was looked through"));
-    // What left the sites stands in their ledgers: nothing where none are kept.
+    // The ledgers have everything that left the sites: nothing from sites that store no hashes.
     let kinds = |site: &str| {
         let rows = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
         let text = rows.to_string();
@@ -128,11 +128,11 @@ fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
     federation.worker("a", &["ledger", "verify"]).expect(0);
     let log = federation.site_mut("a").worker().stderr();
     assert!(log.contains("a query by hashes of files was answered") && log.contains("asked_by"), "{log}");
-    // A file that was changed since, and one that is gone, are told as what they were.
+    // A changed file and a deleted file are reported with their earlier state.
     let folder = federation.site("a").folder().to_owned();
     std::fs::write(folder.join("small.bin"), b"something else").unwrap();
     std::fs::remove_file(folder.join("copies/large again.bin")).unwrap();
-    let since = told(&find(&federation, &file, &["--site", "a"]).expect(0).json());
+    let since = matches(&find(&federation, &file, &["--site", "a"]).expect(0).json());
     let of = |name: &str| -> BTreeSet<&str> {
         since.iter().filter(|row| row.1.ends_with(name)).map(|row| row.2.as_str()).collect()
     };
@@ -146,9 +146,9 @@ fn files_are_found_by_their_hashes_and_who_keeps_none_is_named() {
     federation.sandbox.settle();
     federation.scan(&[]).expect(0);
     let after = find(&federation, &file, &["--site", "a"]).expect(0).json();
-    assert_eq!(told(&after), expected(&federation, "a", &TOOLS, &list));
+    assert_eq!(matches(&after), expected(&federation, "a", &TOOLS, &list));
     let csv = federation.operate(&["find", "--hashes", file.to_str().unwrap(), "--format", "csv"]).expect(3);
-    assert_eq!(csv.text().lines().count(), 1 + told(&find(&federation, &file, &[]).expect(3).json()).len());
+    assert_eq!(csv.text().lines().count(), 1 + matches(&find(&federation, &file, &[]).expect(3).json()).len());
     let lines =
         federation.operate(&["find", "--hashes", file.to_str().unwrap(), "--format", "ndjson"]).expect(3).lines();
     assert_eq!(lines.iter().filter(|line| line["type"] == "coverage").count(), 3);
@@ -171,12 +171,12 @@ fn a_site_that_begins_to_keep_hashes_says_how_many_files_have_none_yet() {
     let hash = sum("sha1sum", &federation.site("a").folder().join("one"));
     std::fs::write(&list, format!("{}\n", hash.to_uppercase())).unwrap();
     let before = find(&federation, &list, &[]).expect(3).json();
-    assert_eq!((told(&before).len(), &before["coverage"][0]["files_without"]), (0, &json!(2)));
+    assert_eq!((matches(&before).len(), &before["coverage"][0]["files_without"]), (0, &json!(2)));
     // The next sync reads them once for it, and sends nothing new.
     federation.scan(&[]).expect(0);
     let after = find(&federation, &list, &[]).expect(0).json();
-    assert_eq!(told(&after), expected(&federation, "a", &["sha1sum"], &hash));
-    assert_eq!((told(&after).len(), &after["coverage"][0]["files"]), (1, &json!(2)));
+    assert_eq!(matches(&after), expected(&federation, "a", &["sha1sum"], &hash));
+    assert_eq!((matches(&after).len(), &after["coverage"][0]["files"]), (1, &json!(2)));
     // A scan of texts keeps them of the bytes, too, and so does a restart.
     std::fs::write(federation.site("a").folder().join("three"), b"the text of a third file").unwrap();
     federation.sandbox.settle();
@@ -185,8 +185,8 @@ fn a_site_that_begins_to_keep_hashes_says_how_many_files_have_none_yet() {
     let third = sum("sha1sum", &federation.site("a").folder().join("three"));
     std::fs::write(&list, &third).unwrap();
     let found = find(&federation, &list, &[]).expect(0).json();
-    assert_eq!(told(&found), expected(&federation, "a", &["sha1sum"], &third));
-    // Who is paused or away is not asked, and told so.
+    assert_eq!(matches(&found), expected(&federation, "a", &["sha1sum"], &third));
+    // A paused or detached site is not asked, and the answer says so.
     federation.worker("a", &["pause"]).expect(0);
     assert!(find(&federation, &list, &[]).refusal(1).contains("a/kb: its site is paused"));
     federation.worker("a", &["resume"]).expect(0);
@@ -197,7 +197,7 @@ fn a_site_that_begins_to_keep_hashes_says_how_many_files_have_none_yet() {
 }
 
 #[test]
-fn whoever_is_bound_asks_its_own_sites_and_who_only_looks_asks_nobody() {
+fn a_bound_operator_asks_its_own_sites_and_a_viewer_asks_none() {
     let (federation, file, list) = federation(1403);
     federation.scan(&[]).expect(0);
     let bound = federation.person("bert", "analyst", &["--site", "b"]);
@@ -208,14 +208,14 @@ fn whoever_is_bound_asks_its_own_sites_and_who_only_looks_asks_nobody() {
         federation.sandbox.cognate(words.iter().chain(more).copied())
     };
     let answer = as_who(&bound, &[]).expect(3).json();
-    assert_eq!(told(&answer), expected(&federation, "b", &["sha256sum"], &list));
+    assert_eq!(matches(&answer), expected(&federation, "b", &["sha256sum"], &list));
     assert_eq!(answer["coverage"].as_array().unwrap().len(), 1);
     assert!(as_who(&bound, &["--site", "a"]).refusal(1).contains("no repository `a`"));
     assert!(as_who(&viewer, &[]).refusal(14).contains("role"));
 }
 
 #[test]
-fn what_is_no_list_is_refused_before_anybody_is_asked() {
+fn an_invalid_list_is_refused_before_any_site_is_asked() {
     let (federation, file, _) = federation(1404);
     let refused = |content: &str, more: &[&str], said: &str| {
         std::fs::write(&file, content).unwrap();
@@ -232,7 +232,7 @@ fn what_is_no_list_is_refused_before_anybody_is_asked() {
     assert!(find(&federation, &file, &["--site", "nobody"]).refusal(1).contains("no repository `nobody`"));
     let both = ["find", "x", "--hashes", file.to_str().unwrap()];
     assert!(federation.operate(&both).expect(2).stderr.contains("cannot be used with"));
-    // What a site keeps is its own decision, and a kind that there is not is refused at its start.
+    // A site decides on the kinds that it stores; an unknown kind is refused at its start.
     let config = federation.site("c").config().to_owned();
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, text.replace("[[repository]]", "[policy]\nfile_hashes = [\"crc32\"]\n\n[[repository]]"))

@@ -1,6 +1,6 @@
-//! Whatever lies in a folder is accounted for: read, unreadable, or left out, with its name kept and shown harmlessly.
+//! Every entry of a folder is accounted for: read, unreadable, or left out; its name is stored and shown harmlessly.
 //!
-//! Permission bits do not bind root, so that unreadable things are made by links and paths that nobody can open.
+//! Permission bits do not bind root, so that unreadable things are made by links and paths that cannot be opened.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -267,7 +267,7 @@ fn deep_folders(root: &Path, levels: usize) -> u64 {
 }
 
 #[test]
-fn folders_deeper_than_a_path_may_be_long_are_read_or_told() {
+fn folders_deeper_than_the_longest_path_are_read_or_reported() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("a", &[("top", b"found at every depth")]);
     let files = deep_folders(&folder, 30);
@@ -276,7 +276,7 @@ fn folders_deeper_than_a_path_may_be_long_are_read_or_told() {
     let report = run.json();
     let (documents, unreadable) = (site(&report, "documents"), site(&report, "unreadable"));
     assert!(documents >= 3, "{documents}");
-    // What lies below an unreadable folder cannot be counted: one row tells of all of it.
+    // The documents below an unreadable folder cannot be counted: one row represents them.
     assert!(documents == files + 1 || unreadable > 0, "nothing is lost silently: {report}");
     assert_eq!(run.code, Some(if unreadable > 0 { 3 } else { 0 }));
 }

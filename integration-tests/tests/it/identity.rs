@@ -1,4 +1,4 @@
-//! Who is who: invitations, certificates, keys, and those who pretend.
+//! Identities: invitations, certificates, keys, and pretenders.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,7 +54,7 @@ fn an_invitation_is_good_for_one_site_once() {
     // Used.
     let refused = federation.enroll("b", &token).refusal(14);
     assert!(refused.contains("used"), "{refused}");
-    // Mangled: told so before anything is sent.
+    // A mangled invitation is refused before anything is sent.
     let line = federation.site("b").line();
     let sent = line.bytes(Way::Up);
     let token = federation.invite("b");
@@ -127,7 +127,7 @@ fn a_wrong_secret_closes_the_invitation_after_a_few_attempts() {
 
 // --- Pretenders
 
-/// A TLS server with a certificate authority of its own, that tells what it is sent beyond the handshake.
+/// A TLS server with a certificate authority of its own, that reports the bytes received after the handshake.
 fn pretender(address: SocketAddr) -> Receiver<Result<Vec<u8>, String>> {
     let authority_key = rcgen::KeyPair::generate().unwrap();
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -148,22 +148,22 @@ fn pretender(address: SocketAddr) -> Receiver<Result<Vec<u8>, String>> {
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
     let (config, listener) = (Arc::new(config), TcpListener::bind(address).unwrap());
-    let (told, heard) = channel();
+    let (report, heard) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = rustls::StreamOwned::new(connection, stream);
             let mut bytes = Vec::new();
             let outcome = stream.read_to_end(&mut bytes).map_err(|error| error.to_string());
-            // What is wanted is an alert: nothing in the clear before it.
-            let _ = told.send(if bytes.is_empty() { outcome.map(|_| bytes) } else { Ok(bytes) });
+            // The expected outcome is an alert, without plain text before it.
+            let _ = report.send(if bytes.is_empty() { outcome.map(|_| bytes) } else { Ok(bytes) });
         }
     });
     heard
 }
 
 #[test]
-fn whoever_cannot_show_the_key_of_the_invitation_gets_no_secret() {
+fn a_server_without_the_key_of_the_invitation_gets_no_secret() {
     let mut federation = Federation::new(505);
     let files = few(505);
     federation.prepare_site("a", None, &files[0], "");
@@ -173,20 +173,20 @@ fn whoever_cannot_show_the_key_of_the_invitation_gets_no_secret() {
     let refused = federation.enroll("a", &token);
     assert!(refused.code == Some(14) && refused.stderr.contains("nothing was sent"), "{refused:?}");
     let heard = heard.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender was told {heard:?}");
+    assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender received {heard:?}");
     federation.site("a").line().retarget(federation.address(1));
     federation.enroll("a", &token).expect(0);
 }
 
 #[test]
-fn a_worker_says_nothing_to_who_steps_in_between() {
+fn a_worker_sends_nothing_to_a_server_in_the_middle() {
     let mut federation = Federation::of(506, 1, 20);
     let heard = pretender(federation.address(50));
     federation.site("a").line().retarget(federation.address(50));
     federation.site("a").line().cut();
     for _ in 0..2 {
         let heard = heard.recv_timeout(Duration::from_secs(30)).unwrap();
-        assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender was told {heard:?}");
+        assert!(heard.as_ref().map_or(true, Vec::is_empty), "the pretender received {heard:?}");
         // It would look again after an hour only: somebody has to set the line right first.
         wait_until("the site says so", || {
             let log = federation.site_mut("a").worker().stderr();
@@ -203,7 +203,7 @@ fn a_worker_says_nothing_to_who_steps_in_between() {
 }
 
 #[test]
-fn who_speaks_without_tls_gets_no_answer() {
+fn a_client_without_tls_gets_no_answer() {
     let federation = Federation::new(507);
     let mut stream = TcpStream::connect(federation.address(1)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -252,7 +252,7 @@ fn a_second_process_on_a_state_ends_and_names_the_lock() {
 }
 
 #[test]
-fn a_worker_that_was_never_enrolled_says_what_to_do() {
+fn a_worker_that_was_never_enrolled_explains_how_to_enrol() {
     let mut federation = Federation::new(510);
     federation.prepare_site("a", None, &few(510)[0], "");
     let refused = federation.worker("a", &["run"]).refusal(10);
@@ -316,7 +316,7 @@ fn with_one_key_at_all_sites_the_coordinator_never_sees_it() {
     for (path, bytes) in contents(&federation.coordinator_state()) {
         assert!(!find(&bytes, &secret) && !find(&bytes, "c".repeat(64).as_bytes()), "{}", path.display());
     }
-    // The tags of known bytes are nowhere either: without the key they cannot be told.
+    // The tags of known bytes are nowhere either: without the key they cannot be computed.
     let plain = federation.expected(&[]);
     assert_ne!(plain["identical"][0]["id"], report["identical"][0]["id"]);
 }

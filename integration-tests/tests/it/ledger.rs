@@ -1,4 +1,4 @@
-//! What leaves a site is known before, recorded while, and provable after; and no content is in it.
+//! Data that leaves a site is known in advance, recorded when it leaves, and provable later; it contains no content.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn silent(folder: &Path) {
 }
 
 #[test]
-fn no_content_is_in_what_leaves_nor_in_any_state_or_log() {
+fn no_content_is_in_sent_data_nor_in_any_state_or_log() {
     let mut federation = Federation::new(601);
     let trees = [with_canary(601), with_canary(602)];
     for (name, files) in ["a", "b"].iter().zip(&trees) {
@@ -47,7 +47,7 @@ fn no_content_is_in_what_leaves_nor_in_any_state_or_log() {
     std::fs::create_dir(out.parent().unwrap()).unwrap();
     let dry = ["sync", "kb", "--dry-run", "--out", out.to_str().unwrap()];
     federation.worker("a", &dry).expect(0);
-    assert_eq!(federation.site("a").line().connections(), 0, "nobody is connected to");
+    assert_eq!(federation.site("a").line().connections(), 0, "no connection was made");
     let would_leave = std::fs::read(&out).unwrap();
     assert!(find(&would_leave, CANARY_NAME.as_bytes()) && would_leave.len() > 1000, "names are in it");
     silent(out.parent().unwrap());
@@ -71,7 +71,7 @@ fn no_content_is_in_what_leaves_nor_in_any_state_or_log() {
     silent(&federation.coordinator_state());
     silent(&federation.sandbox.path("output"));
     silent(&federation.sandbox.path("tmp"));
-    // What the rehearsal showed is what the coordinator has: every tag of every document.
+    // The coordinator has exactly the tags that the rehearsal showed.
     let segments: Vec<u8> = contents(&federation.coordinator_state()).into_values().flatten().collect();
     assert!(find(&segments, CANARY_NAME.as_bytes()));
 }
@@ -92,9 +92,9 @@ fn one_flipped_bit_of_the_ledger_is_found_and_the_entry_named() {
     federation.stop("a");
     let files = ledger_files(federation.site("a").state());
     let file = files.first().unwrap_or_else(|| panic!("no ledger in {:?}", names(federation.site("a").state())));
-    let whole = std::fs::read(file).unwrap();
+    let intact = std::fs::read(file).unwrap();
     for _ in 0..12 {
-        let mut bytes = whole.clone();
+        let mut bytes = intact.clone();
         let place = federation.dice.below(bytes.len());
         bytes[place] ^= 1 << federation.dice.below(8);
         std::fs::write(file, bytes).unwrap();
@@ -102,12 +102,12 @@ fn one_flipped_bit_of_the_ledger_is_found_and_the_entry_named() {
         let named = run.stderr.contains("entry") || run.stdout.windows(5).any(|word| word == b"entry");
         assert!(run.code != Some(0) && named, "byte {place}: {run:?}");
     }
-    std::fs::write(file, &whole).unwrap();
+    std::fs::write(file, &intact).unwrap();
     federation.worker("a", &["ledger", "verify"]).expect(0);
 }
 
 #[test]
-fn the_ledger_counts_what_the_coordinator_counts() {
+fn the_counts_of_the_ledger_are_those_of_the_coordinator() {
     let mut federation = Federation::of(604, 1, 120);
     let line = federation.site("a").line();
     let before = line.bytes(Way::Up);
@@ -122,7 +122,8 @@ fn the_ledger_counts_what_the_coordinator_counts() {
     // A state that was put back to before says something else than the coordinator.
     federation.stop("a");
     let files = ledger_files(federation.site("a").state());
-    let kept: Vec<(PathBuf, Vec<u8>)> = files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    let saved: Vec<(PathBuf, Vec<u8>)> =
+        files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
     federation.start("a");
     federation.wait_attached("a");
     std::fs::write(federation.site("a").folder().join("another"), federation.dice.bytes(30_000)).unwrap();
@@ -130,7 +131,7 @@ fn the_ledger_counts_what_the_coordinator_counts() {
     federation.scan(&["--chunk-bytes", "80"]).report();
     federation.worker("a", &["ledger", "verify"]).expect(0);
     federation.kill("a");
-    for (path, bytes) in kept {
+    for (path, bytes) in saved {
         std::fs::write(path, bytes).unwrap();
     }
     let run = federation.worker("a", &["ledger", "verify", "--coordinator"]);

@@ -1,4 +1,4 @@
-//! The whole system as a user runs it: real processes on real folders. One test binary, since each costs a link.
+//! The complete system as a user runs it: real processes on real folders. One test binary, since each costs a link.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -43,8 +43,8 @@ fn every_method_has_features_or_a_number() {
         let features = line["features"].as_array().unwrap();
         assert!(!features.is_empty() && line.get("index").is_none(), "{line}");
         let weights: u64 = features.iter().map(|feature| feature[1].as_u64().unwrap()).sum();
-        let whole = if method == "bsw-chunk" { line["size_bytes"].as_u64().unwrap() } else { features.len() as u64 };
-        assert_eq!(weights, whole, "{method}");
+        let total = if method == "bsw-chunk" { line["size_bytes"].as_u64().unwrap() } else { features.len() as u64 };
+        assert_eq!(weights, total, "{method}");
         assert!(features.iter().all(|feature| feature[0].as_str().unwrap().len() == 32), "{method}");
     }
 }
@@ -82,7 +82,7 @@ fn short_and_empty_files_have_no_features_and_a_note_says_why() {
 }
 
 #[test]
-fn methods_of_words_refuse_what_is_no_text_and_go_on() {
+fn methods_of_words_refuse_documents_without_text_and_go_on() {
     let sandbox = sandbox();
     for method in OF_WORDS {
         let run = sandbox

@@ -1,7 +1,7 @@
 //! The pages in a real browser, one journey a file. After each it is checked that nothing came from elsewhere and nothing was
 //! complained about.
 //!
-//! What a click brings is waited for (`see`, `see_begin`, `see_at`, `wait`) before anything is said about it.
+//! Tests wait for the effect of a click (`see`, `see_begin`, `see_at`, `wait`) before they check it.
 
 mod finding;
 mod hostile;
@@ -29,7 +29,7 @@ fn prose(dice: &mut Dice, bytes: usize) -> String {
     text
 }
 
-/// A text with some words in the middle of it written anew.
+/// A text with some words in the middle of it written again.
 fn revised(dice: &mut Dice, text: &str, bytes: usize) -> String {
     let from = text.len() / 3;
     [&text[..from], &prose(dice, bytes), &text[from + bytes..]].concat()

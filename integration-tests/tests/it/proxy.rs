@@ -57,14 +57,14 @@ fn bytes_pass_as_they_are_in_any_weather_and_are_counted() {
 }
 
 #[test]
-fn a_line_is_cut_at_the_byte_it_is_told() {
+fn a_line_is_cut_at_the_given_byte() {
     let proxy = echo();
     proxy.cut_after(Way::Up, [1000]);
     let mut stream = dial(&proxy);
     bounce(&mut stream, &[1; 999]).unwrap();
     assert_eq!(bounce(&mut stream, &[1; 2]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(proxy.bytes(Way::Up), 1000);
-    // Only that one; and the next when it is told, though nothing is under way.
+    // Only that connection; the next one is cut on request, although it carries no bytes.
     let mut stream = dial(&proxy);
     bounce(&mut stream, &[1; 2000]).unwrap();
     proxy.cut();
@@ -74,7 +74,7 @@ fn a_line_is_cut_at_the_byte_it_is_told() {
 }
 
 #[test]
-fn silence_holds_what_is_sent_until_it_is_over() {
+fn silence_holds_bytes_back_until_it_ends() {
     let proxy = echo();
     let mut stream = dial(&proxy);
     bounce(&mut stream, b"before").unwrap();

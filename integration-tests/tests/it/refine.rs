@@ -1,4 +1,4 @@
-//! Two granularities: scans at two means beside each other, and a second, finer look at what the first left interesting.
+//! Two granularities: scans at two means next to each other, and a second, finer scan of documents that the first one chose.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use cognate_integration_tests::tree::{Files, varied};
 use cognate_integration_tests::{Dice, Federation, Run};
 use serde_json::{Value, json};
 
-/// What a refinement of these tests is asked for.
+/// The options of a refinement of these tests.
 const FINE: [&str; 4] = ["--chunk-bytes", "100", "--min-shared-bytes", "200"];
 /// The same threshold for a coarse scan: that it finds less is not for want of asking.
 const COARSE: [&str; 2] = ["--min-shared-bytes", "200"];
@@ -91,7 +91,7 @@ fn below(federation: &Federation, folders: &[&str]) -> (u64, u64) {
     (documents, bytes)
 }
 
-/// What a comparison of nothing but some folders says.
+/// The report of a comparison of some folders alone.
 fn comparison_of(federation: &Federation, folders: &[&str]) -> Value {
     let trees: Vec<_> = federation
         .names()
@@ -128,7 +128,7 @@ fn unrefined(report: &Value) -> Value {
     report
 }
 
-/// What `repo list` says of one site's indexes: mean and whether they are of all.
+/// The indexes of one site in `repo list`: mean, and true if they cover all documents.
 fn indexes(federation: &Federation) -> Vec<(u64, bool)> {
     let list = federation.operate(&["repo", "list", "--format", "json"]).expect(0).json();
     let indexes = list[0]["indexes"].as_array().unwrap().clone();
@@ -154,7 +154,7 @@ fn two_methods_in_turn_and_at_once_do_not_get_in_each_others_way() {
         federation.check(federation.scan(launched), method);
         assert_eq!(reads(&federation.check(federation.scan(method), method)), (0, 0));
     }
-    // What is new is read once for each method, whichever comes first, and both at once.
+    // New documents are read once for each method, in either order, and for both at once.
     let folder = federation.site("a").folder().to_owned();
     std::fs::write(folder.join("new"), federation.dice.bytes(30_000)).unwrap();
     federation.sandbox.settle();
@@ -169,7 +169,7 @@ fn two_methods_in_turn_and_at_once_do_not_get_in_each_others_way() {
 }
 
 #[test]
-fn a_refinement_finds_what_the_coarse_scan_could_not_and_reads_nothing_else() {
+fn a_refinement_finds_more_than_the_coarse_scan_and_reads_only_chosen_documents() {
     let (federation, coarse) = scanned(802, 4, ["", ""]);
     let linked: Vec<_> = clusters(&coarse);
     assert!(linked.len() == 4 && linked.iter().flatten().all(|path| path.starts_with("linked/")), "{linked:?}");
@@ -185,8 +185,8 @@ fn a_refinement_finds_what_the_coarse_scan_could_not_and_reads_nothing_else() {
     assert_eq!((documents, reads(&report)), (16, (16, bytes)));
     assert_eq!(unrefined(&report), unrefined(&comparison_of(&federation, &chosen)));
     assert_eq!(report["scan"]["refines"], *coarse_id);
-    let told = json!({"changed": 0, "documents": 16, "size_min_bytes": 1000, "what": "both"});
-    assert_eq!(report["scan"]["refined"], told);
+    let expected = json!({"changed": 0, "documents": 16, "size_min_bytes": 1000, "what": "both"});
+    assert_eq!(report["scan"]["refined"], expected);
     // The scan is known for what it is.
     let refined_id = id(&report);
     let shown = federation.operate(&["scan", "show", &refined_id, "--format", "json"]).expect(0).json();
@@ -203,50 +203,50 @@ fn a_refinement_finds_what_the_coarse_scan_could_not_and_reads_nothing_else() {
         assert!(federation.worker(&name, &["ledger", "verify"]).expect(0).text().contains("to the last byte"));
         let status = federation.worker(&name, &["status"]).expect(0);
         assert!(status.text().contains("tttd raw 100, refined"), "{status:?}");
-        // What the site does of its own accord is about what was scanned whole.
+        // Syncs that the site begins itself are for methods of complete scans.
         let own = federation.worker(&name, &["sync"]).expect(0);
         assert!(own.text().contains("1000") && !own.text().contains("(tttd 100)"), "{own:?}");
     }
 }
 
 #[test]
-fn what_is_chosen_is_as_asked_for() {
+fn the_chosen_documents_are_those_of_the_request() {
     let (federation, coarse) = scanned(803, 2, ["", ""]);
     let coarse = id(&coarse);
-    let check = |more: &[&str], folders: &[&str], told: Value| {
+    let check = |more: &[&str], folders: &[&str], expected: Value| {
         let report = refine(&federation, &coarse, more).report();
         assert_eq!(unrefined(&report), unrefined(&comparison_of(&federation, folders)), "{more:?}");
-        assert_eq!(report["scan"]["refined"], told);
+        assert_eq!(report["scan"]["refined"], expected);
     };
-    let told = |what: &str, size: Option<u64>, documents: u64| json!({"changed": 0, "documents": documents, "size_min_bytes": size, "what": what});
-    check(&["--refine-what", "linked"], &["linked"], told("linked", None, 4));
-    check(&["--refine-what", "unmatched"], &["passage"], told("unmatched", Some(1000), 4));
+    let expected = |what: &str, size: Option<u64>, documents: u64| json!({"changed": 0, "documents": documents, "size_min_bytes": size, "what": what});
+    check(&["--refine-what", "linked"], &["linked"], expected("linked", None, 4));
+    check(&["--refine-what", "unmatched"], &["passage"], expected("unmatched", Some(1000), 4));
     let small = ["--refine-what", "unmatched", "--refine-size-min", "500"];
-    check(&small, &["passage", "small"], told("unmatched", Some(500), 8));
-    check(&["--exclude", "linked"], &["passage"], told("both", Some(1000), 4));
+    check(&small, &["passage", "small"], expected("unmatched", Some(500), 8));
+    check(&["--exclude", "linked"], &["passage"], expected("both", Some(1000), 4));
 }
 
 #[test]
-fn a_part_of_a_repository_is_never_taken_for_the_whole() {
+fn a_partial_index_never_counts_as_a_complete_one() {
     let (mut federation, coarse) = scanned(804, 3, ["", ""]);
     let coarse = id(&coarse);
     let report = refine(&federation, &coarse, &[]).report();
     assert_eq!(indexes(&federation), [(100, false), (1000, true)]);
-    // Without a whole index there is nothing to analyse at this mean.
+    // Without a complete index there is nothing to analyse at this mean.
     let fine = ["--chunk-bytes", "100"];
     let refused = federation.scan(&["--chunk-bytes", "100", "--no-sync"]);
     assert!(refused.stderr.contains("never"), "{refused:?}");
     assert_ne!(refused.code, Some(0));
-    // A whole scan reads what the refinement has not read, and no more.
+    // A complete scan reads the documents that the refinement has not read, and no others.
     let (all, chosen) =
         (below(&federation, &["linked", "passage", "same", "small"]), below(&federation, &["linked", "passage"]));
-    let whole = federation.check(federation.scan(&fine), &fine);
-    assert_eq!(reads(&whole), (all.0 - chosen.0, all.1 - chosen.1));
+    let complete = federation.check(federation.scan(&fine), &fine);
+    assert_eq!(reads(&complete), (all.0 - chosen.0, all.1 - chosen.1));
     // And after it a refinement reads nothing.
     let other = refine(&federation, &coarse, &["--refine-what", "unmatched", "--refine-size-min", "500"]).report();
     assert_eq!(reads(&other), (0, 0));
     assert_eq!(indexes(&federation), [(100, false), (100, false), (100, true), (1000, true)]);
-    // A view that is made anew, and a backup that is restored, know the difference.
+    // A rebuilt store and a restored backup still distinguish the two.
     let (config, backup) = (federation.coordinator_config(), federation.sandbox.path("backup"));
     let (config, backup) = (config.to_str().unwrap().to_owned(), backup.to_str().unwrap().to_owned());
     let maintain = |federation: &Federation, words: &[&str]| {
@@ -268,7 +268,7 @@ fn a_part_of_a_repository_is_never_taken_for_the_whole() {
         federation.check(federation.scan(&["--chunk-bytes", "100", "--no-sync"]), &fine);
         assert_eq!(indexes(&federation), [(100, false), (100, false), (100, true), (1000, true)], "after {step}");
     }
-    // What a refinement made goes with the last scan that refers to it.
+    // The index of a refinement is removed with the last scan that refers to it.
     let scans = federation.operate(&["scan", "list", "--format", "json"]).expect(0).json();
     for scan in scans.as_array().unwrap().iter().filter(|scan| !scan["refines"].is_null()) {
         federation.operate(&["scan", "delete", scan["id"].as_str().unwrap()]).expect(0);
@@ -314,7 +314,7 @@ fn a_site_that_does_not_agree_to_refinements_says_so_and_is_missing() {
 }
 
 #[test]
-fn what_cannot_be_refined_is_refused_with_a_sentence() {
+fn an_impossible_refinement_is_refused_with_a_sentence() {
     let (mut federation, coarse) = scanned(808, 1, ["", ""]);
     let coarse = id(&coarse);
     let refused = |federation: &Federation, scan: &str, more: &[&str], why: &str| {
@@ -344,12 +344,12 @@ fn what_cannot_be_refined_is_refused_with_a_sentence() {
     wait_until("it has ended", || running.ends_within(std::time::Duration::ZERO));
     federation.operate(&["scan", "delete", &coarse]).expect(0);
     federation.operate(&refining(&coarse, &FINE)).expect(1);
-    // A result that stands does not need the one that it refines.
+    // A finished result does not need the one that it refines.
     federation.operate(&["report", &refined, "--format", "json"]).expect(0);
 }
 
 #[test]
-fn whoever_is_killed_while_a_refinement_goes_on_it_ends_with_the_same() {
+fn a_refinement_ends_with_the_same_result_if_any_process_is_killed() {
     let slow = "[policy]\nread_bytes_per_second = \"400KB\"\n";
     for (own_seed, coordinator) in [(809, true), (810, false)] {
         let (mut federation, coarse) = scanned(own_seed, 12, [slow, slow]);

@@ -46,7 +46,7 @@ fn templates(federation: &Federation) -> Vec<Value> {
     list.as_array().unwrap().clone()
 }
 
-/// Pages with the same frame around texts of their own, each of them in two versions and one of them copied, beside a family
+/// Pages with the same frame around texts of their own, each of them in two versions and one of them copied, and a family
 /// of documents that are nearly the same.
 fn pages(dice: &mut Dice, pages: usize, small_bytes: usize) -> [Files; 2] {
     let (head, foot) = (dice.bytes(9000), dice.bytes(4000));
@@ -88,7 +88,7 @@ fn with_small_pages(own_seed: u64, count: usize, small_bytes: usize) -> Federati
 }
 
 #[test]
-fn what_is_marked_is_left_out_as_brute_force_leaves_it_out_and_unmarked_everything_is_as_it_was() {
+fn marked_tags_are_left_out_as_by_brute_force_and_unmarking_restores_the_report() {
     let federation = Federation::of(901, 2, 250);
     let before = federation.check(federation.scan(&[]), &[]);
     let mut corpus = corpus(&federation);
@@ -142,7 +142,7 @@ fn what_is_marked_is_left_out_as_brute_force_leaves_it_out_and_unmarked_everythi
 }
 
 #[test]
-fn single_tags_are_marked_where_somebody_has_them_and_what_makes_no_sense_is_refused() {
+fn single_tags_are_marked_at_sites_that_have_them_and_nonsense_is_refused() {
     let federation = Federation::of(902, 2, 60);
     let before = federation.scan(&[]).report();
     let file = federation.site("a").folder().join("one");
@@ -182,7 +182,7 @@ fn single_tags_are_marked_where_somebody_has_them_and_what_makes_no_sense_is_ref
 }
 
 #[test]
-fn what_was_frozen_with_a_scan_stays_so_whatever_is_marked_and_killed_meanwhile() {
+fn the_templates_of_a_scan_stay_frozen_through_later_marks_and_crashes() {
     let mut federation = of_pages(903, 12);
     let before = federation.scan(&[]).report();
     let first = mark(&federation, &[largest(&before)["id"].as_str().unwrap()]);
@@ -249,7 +249,7 @@ fn templates_survive_restart_rebuild_and_backup() {
 }
 
 #[test]
-fn who_only_looks_marks_nothing() {
+fn a_viewer_marks_nothing() {
     let federation = of_pages(905, 6);
     let report = federation.scan(&[]).report();
     let cluster = largest(&report)["id"].as_str().unwrap().to_owned();
@@ -284,7 +284,7 @@ fn who_only_looks_marks_nothing() {
 }
 
 #[test]
-fn the_frame_of_pages_is_suggested_and_what_is_nearly_the_same_is_not() {
+fn the_frame_of_pages_is_suggested_and_similar_pages_are_not() {
     let federation = of_pages(906, 20);
     let before = federation.scan(&[]).report();
     let names = |cluster: &Value| -> Vec<String> {
@@ -314,7 +314,7 @@ fn the_frame_of_pages_is_suggested_and_what_is_nearly_the_same_is_not() {
         let names = names(cluster);
         assert!(names.len() == 8 || names.len() == 2 && names[0] == names[1], "{names:?}");
     }
-    // Every page is linked to its other version, and the family is whole.
+    // Every page is linked to its other version, and the family is complete.
     assert_eq!(pairs.len(), 20 + 8);
     assert_eq!(after["identical"], before["identical"]);
     let quiet = federation.operate(&["template", "suggest", "latest", "--format", "json"]).expect(0).json();

@@ -1,4 +1,4 @@
-//! What is typed, what comes back: exit codes, refusals in one line, the formats of a report.
+//! Commands and their results: exit codes, refusals in one line, the formats of a report.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
@@ -95,7 +95,7 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
 }
 
 #[test]
-fn what_belongs_into_a_file_is_not_written_to_a_terminal() {
+fn a_binary_report_is_not_written_to_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.folder("x", &[("1", b"1")]);
     for format in ["xlsx", "sqlite"] {
@@ -322,7 +322,7 @@ fn csv_has_a_row_for_each_member_and_no_cell_that_a_spreadsheet_would_run() {
 }
 
 #[test]
-fn the_database_opens_and_says_what_the_report_says() {
+fn the_database_opens_and_has_the_data_of_the_report() {
     let small = Small::new();
     let report = small.sandbox.report(&small.folders(), &[]);
     let path = small.sandbox.path("result.sqlite");
@@ -357,7 +357,7 @@ fn the_text_names_the_sites_and_the_documents() {
 }
 
 #[test]
-fn a_report_appears_whole_in_its_file_or_not_at_all() {
+fn a_report_appears_complete_in_its_file_or_not_at_all() {
     let small = Small::new();
     let folder = small.sandbox.folder("reports", &[]);
     let path = folder.join("report.json");
@@ -366,7 +366,7 @@ fn a_report_appears_whole_in_its_file_or_not_at_all() {
     assert!(run.stdout.is_empty() && run.stderr.is_empty(), "{run:?}");
     let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(comparable(&report), comparable(&small.sandbox.report(&small.folders(), &[])));
-    assert_eq!(names(&folder), std::slice::from_ref(&path), "nothing is left beside it");
+    assert_eq!(names(&folder), std::slice::from_ref(&path), "no other file is left");
     small.compare(&["--format", "text", "-o", out]).expect(0);
     assert!(std::fs::read_to_string(&path).unwrap().contains("SITE"), "an earlier report is replaced");
     // A place where nothing can be written, for root too: below a file, and where a folder is.
@@ -375,7 +375,7 @@ fn a_report_appears_whole_in_its_file_or_not_at_all() {
         let line = small.compare(&["-o", place]).refusal(1);
         assert!(line.contains(place), "{line}");
     }
-    assert_eq!(names(&folder), [path], "nothing is left beside it");
+    assert_eq!(names(&folder), [path], "no other file is left");
     assert_eq!(small.sandbox.temporary_files(), Vec::<PathBuf>::new());
 }
 
@@ -384,7 +384,7 @@ fn a_pipe_that_is_named_as_the_output_is_written_to_or_refused_but_never_replace
     let small = Small::new();
     let pipe = small.sandbox.path("pipe");
     rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    // Somebody reads, so that whoever writes through the pipe does not wait.
+    // A reader empties the pipe, so that the writer does not wait.
     let _reader = rustix::fs::open(&pipe, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
     let run = small.compare(&["-o", pipe.to_str().unwrap()]);
     assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo(), "the pipe is gone: {run:?}");
@@ -414,7 +414,7 @@ fn a_deadline_beyond_all_clocks_is_refused_or_waited_for() {
 }
 
 #[test]
-fn include_exclude_and_size_say_what_is_compared() {
+fn include_exclude_and_size_select_the_compared_documents() {
     let small = Small::new();
     let counts = |args: &[&str]| {
         let report = small.sandbox.report(&small.folders(), args);
@@ -435,7 +435,7 @@ fn include_exclude_and_size_say_what_is_compared() {
 }
 
 #[test]
-fn a_selection_over_a_kept_state_selects_and_forgets_nothing() {
+fn a_selection_over_an_existing_state_selects_and_forgets_nothing() {
     let small = Small::new();
     small.sandbox.settle();
     let state = small.sandbox.path("state");

@@ -1,4 +1,4 @@
-//! Verdicts in a federation: decided by command, told in reports, no part of what a report is held to, and still there after
+//! Verdicts in a federation: decided by command, shown in reports, not part of the digest of a report, and still in force after
 //! a crash and in the next scan.
 
 use cognate_integration_tests::{Federation, Files};
@@ -23,7 +23,7 @@ fn federation(own_seed: u64) -> Federation {
     federation
 }
 
-/// The verdicts as they stand for the latest scan: what about, what, and why it does not hold.
+/// The verdicts for the latest scan: subject, decision, and the reason why one is not in force.
 fn verdicts(federation: &Federation) -> Vec<Value> {
     let list = federation.operate(&["verdict", "list", "latest", "--format", "json"]).expect(0).json();
     list.as_array().unwrap().clone()
@@ -39,7 +39,7 @@ fn clusters(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_decided_is_told_in_reports_survives_a_crash_and_later_scans_and_can_be_taken_back() {
+fn a_verdict_is_in_reports_survives_a_crash_and_later_scans_and_can_be_undone() {
     let mut federation = federation(951);
     let before = federation.scan(&[]).report();
     let ids = clusters(&before);
@@ -56,16 +56,16 @@ fn what_is_decided_is_told_in_reports_survives_a_crash_and_later_scans_and_can_b
     assert!(refused.contains("3 clusters"), "{refused}");
     federation.operate(&["verdict", "set", "latest", "done"]).refusal(2);
     federation.operate(&["verdict", "set", "latest", "done", "ffffffffffff"]).refusal(1);
-    // The report tells it, and is what it was: also for who verifies it.
-    let told = report(&federation);
-    assert_eq!(told["scan"]["digest"], before["scan"]["digest"]);
+    // The report shows it, and its digest is unchanged.
+    let shown = report(&federation);
+    assert_eq!(shown["scan"]["digest"], before["scan"]["digest"]);
     let of =
-        |id: &str| told["clusters"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap()["verdict"].clone();
+        |id: &str| shown["clusters"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap()["verdict"].clone();
     assert_eq!((of(&ids[0])["verdict"].as_str(), of(&ids[0])["note"].as_str()), (Some("duplicate"), Some("old")));
     assert_eq!(of(&ids[1])["verdict"], "done");
-    assert_eq!(told["identical"][0]["verdict"]["verdict"], "duplicate");
+    assert_eq!(shown["identical"][0]["verdict"]["verdict"], "duplicate");
     let file = federation.sandbox.path("report.json");
-    std::fs::write(&file, told.to_string()).unwrap();
+    std::fs::write(&file, shown.to_string()).unwrap();
     federation.sandbox.cognate(["report", "verify", file.to_str().unwrap()]).expect(0);
     let csv = federation.operate(&["report", "latest", "--format", "csv"]).expect(0);
     assert!(csv.text().lines().next().unwrap().ends_with(",verdict,verdict_changed"), "{}", csv.text());
@@ -96,17 +96,17 @@ fn what_is_decided_is_told_in_reports_survives_a_crash_and_later_scans_and_can_b
     let undone = federation.operate(&["verdict", "undo"]).expect(0);
     assert!(undone.text().contains("2 taken back"), "{}", undone.text());
     let history = federation.operate(&["verdict", "list", "--history", "--format", "json"]).expect(0).json();
-    let told: Vec<(&str, bool)> = history
+    let events: Vec<(&str, bool)> = history
         .as_array()
         .unwrap()
         .iter()
         .map(|row| (row["verdict"].as_str().unwrap(), row["undone"].is_string()))
         .collect();
-    assert_eq!(told, [("done", true), ("keep", false), ("duplicate", false)]);
+    assert_eq!(events, [("done", true), ("keep", false), ("duplicate", false)]);
 }
 
 #[test]
-fn a_plan_obeys_what_was_decided_and_says_which_verdict_it_was() {
+fn a_plan_follows_verdicts_and_names_them() {
     let mut federation = Federation::new(953);
     let texts: Vec<Vec<u8>> = (0..3).map(|_| federation.dice.bytes(20_000)).collect();
     for site in ["a", "b"] {

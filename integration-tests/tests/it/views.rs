@@ -123,7 +123,7 @@ fn an_edited_sentence_leaves_a_text_near_its_earlier_version() {
 }
 
 #[test]
-fn what_is_inside_of_an_archive_is_found_where_it_stands_alone() {
+fn a_member_of_an_archive_matches_its_copy_outside() {
     let mut dice = Dice::new(3);
     let [first, second] = [paragraphs(&mut dice, 15), paragraphs(&mut dice, 15)];
     let archive = tar(&[("letters/first.txt", &broken_text(&first)), ("second.html", &html(&second))]);
@@ -143,7 +143,7 @@ fn what_is_inside_of_an_archive_is_found_where_it_stands_alone() {
 }
 
 #[test]
-fn what_cannot_be_extracted_is_named_with_its_reason_and_the_rest_is_compared() {
+fn an_unextractable_document_is_named_with_its_reason_and_the_rest_is_compared() {
     let text = paragraphs(&mut Dice::new(4), 20);
     let cut = &tar(&[("x", &[b'x'; 4000])])[..2000];
     let broken = b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R";
@@ -184,29 +184,29 @@ fn a_second_run_extracts_nothing_and_a_second_method_reads_nothing() {
     let fine = ["--view", "text", "--chunk-bytes", "100"];
     let with_state = sites.report(&[&fine[..], &["--state", &state]].concat());
     assert_eq!(comparable(&with_state), comparable(&sites.report(&fine)));
-    assert_eq!(run_of(&with_state, "read_bytes"), [0, 0], "the text was kept");
+    assert_eq!(run_of(&with_state, "read_bytes"), [0, 0], "the stored text was used");
 }
 
 #[test]
-fn kept_text_that_is_damaged_is_extracted_again() {
+fn damaged_stored_text_is_extracted_again() {
     let text = paragraphs(&mut Dice::new(6), 30);
     let sites = Sites::new(&[("page.html", &html(&text))], &[("notes.txt", &broken_text(&text))]);
     sites.sandbox.settle();
     let state = sites.sandbox.path("state");
-    let kept = state.join("sites/a/texts/1");
+    let stored = state.join("sites/a/texts/1");
     let state = state.to_str().unwrap().to_owned();
     sites.report(&["--view", "text", "--state", &state]);
-    let mut bytes = std::fs::read(&kept).unwrap();
+    let mut bytes = std::fs::read(&stored).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    std::fs::write(&kept, bytes).unwrap();
+    std::fs::write(&stored, bytes).unwrap();
     let fine = ["--view", "text", "--chunk-bytes", "100"];
     let report = sites.report(&[&fine[..], &["--state", &state]].concat());
     assert_eq!(comparable(&report), comparable(&sites.report(&fine)));
 }
 
 #[test]
-fn an_archive_that_changes_leaves_nothing_behind_of_what_was_in_it() {
+fn an_archive_that_changes_leaves_no_trace_of_its_earlier_members() {
     let mut dice = Dice::new(7);
     let texts: Vec<Vec<u8>> = (0..4).map(|_| broken_text(&paragraphs(&mut dice, 15))).collect();
     let archive = |chosen: &[usize]| {
@@ -235,12 +235,12 @@ fn an_archive_that_changes_leaves_nothing_behind_of_what_was_in_it() {
 }
 
 #[test]
-fn a_folder_with_the_name_of_an_archives_inside_is_told_apart_from_it() {
+fn a_folder_named_like_the_inside_of_an_archive_is_distinguished_from_it() {
     let mut dice = Dice::new(8);
-    let [inside, beside] = [paragraphs(&mut dice, 15), paragraphs(&mut dice, 15)].map(|text| broken_text(&text));
+    let [inside, outside] = [paragraphs(&mut dice, 15), paragraphs(&mut dice, 15)].map(|text| broken_text(&text));
     let sites = Sites::new(
-        &[("all.tar", &tar(&[("x.txt", &inside)])), ("all.tar!/x.txt", &beside)],
-        &[("inside.txt", &inside), ("beside.txt", &beside)],
+        &[("all.tar", &tar(&[("x.txt", &inside)])), ("all.tar!/x.txt", &outside)],
+        &[("inside.txt", &inside), ("beside.txt", &outside)],
     );
     let report = sites.report(&["--view", "text"]);
     let mut sets = paths(&report, "identical");
@@ -284,5 +284,5 @@ fn a_refinement_of_texts_reads_the_archive_that_a_chosen_document_is_in() {
     assert_eq!(paths(&fine, "clusters"), linked);
     let resemblance = |report: &Value| report["clusters"][0]["mean_resemblance"].as_f64().unwrap();
     assert!(resemblance(&fine) > resemblance(&coarse), "{fine}");
-    assert_eq!(run_of(&fine, "read_bytes"), [0, 0], "the text was kept");
+    assert_eq!(run_of(&fine, "read_bytes"), [0, 0], "the stored text was used");
 }

@@ -158,3 +158,6 @@ impl Read for Entry<'_> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests;

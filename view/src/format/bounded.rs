@@ -129,3 +129,6 @@ impl<R: Read> BufRead for Bounded<R> {
         self.from = (self.from + count).min(self.to);
     }
 }
+
+#[cfg(test)]
+mod tests;

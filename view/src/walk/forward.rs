@@ -80,3 +80,6 @@ impl Source for ForwardSource<'_> {
         self.size.unwrap_or(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests;

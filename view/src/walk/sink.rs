@@ -59,3 +59,6 @@ impl Text for Sink<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ fn people_are_invited_on_the_pages_and_shut_out_at_once() {
     browser.shoot("audit");
     browser.check();
     browser.click_text("Sign out");
-    // Who may only see is offered nothing else, and is out as soon as somebody says so.
+    // A viewer is offered nothing else, and is signed out as soon as access is revoked.
     browser.sign_in(&federation.login(&ben));
     assert!(!browser.has("a[href='/people']") && !browser.has("a[href='/scans/new']"));
     browser.open("/audit");

@@ -55,12 +55,12 @@ fn statuses(lines: &str) -> BTreeMap<String, String> {
         .iter()
         .map(|row| (format!("{}/{}", text(row, "site"), text(row, "path")), text(row, "status")))
         .collect();
-    assert_eq!(by_place.len(), documents.len(), "each stands once");
+    assert_eq!(by_place.len(), documents.len(), "each occurs once");
     by_place
 }
 
 #[test]
-fn bytes_and_text_are_told_in_one_report_and_each_document_has_one_status() {
+fn bytes_and_text_are_in_one_report_and_each_document_has_one_status() {
     let sites = sites(21);
     let report = sites.report(BOTH);
     assert_eq!(report["scan"]["view"], "both");
@@ -109,7 +109,7 @@ fn bytes_and_text_are_told_in_one_report_and_each_document_has_one_status() {
 }
 
 #[test]
-fn people_read_what_is_the_same_in_bytes_before_what_is_the_same_in_text() {
+fn equal_bytes_are_listed_before_equal_text() {
     let sites = sites(22);
     let text = sites.shown(BOTH);
     let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in\n{text}"));
@@ -158,7 +158,7 @@ fn a_second_run_over_both_views_reads_nothing_and_one_without_a_sync_says_the_sa
 }
 
 #[test]
-fn a_federation_says_of_both_views_what_one_process_does_and_misses_a_site_that_allows_one() {
+fn a_federation_reports_both_views_like_one_process_and_names_a_site_that_allows_one() {
     let mut federation = Federation::new(25);
     let [a, b] = offices(25);
     federation.add("a", &a);

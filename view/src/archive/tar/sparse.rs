@@ -97,3 +97,6 @@ impl<R: Read> Read for Filled<'_, R> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests;
