@@ -78,7 +78,7 @@ pub enum Kind {
     Seal = 2,
     /// An encoded [`BaseRecord`]: the batches up to this sequence have been compacted.
     Base = 3,
-    /// A piece of what was put together, in the form of a batch's body.
+    /// A piece of the compacted batches, in the form of a batch's body. All pieces have the sequence of the base.
     Compacted = 4,
 }
 

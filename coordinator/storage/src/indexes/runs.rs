@@ -1,4 +1,8 @@
 //! The runs of an index: its postings, sorted. They are derived from the segment, and a damaged one costs time only.
+//!
+//! Every posting of a committed batch is in exactly one run, or pending at the writer. A run is written before the seal when
+//! a push brings more than `RUN_RECORDS_MAX` postings, when a start adopts records that the row does not count yet, and
+//! after a compaction; a writer that opens then goes on with the batches after the last run.
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::{Run, RunRecord, SHARDS, WriteRun, merge_runs, write_run};

@@ -131,6 +131,43 @@ pub(crate) fn comparable(row: &IndexRow) -> IndexRow {
 }
 
 #[test]
+fn a_push_that_goes_on_after_a_crash_puts_no_posting_into_two_runs() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=2);
+    writer.commit().unwrap();
+    let (id, before) = (writer.id, writer.row.clone());
+    push(&mut writer, 3..=3);
+    writer.commit().unwrap();
+    drop(writer);
+    // The row as it was before: the segment is taken over, and its postings are in a run though nothing is sealed.
+    fixture.store.put_index(id, &before).unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(ordinals(&fixture, id, 3), [0, 1, 2]);
+    let mut writer = fixture.writer(7);
+    assert_eq!(writer.committed_sequence(), 3);
+    push(&mut writer, 4..=4);
+    writer.seal(4, &root(1..=4)).unwrap();
+    assert_eq!(ordinals(&fixture, id, 4), [0, 1, 2, 3]);
+    // The same between two syncs, where the index is not in memory any more.
+    let fixture = fixture.restart();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 5..=5);
+    writer.seal(5, &root(1..=5)).unwrap();
+    assert_eq!(ordinals(&fixture, id, 5), [0, 1, 2, 3, 4]);
+}
+
+/// The ordinals of all postings, ascending: batches of the harness have one each.
+fn ordinals(fixture: &Fixture, id: IndexId, sequence: u64) -> Vec<u32> {
+    let mut ordinals = Vec::new();
+    for run in &fixture.indexes.runs(id, sequence).unwrap().0 {
+        super::runs::read_run(run, |record| ordinals.push(record.ordinal)).unwrap();
+    }
+    ordinals.sort_unstable();
+    ordinals
+}
+
+#[test]
 fn a_new_epoch_takes_the_place_of_the_old_index_only_when_it_is_sealed() {
     let fixture = Fixture::new();
     let mut writer = fixture.writer(7);

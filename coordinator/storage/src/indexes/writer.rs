@@ -53,7 +53,7 @@ impl IndexWriter {
                 Err(error) => return Err(error),
             }
         }
-        let (index, pending) = match indexes.replay(id, &row) {
+        let (index, pending) = match indexes.resume(id, &row) {
             Ok(replayed) => replayed,
             Err(Error::Corrupt { path, detail }) => {
                 tracing::error!(path = %path.display(), detail, "a segment is damaged and was set aside; the site will send it again");
@@ -233,18 +233,20 @@ impl IndexWriter {
 
 impl Indexes {
     /// The state after the last committed batch, and the postings that are in no run yet.
-    fn replay(&self, id: IndexId, row: &IndexRow) -> Result<(Index, Vec<RunRecord>), Error> {
-        let covered = row.runs.last().map_or(0, |run| run.last_sequence);
+    fn resume(&self, id: IndexId, row: &IndexRow) -> Result<(Index, Vec<RunRecord>), Error> {
+        let last_in_runs = row.runs.last().map_or(0, |run| run.last_sequence);
         let loaded = lock(&self.loaded).remove(&id);
         if let Some(index) = loaded.and_then(Arc::into_inner)
             && index.sequence() == row.committed_sequence
-            && covered == row.committed_sequence
+            && last_in_runs == row.committed_sequence
         {
             return Ok((index, Vec::new()));
         }
         let (mut replay, mut pending) = (Replay::new(&self.segment_path(id), row.chunk_bytes_max), Vec::new());
         segment::read(&self.segment_path(id), row.segment_bytes, |record| {
-            let keep = record.sequence > covered;
+            // The runs have the postings of that batch as well, and after a compaction those of all pieces, which have its
+            // number.
+            let keep = record.sequence > last_in_runs;
             replay.take(&record, |ordinal, chunks| {
                 if keep {
                     pending.extend(chunks.map(|chunk| run_record(ordinal, chunk)));

@@ -38,6 +38,7 @@ fn after_five_hundred_syncs_of_a_changing_tree_the_disk_holds_at_most_twice_what
     site.live_a_day(501);
     site.sync(&worn.indexes);
     assert_eq!(site.restarts, 0);
+    postings(&worn, &site);
 }
 
 #[test]
