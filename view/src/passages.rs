@@ -118,4 +118,36 @@ mod tests {
         });
         assert!(result.is_err() && visits == 1);
     }
+
+    proptest! {
+        #[test]
+        fn passages_are_within_their_limits(
+            paragraphs in proptest::collection::vec(("[a-zäé ]{0,90}", 1_usize..2000), 0..5),
+        ) {
+            let text: String = paragraphs.iter().map(|(text, times)| text.repeat(*times) + "\n").collect();
+            let mut lengths = Vec::new();
+            each_passage(text.as_bytes(), |passage| {
+                assert!(!passage.is_empty() && passage.trim_ascii() == passage);
+                lengths.push(passage.len());
+                Ok::<(), io::Error>(())
+            })
+            .unwrap();
+            prop_assert!(lengths.iter().all(|&length| length <= PASSAGE_BYTES_MAX));
+        }
+
+        #[test]
+        fn joined_lines_are_the_text_with_spaces(text in "[a-zä\n]{0,200}", read_bytes in 1_usize..9) {
+            let mut joined = JoinedLines(text.as_bytes());
+            let mut all = Vec::new();
+            let mut buffer = vec![0; read_bytes];
+            loop {
+                let read = joined.read(&mut buffer).unwrap();
+                if read == 0 {
+                    break;
+                }
+                all.extend(&buffer[..read]);
+            }
+            prop_assert_eq!(String::from_utf8(all).unwrap(), text.replace('\n', " "));
+        }
+    }
 }

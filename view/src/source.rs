@@ -136,4 +136,36 @@ mod tests {
         }
         assert_eq!(file.stream_position().unwrap(), 5);
     }
+
+    proptest::proptest! {
+        /// A cursor over the same bytes is the model.
+        #[test]
+        fn a_file_reads_like_its_bytes_in_memory(
+            length in 0_usize..200_000,
+            steps in proptest::collection::vec((0..4, 0_u32..210_000), 0..20),
+        ) {
+            use std::io::Write as _;
+            let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&bytes).unwrap();
+            let (mut source, mut model) = (FileSource::new(file).unwrap(), Cursor::new(bytes.as_slice()));
+            proptest::prop_assert_eq!(source.length_bytes(), model.length_bytes());
+            for (step, number) in steps {
+                let by = i64::from(number) - 105_000;
+                let to = match step {
+                    0 => SeekFrom::Start(number.into()),
+                    1 => SeekFrom::Current(by),
+                    2 => SeekFrom::End(by),
+                    _ => {
+                        let (mut found, mut expected) = (Vec::new(), Vec::new());
+                        (&mut source).take(number.into()).read_to_end(&mut found).unwrap();
+                        (&mut model).take(number.into()).read_to_end(&mut expected).unwrap();
+                        proptest::prop_assert!(found == expected);
+                        continue;
+                    }
+                };
+                proptest::prop_assert_eq!(source.seek(to).ok(), model.seek(to).ok());
+            }
+        }
+    }
 }

@@ -29,3 +29,6 @@ pub(crate) fn zip(source: &mut dyn Source, budget: &Rc<Budget>, each: &mut Visit
         Err(reason) => Err(reason),
     }
 }
+
+#[cfg(test)]
+mod tests;

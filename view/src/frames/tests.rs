@@ -155,3 +155,81 @@ proptest! {
         let _ = read(stream.as_slice());
     }
 }
+
+/// A stream that gives one byte at a time.
+struct ByteByByte<'b>(&'b [u8]);
+
+impl Read for ByteByByte<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(1);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+#[test]
+fn a_frame_is_checked_before_its_bytes_are_taken() {
+    let begin = |length: usize| [&MAGIC[..], &[BEGIN], &u32::try_from(length).unwrap().to_le_bytes()].concat();
+    for (stream, what) in [
+        (b"cogview\x02".to_vec(), "another version"),
+        (begin(0), "a part without a kind"),
+        (begin(NAME_BYTES_MAX + 2), "a name that is too long"),
+        ([begin(1), vec![0]].concat(), "an unknown kind"),
+        ([begin(2), vec![1, 0xFF]].concat(), "a name that is not UTF-8"),
+        ([&MAGIC[..], &[TEXT, 1, 0, 0, 0, b'x']].concat(), "text before a part"),
+        ([&MAGIC[..], &[END]].concat(), "an end before a part"),
+        ([begin(1), vec![1], begin(1)[8..].to_vec(), vec![1]].concat(), "a part within a part"),
+    ] {
+        let error = read(stream.as_slice()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof), "{what}: {error}");
+    }
+}
+
+#[test]
+fn reads_outside_of_a_part_give_no_text() {
+    let stream = written(&PARTS);
+    let mut parts = Parts::new(stream.as_slice());
+    assert_eq!(parts.read(&mut [0; 9]).unwrap(), 0, "before the first part");
+    assert!(parts.outcome().is_err());
+    let mut parts = Parts::new(stream.as_slice());
+    parts.next_part().unwrap();
+    assert_eq!(parts.read(&mut []).unwrap(), 0, "an empty buffer");
+    parts.outcome().unwrap();
+    assert_eq!(parts.read(&mut [0; 9]).unwrap(), 0, "after the end of a part");
+}
+
+proptest! {
+    #[test]
+    fn parts_do_not_depend_on_the_sizes_of_reads_and_writes(
+        texts in prop::collection::vec(prop::collection::vec("[a-zäß€𝄞]{0,30}", 0..6), 1..6),
+        read_bytes in 1_usize..20,
+    ) {
+        let mut writer = PartsWriter::in_memory();
+        for (number, pieces) in texts.iter().enumerate() {
+            let name = if number + 1 == texts.len() { String::new() } else { format!("part {number}") };
+            writer.begin(&name, Kind::Text).unwrap();
+            for piece in pieces {
+                writer.text(piece).unwrap();
+            }
+            prop_assert_eq!(writer.text_bytes(), pieces.concat().len() as u64);
+            writer.end(Outcome::Text, None).unwrap();
+        }
+        let stream = writer.finish().unwrap();
+        let mut parts = Parts::new(ByteByByte(&stream));
+        for pieces in &texts {
+            parts.next_part().unwrap().unwrap();
+            let mut text = Vec::new();
+            let mut buffer = vec![0; read_bytes];
+            loop {
+                let read = parts.read(&mut buffer).unwrap();
+                text.extend(&buffer[..read]);
+                if read == 0 {
+                    break;
+                }
+            }
+            prop_assert_eq!(String::from_utf8(text).unwrap(), pieces.concat());
+            prop_assert_eq!(parts.outcome().unwrap().text_bytes, pieces.concat().len() as u64);
+        }
+        prop_assert_eq!(parts.next_part().unwrap(), None);
+        prop_assert!(parts.into_inner().0.is_empty());
+    }
+}

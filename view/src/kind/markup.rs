@@ -59,3 +59,6 @@ fn skip_ignoring_case<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
 fn contains_ignoring_case(text: &[u8], wanted: &[u8]) -> bool {
     memchr::memchr_iter(b'<', text).any(|at| skip_ignoring_case(&text[at..], wanted).is_some())
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,3 +182,53 @@ fn tar_archives_are_known_by_the_sum_of_their_first_header() {
     block[0] = b'b';
     assert_eq!(kind_of(&block), Kind::Other);
 }
+
+/// Every kind with a document of it that is recognised by its first bytes.
+const SIGNATURES: [(&[u8], Kind); 8] = [
+    (b"\x1F\x8B\x08\0\0\0\0\0", Kind::Gzip),
+    (b"\xFD7zXZ\0\0\x04", Kind::Xz),
+    (b"\x28\xB5\x2F\xFD\x04", Kind::Zstd),
+    (b"\x50\x2A\x4D\x18\0\0\0\0", Kind::Zstd),
+    (b"BZh91AY&SY\0\0", Kind::Bzip2),
+    (b"7z\xBC\xAF\x27\x1C\0\x04", Kind::SevenZip),
+    (b"{\\rtf1\\ansi x}", Kind::Rtf),
+    (b"%PDF-1.7\n", Kind::Pdf),
+];
+
+#[test]
+fn reserved_flags_and_other_levels_are_no_signature() {
+    check(&[
+        (b"\x1F\x8B\x08\xE0\0\0\0\0", Kind::Other),
+        (b"\x1F\x8B\x07\0\0\0\0\0", Kind::Other),
+        (b"\x4F\x2A\x4D\x18", Kind::Other),
+        (b"BZh01AY&SY\0\0", Kind::Other),
+        (b"%PDF-x.7\n", Kind::Text),
+    ]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn the_bytes_after_a_signature_do_not_matter(rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..2000)) {
+        for (signature, kind) in SIGNATURES {
+            proptest::prop_assert_eq!(kind_of(&[signature, &rest].concat()), kind);
+        }
+    }
+
+    #[test]
+    fn detection_ends_at_the_start_of_any_bytes(
+        signature in 0..6_usize,
+        rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..3000),
+        at in 0_u64..3000,
+    ) {
+        use std::io::{Seek as _, SeekFrom};
+        let zip = zip_of(&[("word/document.xml", b"x"), ("[Content_Types].xml", b"y")]);
+        let compound = compound_of(&["Root Entry", "WordDocument"]);
+        let start: &[u8] = [&zip[..], &zip[..60], &compound, &compound[..100], b"%!\n%PDF-1.4", b""][signature];
+        let bytes = [start, &rest].concat();
+        let mut source = Cursor::new(bytes.as_slice());
+        source.seek(SeekFrom::Start(at)).unwrap();
+        let first = Kind::detect(&mut source).unwrap();
+        proptest::prop_assert_eq!(source.position(), 0);
+        proptest::prop_assert_eq!(Kind::detect(&mut source).unwrap(), first);
+    }
+}

@@ -140,3 +140,56 @@ proptest! {
         prop_assert_eq!(again, once);
     }
 }
+
+/// Characters that a reader cannot see, of every range of the definition.
+const INVISIBLE: [char; 12] = [
+    '\u{AD}',
+    '\u{34F}',
+    '\u{61C}',
+    '\u{17B4}',
+    '\u{180B}',
+    '\u{200B}',
+    '\u{202E}',
+    '\u{2060}',
+    '\u{FE0F}',
+    '\u{FEFF}',
+    '\u{1D173}',
+    '\u{E0001}',
+];
+
+proptest! {
+    #[test]
+    fn invisible_and_control_characters_change_nothing(text in texts(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+        let mut characters: Vec<char> = text.chars().collect();
+        for (number, place) in places.iter().enumerate() {
+            let added = INVISIBLE.get(number).copied().unwrap_or('\u{7}');
+            characters.insert(place.index(characters.len() + 1), added);
+        }
+        let changed: String = characters.into_iter().collect();
+        prop_assert_eq!(one_push(&changed), one_push(&text));
+    }
+
+    #[test]
+    fn all_white_space_is_alike(words in prop::collection::vec("[a-zé]{1,5}", 1..8), blanks in prop::collection::vec("[ \t\r\n\u{A0}\u{2003}\u{2028}\u{3000}]{1,4}", 9)) {
+        let spread: String = blanks.iter().zip(words.iter().map(String::as_str).chain([""])).map(|(blank, word)| format!("{blank}{word}")).collect();
+        prop_assert_eq!(one_push(&spread), words.join(" "));
+    }
+
+    #[test]
+    fn paragraphs_are_normalised_apart_and_joined_by_line_feeds(paragraphs in prop::collection::vec(texts(), 0..6)) {
+        let apart: Vec<String> = paragraphs.iter().map(|text| one_push(text)).filter(|text| !text.is_empty()).collect();
+        let together = normalised(&paragraphs.iter().map(|text| vec![text.as_str()]).collect::<Vec<_>>());
+        prop_assert_eq!(together, apart.join("\n"));
+    }
+
+    #[test]
+    fn a_normaliser_starts_again_after_a_text(first in texts(), second in texts()) {
+        let (mut normaliser, mut out) = (Normaliser::new(), String::new());
+        normaliser.push(&first, &mut out);
+        normaliser.finish(&mut out);
+        out.clear();
+        normaliser.push(&second, &mut out);
+        normaliser.finish(&mut out);
+        prop_assert_eq!(out, one_push(&second));
+    }
+}

@@ -181,3 +181,6 @@ fn without_hyphen<'l>(line: &'l str, next: &str) -> Option<&'l str> {
     let after = next.trim_start().chars().next()?;
     (before.is_lowercase() && after.is_lowercase()).then_some(part)
 }
+
+#[cfg(test)]
+mod tests;
