@@ -13,6 +13,12 @@ pub fn name<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {
     Ok(Safe(show::name(text.as_ref())))
 }
 
+/// A sentence with names from outside in it.
+#[askama::filter_fn]
+pub fn sentence<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {
+    Ok(Safe(show::sentence(text.as_ref())))
+}
+
 /// A size, exact in the tooltip.
 #[askama::filter_fn]
 pub fn size(bytes: &u64, _: &dyn Values) -> Result<Safe<String>> {

@@ -36,6 +36,13 @@ pub fn name(text: &str) -> String {
     html
 }
 
+/// A sentence with names from outside in it, as HTML: as harmless as a name, and never shortened.
+pub fn sentence(text: &str) -> String {
+    let mut html = String::with_capacity(text.len() + 32);
+    text.chars().take(WHOLE_CHARS_MAX).for_each(|character| shown(&mut html, character));
+    html
+}
+
 /// True if a character is shown by its number: it has no glyph of its own, or changes others.
 fn is_marked(character: char) -> bool {
     character.is_control()
@@ -95,5 +102,12 @@ mod tests {
             body.starts_with("beginü") && body.ends_with("é-end.txt</bdi>") && body.chars().count() < 160,
             "{body}"
         );
+    }
+
+    #[test]
+    fn a_sentence_is_harmless_and_never_shortened() {
+        assert_eq!(sentence("<b>\u{202e}"), "&lt;b&gt;<span class=\"mark\">\\u{202e}</span>");
+        let long = "tokyo/kb: the site did not attach in time. ".repeat(20);
+        assert_eq!(sentence(&long), long);
     }
 }

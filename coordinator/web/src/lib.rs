@@ -4,7 +4,7 @@
 //! Pages make the same calls as the command line, on behalf of the person who is signed in.
 //!
 //! A page is a file of this folder: a function `routes`, handlers that take a `Person`, and a template each.
-//! `overview.rs` is the simplest one. Names that come from outside are shown with the filter `name` only.
+//! `overview.rs` is the simplest one. Names that come from outside are shown with the filters `name` and `sentence` only.
 
 mod api;
 mod assets;

@@ -178,7 +178,7 @@ fn a_file_of_an_analysis_that_is_damaged_is_named_and_made_anew() {
             own.retain(|folder| !before.contains(folder));
             damage(&files_of(&own[0], name));
         });
-        assert!(log.contains("everything is compared anew") && log.contains(name), "{name}: {log}");
+        assert!(log.contains("everything is compared again") && log.contains(name), "{name}: {log}");
         federation.check(run, &MEAN);
         // In the one that the next begins with.
         change_some(&mut federation, "b");
@@ -206,7 +206,7 @@ fn a_run_that_is_damaged_is_named_and_made_anew_from_its_segment() {
             bytes[place] ^= 1;
             std::fs::write(run, bytes).unwrap();
         });
-        assert!(log.contains("made anew from the segment") && log.contains(".run"), "{place}: {log}");
+        assert!(log.contains("rebuilt from the segment") && log.contains(".run"), "{place}: {log}");
         federation.check(run, &MEAN);
     }
 }
@@ -246,7 +246,7 @@ fn a_spill_file_that_is_damaged_is_named_and_everything_is_compared_anew() {
     spilled().iter().for_each(|path| flip(path));
     let run = scan.ended();
     let log = federation.coordinator().stderr();
-    assert!(log.contains("everything is compared anew") && log.contains("tags-"), "{log}");
+    assert!(log.contains("everything is compared again") && log.contains("tags-"), "{log}");
     federation.check(run, &MEAN);
 }
 
