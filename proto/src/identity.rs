@@ -8,7 +8,7 @@ mod membership;
 mod signature;
 
 pub use certificate::{CertificateInfo, MemberUri, certificate_key};
-pub use credential::{Credential, CredentialError, pem, read_private, write_private};
+pub use credential::{Credential, pem};
 pub use error::IdentityError;
 pub use key::{KeyHash, PrivateKey, key_words};
 pub use membership::{Membership, MembershipError};

@@ -4,8 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cognate_durable::private::{read_private, write_private};
 use cognate_proto::dial::{Dial, Trust};
-use cognate_proto::identity::{Credential, Membership, PrivateKey, read_private, write_private};
+use cognate_proto::identity::{Credential, Membership, PrivateKey};
 use cognate_proto::invitation::Invitation;
 use cognate_proto::v1::EnrollRequest;
 use cognate_proto::v1::enrolment_client::EnrolmentClient;

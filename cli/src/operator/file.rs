@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use cognate_proto::identity::{Credential, pem, read_private, write_private};
+use cognate_durable::private::{read_private, write_private};
+use cognate_proto::identity::{Credential, pem};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 

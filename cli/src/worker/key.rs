@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use age::secrecy::{ExposeSecret as _, SecretString};
 use age::{scrypt, x25519};
 use clap::{Args, Subcommand};
+use cognate_durable::private::{read_private, write_private};
 use cognate_fingerprint::Key;
-use cognate_proto::identity::{read_private, write_private};
 use cognate_worker::state;
 use zeroize::Zeroizing;
 

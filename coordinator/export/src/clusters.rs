@@ -97,7 +97,7 @@ enum Read {
     Both(fn(&Cluster<'_>) -> Cell, fn(&Member<'_>) -> Cell),
 }
 
-/// Where a column is in an export.
+/// The place and the title of a column in an export.
 #[derive(Clone, Copy)]
 struct Head {
     /// Columns are in the order of these, then in the order of entries.

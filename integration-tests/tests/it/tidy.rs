@@ -12,7 +12,7 @@ use serde_json::Value;
 const LADDER: [(&str, &[&str]); 15] = [
     ("cognate-durable", &[]),
     ("cognate-fingerprint", &[]),
-    ("cognate-proto", &["durable", "fingerprint"]),
+    ("cognate-proto", &["fingerprint"]),
     ("cognate-similarity", &["durable", "fingerprint"]),
     ("cognate-view", &[]),
     ("cognate-worker", &["durable", "fingerprint", "proto", "view"]),

@@ -1,12 +1,7 @@
-//! Credentials: a certificate with its key, which a member shows when it dials. Only the owner can read the file.
+//! Credentials: a certificate with its key, which a member shows when it dials.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
 
-use cognate_durable::whole::{PRIVATE, write_whole};
 use data_encoding::BASE64;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -16,9 +11,6 @@ use super::certificate::CertificateInfo;
 use super::error::IdentityError;
 use super::key::PrivateKey;
 
-/// No file of a credential is larger.
-const FILE_BYTES_MAX: u64 = 64 << 10;
-
 /// A certificate, its key, and the CA that issued it.
 pub struct Credential {
     /// The CA, DER.
@@ -27,35 +19,6 @@ pub struct Credential {
     pub certificate: Vec<u8>,
     /// The member's key.
     pub key: PrivateKey,
-}
-
-/// An error of reading or writing a credential.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialError {
-    /// The file cannot be read or written.
-    #[error("`{}`: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Others can read the file.
-    #[error("`{}` can be read by others (mode {mode:o}): its key may be known to others; `chmod 600` it, or get a new certificate", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
-    /// The file holds no credential.
-    #[error("`{}` holds no credential: {detail}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        detail: String,
-    },
 }
 
 impl Credential {
@@ -103,23 +66,6 @@ impl Credential {
             others => Err(format!("there are {} certificates where two belong: its own and the CA's", others.len())),
         }
     }
-
-    /// Reads a credential that [`Credential::store`] wrote.
-    ///
-    /// # Errors
-    /// If it cannot be read, others can read it, or it is none.
-    pub fn load(path: &Path) -> Result<Credential, CredentialError> {
-        let text = read_private(path)?;
-        Credential::from_pem(&text).map_err(|detail| CredentialError::Content { path: path.to_owned(), detail })
-    }
-
-    /// Writes the credential, completely or not at all, readable by its owner alone.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn store(&self, path: &Path) -> Result<(), CredentialError> {
-        write_private(path, self.to_pem().as_bytes())
-    }
 }
 
 impl fmt::Debug for Credential {
@@ -141,36 +87,6 @@ pub fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
     text
 }
 
-/// Reads a text that only its owner may read; refuses one that others can read.
-///
-/// # Errors
-/// If it cannot be read, is too large or is no text, or others can read it.
-pub fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
-    let file_error = |source| CredentialError::File { path: path.to_owned(), source };
-    let file = File::open(path).map_err(file_error)?;
-    let metadata = file.metadata().map_err(file_error)?;
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(CredentialError::Open { path: path.to_owned(), mode });
-    }
-    let content = |detail: &str| CredentialError::Content { path: path.to_owned(), detail: detail.to_owned() };
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(content("it is larger than 64 KiB"));
-    }
-    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1));
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(file_error)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| content("it is not text"))?;
-    Ok(Zeroizing::new(text.to_owned()))
-}
-
-/// Writes a file that only its owner may read; after a crash it has the old or the new content.
-///
-/// # Errors
-/// If it cannot be written. The earlier file then stays.
-pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CredentialError> {
-    write_whole(path, bytes, PRIVATE).map_err(|source| CredentialError::File { path: path.to_owned(), source })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,16 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_comes_back_from_its_file_and_from_its_text() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("credential");
-        let stored = credential();
-        stored.store(&path).unwrap();
-        let loaded = Credential::load(&path).unwrap();
-        assert_eq!(loaded.to_pem(), stored.to_pem());
-        assert_eq!(loaded.info().unwrap().key, stored.key.key_hash());
-        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    fn a_credential_comes_back_from_its_text() {
+        let made = credential();
+        let read = Credential::from_pem(&made.to_pem()).unwrap();
+        assert_eq!(read.to_pem(), made.to_pem());
+        assert_eq!(read.info().unwrap().key, made.key.key_hash());
     }
 
     #[test]
@@ -213,33 +124,6 @@ mod tests {
             let error = Credential::from_pem(&text).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
-    }
-
-    #[test]
-    fn a_file_that_others_can_read_is_refused_with_its_mode() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("credential");
-        write_private(&path, b"secret").unwrap();
-        for (mode, refused) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o660, true)] {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            match read_private(&path) {
-                Ok(text) => assert!(!refused && *text == "secret", "{mode:o}"),
-                Err(error) => assert!(refused && error.to_string().contains(&format!("{mode:o}")), "{error}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_too_large_or_no_text_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("credential");
-        for (bytes, reason) in [(vec![b'a'; 65_537], "larger than 64 KiB"), (vec![0xff], "not text")] {
-            write_private(&path, &bytes).unwrap();
-            assert!(read_private(&path).unwrap_err().to_string().contains(reason));
-        }
-        write_private(&path, &[b'a'; 65_536]).unwrap();
-        assert_eq!(read_private(&path).unwrap().len(), 65_536);
     }
 
     #[test]

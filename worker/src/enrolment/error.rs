@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use cognate_durable::private::PrivateFileError;
 use cognate_proto::dial::DialError;
-use cognate_proto::identity::{CredentialError, IdentityError};
+use cognate_proto::identity::IdentityError;
 
 use crate::error::status_line;
 use crate::ledger::LedgerError;
@@ -44,7 +45,7 @@ pub enum EnrolmentError {
     Answer(String),
     /// The files of the identity cannot be read or written.
     #[error(transparent)]
-    Files(#[from] CredentialError),
+    Files(#[from] PrivateFileError),
     /// Another file cannot be read or written.
     #[error("`{}`: {source}", path.display())]
     State {

@@ -5,7 +5,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cognate_proto::identity::{PrivateKey, read_private, write_private};
+use cognate_durable::private::{PrivateFileError, read_private, write_private};
+use cognate_proto::identity::{Credential, PrivateKey};
 use data_encoding::HEXLOWER;
 use zeroize::Zeroizing;
 
@@ -31,6 +32,20 @@ pub(super) fn enrolling_key(folder: &Path, token_id: &[u8]) -> PathBuf {
     folder.join(format!("enrolling.{}.key", HEXLOWER.encode(token_id)))
 }
 
+/// Reads a credential that [`store_credential`] wrote.
+pub(super) fn load_credential(path: &Path) -> Result<Credential, PrivateFileError> {
+    let text = read_private(path)?;
+    Credential::from_pem(&text).map_err(|detail| {
+        let detail = format!("it holds no credential: {detail}");
+        PrivateFileError::Content { path: path.to_owned(), detail }
+    })
+}
+
+/// Writes a credential, completely or not at all.
+pub(super) fn store_credential(credential: &Credential, path: &Path) -> Result<(), PrivateFileError> {
+    write_private(path, credential.to_pem().as_bytes())
+}
+
 /// Reads the key in a file. If there is none, makes a key and writes it first.
 pub(super) fn stored_key(path: &Path) -> Result<PrivateKey, EnrolmentError> {
     if path.try_exists().map_err(|source| EnrolmentError::State { path: path.to_owned(), source })? {
@@ -53,5 +68,19 @@ pub(super) fn remove(path: &Path) -> Result<(), EnrolmentError> {
             Err(EnrolmentError::State { path: path.to_owned(), source })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_file_without_a_credential_is_refused_by_name_and_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = current(folder.path());
+        write_private(&path, b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
+        let error = load_credential(&path).unwrap_err().to_string();
+        assert!(error.contains("identity.pem") && error.contains("holds no credential"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use cognate_proto::identity::{CertificateInfo, Credential, IdentityError, KeyHas
 use cognate_proto::v1::{RenewRequest, RenewResponse};
 
 use super::error::EnrolmentError;
-use super::files::{self, current, next_key, previous, remove, stored_key};
+use super::files::{self, current, load_credential, next_key, previous, remove, store_credential, stored_key};
 use crate::error::SiteError;
 
 /// The identity of a site.
@@ -35,7 +35,7 @@ impl Identity {
         if !file.try_exists().map_err(|source| EnrolmentError::State { path: file.clone(), source })? {
             return Err(EnrolmentError::NotEnrolled);
         }
-        let credential = Credential::load(&file)?;
+        let credential = load_credential(&file)?;
         let pending = next_key(folder);
         // A renewal was interrupted at its end: the next key is the current one already.
         if pending.try_exists().unwrap_or(false) && stored_key(&pending)?.key_hash() == credential.key.key_hash() {
@@ -95,8 +95,8 @@ impl Identity {
         if !self.has_previous() {
             return false;
         }
-        let restored = Credential::load(&previous(&self.folder)).and_then(|credential| {
-            credential.store(&current(&self.folder))?;
+        let restored = load_credential(&previous(&self.folder)).and_then(|credential| {
+            store_credential(&credential, &current(&self.folder))?;
             Ok(credential)
         });
         match restored {
@@ -134,8 +134,8 @@ impl Identity {
         }
         // The CA is always the one that this site trusted when it joined.
         let credential = Credential::new(self.credential.ca_certificate.clone(), answer.certificate, key)?;
-        self.credential.store(&previous(&self.folder))?;
-        credential.store(&current(&self.folder))?;
+        store_credential(&self.credential, &previous(&self.folder))?;
+        store_credential(&credential, &current(&self.folder))?;
         crate::failpoint!("renew.after_write");
         remove(&next_key(&self.folder))?;
         self.credential = credential;
@@ -190,7 +190,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = PrivateKey::generate().unwrap();
         let certificate = ca.certify(&key);
-        Credential::new(ca.der.clone(), certificate, key).unwrap().store(&current(folder.path())).unwrap();
+        let credential = Credential::new(ca.der.clone(), certificate, key).unwrap();
+        store_credential(&credential, &current(folder.path())).unwrap();
         std::fs::write(folder.path().join("addresses"), "hub:7443\n").unwrap();
         let identity = Identity::open(folder.path()).unwrap();
         (folder, identity)
@@ -210,7 +211,7 @@ mod tests {
         let new = second.key_hash();
         identity.finish_renewal(second, answer).unwrap();
         assert_eq!(Identity::open(folder.path()).unwrap().key(), new);
-        assert_eq!(Credential::load(&previous(folder.path())).unwrap().key.key_hash(), old);
+        assert_eq!(load_credential(&previous(folder.path())).unwrap().key.key_hash(), old);
         identity.keep();
         assert!(!identity.go_back());
         assert_ne!(identity.begin_renewal().unwrap().0.key_hash(), new);
@@ -238,11 +239,11 @@ mod tests {
         let (key, _) = identity.begin_renewal().unwrap();
         let answer = ca.answer(&key);
         // The stop is between the two files of the certificate and the end.
-        identity.credential.store(&previous(folder.path())).unwrap();
+        store_credential(&identity.credential, &previous(folder.path())).unwrap();
         assert_eq!(Identity::open(folder.path()).unwrap().key(), identity.key());
         let new = key.key_hash();
         let renewed = Credential::new(ca.der.clone(), answer.certificate, key).unwrap();
-        renewed.store(&current(folder.path())).unwrap();
+        store_credential(&renewed, &current(folder.path())).unwrap();
         let opened = Identity::open(folder.path()).unwrap();
         assert_eq!(opened.key(), new);
         // The certified key is not used for the next renewal.

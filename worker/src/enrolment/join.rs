@@ -10,7 +10,7 @@ use cognate_proto::invitation::Invitation;
 use cognate_proto::v1::EnrollRequest;
 
 use super::error::EnrolmentError;
-use super::files::{addresses, current, enrolling_key, next_key, previous, remove, stored_key};
+use super::files::{addresses, current, enrolling_key, next_key, previous, remove, store_credential, stored_key};
 use super::identity::Identity;
 use crate::ledger::Ledger;
 use crate::sending::connection;
@@ -69,7 +69,7 @@ pub async fn enroll(
     let path = addresses(folder);
     write_whole(&path, (invitation.addresses.join("\n") + "\n").as_bytes(), PRIVATE)
         .map_err(|source| EnrolmentError::State { path, source })?;
-    credential.store(&current(folder))?;
+    store_credential(&credential, &current(folder))?;
     remove(&pending)?;
     remove(&previous(folder))?;
     remove(&next_key(folder))?;

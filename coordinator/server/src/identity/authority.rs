@@ -7,10 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cognate_proto::identity::{
-    CertificateInfo, Credential, CredentialError, KeyHash, MemberUri, Membership, PrivateKey, pem, read_private,
-    write_private,
-};
+use cognate_durable::private::{PrivateFileError, read_private, write_private};
+use cognate_proto::identity::{CertificateInfo, Credential, KeyHash, MemberUri, Membership, PrivateKey, pem};
 use cognate_proto::limits::SIGNING_REQUEST_BYTES_MAX;
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
@@ -77,7 +75,7 @@ impl Authority {
     pub fn open(folder: &Path, clock: fn() -> SystemTime) -> Result<Authority, Error> {
         let [key_path, certificate_path] = [KEY_FILE, CERTIFICATE_FILE].map(|file| folder.join(file));
         let text = match read_private(&key_path) {
-            Err(CredentialError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(PrivateFileError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 let is_begun = certificate_path.is_file();
                 let folder = folder.display();
                 return Err(Error::Identity(match is_begun {
@@ -314,7 +312,7 @@ fn random_u32() -> u32 {
 
 fn private(path: &Path, text: &str) -> Result<(), Error> {
     write_private(path, text.as_bytes()).map_err(|error| match error {
-        cognate_proto::identity::CredentialError::File { path, source } => Error::state(path)(source),
+        PrivateFileError::File { path, source } => Error::state(path)(source),
         other => Error::state(path)(io::Error::other(other.to_string())),
     })
 }
