@@ -130,6 +130,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) plain_indexes: bool,
     /// If set, other parties may receive keyed term vectors of documents that `fuzzy` proposes.
     pub(crate) term_vectors: bool,
+    /// Scans that get fine chunks: `always`, `within-party-or-keyed` or `never`.
+    pub(crate) fine: String,
     /// If set, scans across parties may have no key.
     pub(crate) unkeyed_across_parties: bool,
     /// If set, a scan may read documents that an earlier one chose again, under another allowed method.
@@ -176,6 +178,7 @@ impl Default for PolicyEntry {
             signature_features_max: 1000,
             plain_indexes: false,
             term_vectors: false,
+            fine: "within-party-or-keyed".into(),
             unkeyed_across_parties: false,
             refine: true,
             message_id_hashes: false,

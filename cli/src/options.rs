@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_proto::options::{ScanOptions, ScanView};
+use cognate_proto::options::{Precision, ScanOptions, ScanView};
 use cognate_similarity::Containment;
 
 use crate::args::{MethodArgs, size};
@@ -30,6 +30,9 @@ pub(crate) struct ScanArgs {
     /// and fuzzy: the least similarity of documents
     #[arg(long, value_name = "X", default_value = "0.5", help_heading = "What counts")]
     pub(crate) min_containment: Containment,
+    /// Measure pairs by whole chunks, or cut the chunks that a pair does not share once more [default: fine]
+    #[arg(long, value_enum, default_value = "fine", hide_default_value = true, help_heading = "What counts")]
+    pub(crate) precision: PrecisionArg,
     /// Rule by which links form clusters
     #[arg(long, value_enum, default_value = "connected", help_heading = "What counts")]
     pub(crate) cluster: Clusters,
@@ -76,6 +79,23 @@ pub(crate) enum Clusters {
     Greedy,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum PrecisionArg {
+    /// What a pair does not share is cut into pieces of about 30 bytes
+    Fine,
+    /// Whole chunks alone: faster, and the shares of edited documents are too low
+    Coarse,
+}
+
+impl From<PrecisionArg> for Precision {
+    fn from(precision: PrecisionArg) -> Precision {
+        match precision {
+            PrecisionArg::Fine => Precision::Fine,
+            PrecisionArg::Coarse => Precision::Coarse,
+        }
+    }
+}
+
 impl ScanArgs {
     /// The typed options, for a scan of these repositories.
     ///
@@ -89,6 +109,7 @@ impl ScanArgs {
             match_message_ids,
             min_shared_bytes,
             min_containment,
+            precision,
             cluster,
             across_only,
             control,
@@ -110,6 +131,7 @@ impl ScanArgs {
             chunk_bytes: *chunk_bytes,
             min_shared_bytes: *min_shared_bytes,
             min_containment: min_containment.to_string(),
+            precision: (*precision).into(),
             include: include.clone(),
             exclude: exclude.clone(),
             size_max_bytes: *size_max,

@@ -1,6 +1,7 @@
 //! The capabilities of a method: callers decide by these, not by names or by the size of a parameter.
 
 use crate::algorithm::Algorithm;
+use crate::fine::FINE_CHUNK_BYTES_MOST;
 use crate::method::shingle::Sample;
 
 /// The kind of features that a signature consists of.
@@ -54,6 +55,8 @@ pub struct Capabilities {
     /// True if the bytes that two documents share are known or estimated (if need be by the verification), so that a
     /// threshold in bytes has a meaning.
     pub shared_bytes: bool,
+    /// True if chunks that two documents do not share can be cut into fine chunks.
+    pub fine: bool,
     /// True if features can be declared templates: they then count neither as shared nor as part of a document's size.
     pub templates: bool,
     /// True if a refinement may use the method: it must find links by itself, not only propose pairs.
@@ -89,6 +92,7 @@ impl Capabilities {
         resemblance: true,
         containment: true,
         shared_bytes: true,
+        fine: false,
         templates: true,
         refinement: true,
         words: false,
@@ -125,7 +129,11 @@ impl Algorithm {
     /// The capabilities of the algorithm with these parameters.
     pub fn capabilities(&self) -> Capabilities {
         match self {
-            Algorithm::Tttd { .. } => Capabilities { mean_is_parameter: true, ..Capabilities::CHUNKS },
+            Algorithm::Tttd { chunk_bytes } => Capabilities {
+                mean_is_parameter: true,
+                fine: *chunk_bytes <= FINE_CHUNK_BYTES_MOST,
+                ..Capabilities::CHUNKS
+            },
             Algorithm::BswChunk(_) => Capabilities::CHUNKS,
             Algorithm::Mod(sampled) => Capabilities { complete: sampled.n == 1, ..Capabilities::SAMPLES },
             Algorithm::Bsw(_) => Capabilities::SAMPLES,

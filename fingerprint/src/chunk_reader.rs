@@ -42,6 +42,14 @@ impl Chunker {
     }
 }
 
+/// The bytes of a chunk.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<'a> {
+    /// Bytes of the document before the chunk: at least as many as decide where it ends, or all.
+    pub(crate) before: &'a [u8],
+    pub(crate) bytes: &'a [u8],
+}
+
 /// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
 /// more, however long the documents are.
 pub(crate) struct ChunkReader {
@@ -69,6 +77,15 @@ impl ChunkReader {
         document: &mut impl Read,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> io::Result<Content> {
+        self.read_with(document, |chunk, _| each(chunk))
+    }
+
+    /// Does the same, and hands over the bytes of every chunk with it, after those that decided where it ends.
+    pub(crate) fn read_with(
+        &mut self,
+        document: &mut impl Read,
+        mut each: impl FnMut(Chunk, Bytes<'_>) -> io::Result<()>,
+    ) -> io::Result<Content> {
         let lookback_bytes = self.chunker.lookback_bytes();
         let mut digest = ListDigest::new(&self.content_key);
         let mut offset = 0;
@@ -79,9 +96,10 @@ impl ChunkReader {
             while start < filled
                 && let Some(length) = self.chunker.cut(data, start, at_end)
             {
-                let chunk = self.chunk(&data[start..start + length], offset);
+                let (before, bytes) = data[..start + length].split_at(start);
+                let chunk = self.chunk(bytes, offset);
                 digest.add(&chunk);
-                each(chunk)?;
+                each(chunk, Bytes { before, bytes })?;
                 start += length;
                 offset += u64::from(chunk.length_bytes);
             }
@@ -98,14 +116,20 @@ impl ChunkReader {
 
     /// Does the same for a document in memory, without a copy.
     pub(crate) fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
+        self.slice_with(document, |chunk, _| each(chunk))
+    }
+
+    /// Does the same, and hands over the bytes of every chunk with it.
+    pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, Bytes<'_>)) -> Content {
         let mut digest = ListDigest::new(&self.content_key);
         let mut start = 0;
         while start < document.len()
             && let Some(length) = self.chunker.cut(document, start, true)
         {
-            let chunk = self.chunk(&document[start..start + length], start as u64);
+            let (before, bytes) = document[..start + length].split_at(start);
+            let chunk = self.chunk(bytes, start as u64);
             digest.add(&chunk);
-            each(chunk);
+            each(chunk, Bytes { before, bytes });
             start += length;
         }
         digest.finish(document.len() as u64)

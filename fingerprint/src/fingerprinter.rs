@@ -8,6 +8,7 @@ use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
 use crate::chunk_reader::ChunkReader;
 use crate::feature_reader::FeatureReader;
+use crate::fine::{FineReader, Wanted};
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
 
@@ -21,6 +22,8 @@ pub struct Fingerprinter {
 
 enum Reader {
     Chunks(Box<ChunkReader>),
+    /// Only the chunks that are wanted, each with its fine chunks.
+    Fine(Box<FineReader>),
     /// The lock is for documents in memory, which several threads may give to one fingerprinter.
     Features(Mutex<FeatureReader>),
 }
@@ -32,6 +35,11 @@ impl Fingerprinter {
             DocumentReader::Features(reader) => Reader::Features(Mutex::new(reader)),
         };
         Fingerprinter { reader }
+    }
+
+    /// A fingerprinter that hands over wanted chunks of TTTD alone, each followed by its fine chunks.
+    pub(crate) fn fine(chunk_bytes: u32, key: &Key, wanted: Box<Wanted>) -> Fingerprinter {
+        Fingerprinter { reader: Reader::Fine(Box::new(FineReader::new(chunk_bytes, key, wanted))) }
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`.
@@ -48,6 +56,7 @@ impl Fingerprinter {
     ) -> io::Result<Content> {
         match &mut self.reader {
             Reader::Chunks(reader) => reader.read(document, each),
+            Reader::Fine(reader) => reader.read(document, each),
             Reader::Features(reader) => {
                 let signature = reader.get_mut().unwrap_or_else(PoisonError::into_inner).read(document)?;
                 features(&signature).try_for_each(&mut each)?;
@@ -62,6 +71,7 @@ impl Fingerprinter {
     pub fn slice(&self, document: &[u8], each: impl FnMut(Chunk)) -> Content {
         match &self.reader {
             Reader::Chunks(reader) => reader.slice(document, each),
+            Reader::Fine(reader) => reader.slice(document, each),
             Reader::Features(reader) => {
                 let mut reader: MutexGuard<'_, _> = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 // Memory does not fail: the only error is a document that is not supported.

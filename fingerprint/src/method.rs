@@ -17,6 +17,7 @@ use std::fmt;
 
 use crate::algorithm::{self, Algorithm};
 use crate::capabilities::{Capabilities, Verification};
+use crate::fine::Wanted;
 use crate::fingerprinter::Fingerprinter;
 use crate::hex::identity;
 use crate::key::{Key, first_16};
@@ -169,6 +170,13 @@ impl Method {
     /// A fingerprinter of this method, for any number of documents.
     pub fn fingerprinter(&self, key: &Key) -> Fingerprinter {
         Fingerprinter::new(self.algorithm, key)
+    }
+
+    /// A fingerprinter that hands over the chunks for which `wanted` returns true, each followed by its fine chunks, whose
+    /// lengths add up to its own and whose tags hold [`FINE_TAG_BYTES`](crate::FINE_TAG_BYTES) bytes and zeros; nothing if
+    /// the method has no fine chunks.
+    pub fn fine_fingerprinter(&self, key: &Key, wanted: Box<Wanted>) -> Option<Fingerprinter> {
+        self.capabilities().fine.then(|| Fingerprinter::fine(self.chunk_bytes(), key, wanted))
     }
 
     /// A signer of this method, for any number of documents.

@@ -13,6 +13,8 @@
 pub mod batch;
 pub mod dial;
 pub mod file_hash;
+pub mod fine;
+
 pub mod identity;
 pub mod index_digest;
 pub mod invitation;

@@ -47,6 +47,8 @@ pub struct ScanOptions {
     pub param: String,
     /// The mean length of a chunk, or the bytes to a feature; `None`: the default of each view.
     pub chunk_bytes: Option<u64>,
+    /// The precision with which a pair is measured.
+    pub precision: Precision,
     /// The bytes in common that make a link; `None`: the default of each view.
     pub min_shared_bytes: Option<u64>,
     /// The share of the smaller document in common that makes a link: a decimal number from 0 to 1.
@@ -102,6 +104,18 @@ pub enum ScanView {
     Both,
 }
 
+/// The precision with which a pair is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// The chunks that two documents do not share are cut once more, much smaller. Where the method or a site has no such
+    /// chunks, as [`Coarse`](Precision::Coarse).
+    #[default]
+    Fine,
+    /// By whole chunks alone.
+    Coarse,
+}
+
 /// One comparison of a scan: a method over one view, and the bytes that make a link there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LayerOptions {
@@ -129,6 +143,7 @@ impl Default for ScanOptions {
             method: "tttd".to_owned(),
             param: String::new(),
             chunk_bytes: None,
+            precision: Precision::Fine,
             min_shared_bytes: None,
             min_containment: "0.5".to_owned(),
             include: Vec::new(),
@@ -163,6 +178,7 @@ impl ScanOptions {
             method: _,
             param: _,
             chunk_bytes: _,
+            precision: _,
             min_shared_bytes: _,
             min_containment,
             include: _,
@@ -257,6 +273,25 @@ impl ScanView {
             ScanView::Passages => "passages",
             ScanView::Both => "both",
         }
+    }
+}
+
+impl Precision {
+    /// All of them.
+    pub const ALL: [Precision; 2] = [Precision::Fine, Precision::Coarse];
+
+    /// The name, as it is typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::Fine => "fine",
+            Precision::Coarse => "coarse",
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

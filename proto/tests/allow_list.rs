@@ -50,6 +50,17 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("FileHashTable.md5", "hashes of the files of a query, never of files of the sender", "16 bytes each, 16,384"),
     ("FileHashTable.sha1", "hashes of the files of a query, never of files of the sender", "20 bytes each, 16,384"),
     ("FileHashTable.sha256", "hashes of the files of a query, never of files of the sender", "32 bytes each, 16,384"),
+    (
+        "FineChoice.contents",
+        "contents that the site itself sent, coordinator to worker",
+        "16 bytes each, 16,384 of them",
+    ),
+    ("FineChoice.tags", "keyed hashes of chunks that the site itself sent", "16 bytes each, 16,384 of them"),
+    ("FineEnd.failure", "the reason why a site sends no fine chunks, one line for people", "1 KiB"),
+    ("FineQuery.repository", "the name of a repository that the worker offered", "64 bytes, letters and digits"),
+    ("FineTable.fine_tags", "keyed hashes of fine chunks", "6 bytes each, 65,536 of them"),
+    ("FineTable.lengths", "lengths of fine chunks", "1 byte each, 65,536 of them"),
+    ("FineTable.tags", "keyed hashes of the chunks that were cut again", "16 bytes each, 65,536 of them"),
     ("FindCoverage.party", "the name of a party", "64 bytes, letters and digits"),
     ("FindCoverage.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("FindCoverage.site", "the name of a site", "64 bytes, letters and digits"),
@@ -138,6 +149,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanOptions.method", "a method's name", "known names only"),
     ("ScanOptions.min_containment", "a decimal number from 0 to 1", "32 bytes"),
     ("ScanOptions.origin", "the profile or schedule that a scan comes from", "1 KiB"),
+    ("ScanOptions.precision", "how exactly pairs are measured", "known names only"),
     ("ScanOptions.param", "a method's parameters", "names and numbers that the method knows"),
     ("ScanOptions.view", "a view's name, or both", "known names only"),
     ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),
@@ -209,8 +221,18 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 ];
 
 /// The messages of a coordinator on the control stream.
-const DOWN: &[&str] =
-    &["assignment", "cancel", "credit", "drain", "file_hash_query", "keep_alive", "resend", "result", "welcome"];
+const DOWN: &[&str] = &[
+    "assignment",
+    "cancel",
+    "credit",
+    "drain",
+    "file_hash_query",
+    "fine_query",
+    "keep_alive",
+    "resend",
+    "result",
+    "welcome",
+];
 
 fn messages() -> Vec<prost_types::DescriptorProto> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
@@ -255,6 +277,16 @@ fn a_site_receives_a_list_of_hashes_and_sends_hits_alone() {
     assert_eq!(fields("FileHashQuery"), ["asked_by", "hashes", "holders_max", "query", "repositories"]);
     assert_eq!(fields("FileHashHit"), ["files", "holders", "number"]);
     assert_eq!(fields("FileHashHolder"), ["modified", "path", "repository", "size_bytes", "state"]);
+}
+
+#[test]
+fn a_site_receives_tags_of_its_own_chunks_and_sends_fine_tags_alone() {
+    assert_eq!(
+        fields("FineQuery"),
+        ["across_parties", "chunks", "contents", "follow_symlinks", "method", "query", "repository"]
+    );
+    assert_eq!(fields("FineChoice"), ["contents", "counts", "tags"]);
+    assert_eq!(fields("FineTable"), ["counts", "fine_tags", "lengths", "tags"]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod cluster_builder;
 mod common_ranks;
 mod component;
 mod error;
+pub mod fine;
 mod forest;
 mod gather;
 mod groups;

@@ -38,6 +38,8 @@ pub struct Policy {
     pub plain_indexes: bool,
     /// If set, other parties may get the term vectors of documents that were proposed as similar.
     pub term_vectors: bool,
+    /// The scans that get fine chunks.
+    pub fine: FinePolicy,
     /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
@@ -54,6 +56,18 @@ pub struct Policy {
     pub read_bytes_per_second: Option<NonZeroU64>,
     /// The part of the time that is spent reading, above 0 and at most 1.
     pub share_of_time: f64,
+}
+
+/// The scans that get fine chunks of this site's documents: anyone can guess and test a text of 30 bytes sooner than one of a
+/// thousand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FinePolicy {
+    /// All scans.
+    Always,
+    /// Scans within the party, and all scans if the site has a key.
+    WithinPartyOrKeyed,
+    /// No scan.
+    Never,
 }
 
 /// The precision of the time of a document's last modification.
@@ -97,6 +111,7 @@ impl Policy {
             signature_features_max: u64::MAX,
             plain_indexes: true,
             term_vectors: true,
+            fine: FinePolicy::Always,
             unkeyed_across_parties: true,
             refine: true,
             message_id_hashes: true,
@@ -171,6 +186,19 @@ impl Policy {
         }
     }
 
+    /// Checks that a scan may have fine chunks.
+    ///
+    /// # Errors
+    /// The key of the policy that forbids it, with its value.
+    pub fn check_fine(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
+        let allowed = match self.fine {
+            FinePolicy::Always => true,
+            FinePolicy::WithinPartyOrKeyed => keyed || !across_parties,
+            FinePolicy::Never => false,
+        };
+        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
+    }
+
     /// Checks that a scan may refine an earlier one.
     ///
     /// # Errors
@@ -189,6 +217,31 @@ impl Times {
             Times::Day => seconds.div_euclid(DAY) * DAY,
             Times::None => 0,
         }
+    }
+}
+
+impl FinePolicy {
+    const NAMES: [(FinePolicy, &str); 3] = [
+        (FinePolicy::Always, "always"),
+        (FinePolicy::WithinPartyOrKeyed, "within-party-or-keyed"),
+        (FinePolicy::Never, "never"),
+    ];
+}
+
+impl FromStr for FinePolicy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<FinePolicy, PolicyError> {
+        let named = FinePolicy::NAMES.into_iter().find(|(_, name)| *name == text);
+        let expected = "always, within-party-or-keyed or never";
+        named.map(|(policy, _)| policy).ok_or_else(|| PolicyError { text: text.to_owned(), expected })
+    }
+}
+
+impl fmt::Display for FinePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) = FinePolicy::NAMES.into_iter().find(|(policy, _)| policy == self).expect("all have a name");
+        f.write_str(name)
     }
 }
 

@@ -4,10 +4,11 @@
 //! - [`status`], [`status_tracker`]: the status of the site, as `worker status` shows it.
 //! - [`site`]: the site, which opens the services below and hands each to its users.
 //! - [`hello`], [`history`], [`own_sync`]: the first message, earlier assignments, and syncs that this site requests.
-//! - [`task`]: one task of a session, a sync ([`sync_task`]) or a query by hashes ([`query_task`]).
+//! - [`task`]: one task of a session, a sync ([`sync_task`]) or a query by hashes ([`query_task`]), or fine chunks ([`fine_task`]).
 //! - [`attach`]: the session itself.
 
 pub(crate) mod attach;
+mod fine_task;
 pub(crate) mod hello;
 pub(crate) mod history;
 pub(crate) mod offer;

@@ -4,11 +4,12 @@
 //! - [`syncs`]: carries jobs out: connects walk, readers and collector, and starts again after a loss.
 //! - [`read_stage`]: the readers, which execute the first step of the [plan](crate::plan).
 //! - [`collect`]: the collector, which executes the rest with [`index_sender`] and [`memory`].
-//! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`]: answers without a sync.
+//! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`], [`fine`]: answers without a sync.
 //! - [`stopped`]: the reasons why an attempt ends early.
 
 pub(crate) mod collect;
 pub(crate) mod estimate;
+pub(crate) mod fine;
 pub(crate) mod hash_search;
 mod index_sender;
 pub(crate) mod job;

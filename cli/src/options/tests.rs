@@ -88,7 +88,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
     };
     let untouched = ScanOptions { repositories: place.to_vec(), ..ScanOptions::default() };
     assert_eq!(read("").unwrap(), untouched);
-    let all = "--view text --method shingle --param w=9 --chunk-bytes 50 --min-shared-bytes 0 --min-containment 0.75 \
+    let all = "--view text --method shingle --param w=9 --chunk-bytes 50 --precision coarse --min-shared-bytes 0 --min-containment 0.75 \
                --include a --exclude b --size-max 4KB --sync-deadline 5m --across-only --require-complete --no-sync \
                --follow --match-message-ids --control c --cluster greedy --memory-budget 64MiB --threads 3";
     let given = serde_json::to_value(read(all).unwrap()).unwrap();

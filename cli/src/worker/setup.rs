@@ -133,6 +133,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .map(|kind| kind.parse())
             .collect::<Result<_, _>>()
             .map_err(at("file_hashes"))?,
+        fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,

@@ -18,6 +18,7 @@ use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Findings;
+use crate::fine::{self, FineFiles, FineRound, FineSource};
 use crate::freeze::Frozen;
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
@@ -111,20 +112,21 @@ impl Analyser {
         }
     }
 
-    /// Analyses a frozen scan and writes its result file. `row` is brought up to date and recorded as steps end.
+    /// Analyses a frozen scan and writes its result file. `row` is brought up to date and recorded as steps end; `source` asks
+    /// the sites for fine chunks.
     ///
     /// # Errors
     /// Fails if the scan is cancelled, the state cannot be read or written, or damage comes back after a repair.
-    pub fn analyse(&self, scan: &ScanJob, row: &mut ScanRow) -> Result<Written, Error> {
+    pub fn analyse(&self, scan: &ScanJob, row: &mut ScanRow, source: &dyn FineSource) -> Result<Written, Error> {
         let folder = self.scan_folder(scan.id);
         let mut trust = Trust { own: true, base: true };
         for _ in 0..REPAIRS_MAX {
-            match self.attempt(scan, row, &folder, trust) {
+            match self.attempt(scan, row, &folder, (trust, source)) {
                 Err(Error::Engine(error)) => self.mend(row, &folder, error, &mut trust)?,
                 done => return done,
             }
         }
-        self.attempt(scan, row, &folder, trust)
+        self.attempt(scan, row, &folder, (trust, source))
     }
 
     /// Removes a damaged file so that it is not used again; returns any other error.
@@ -150,7 +152,13 @@ impl Analyser {
         Ok(())
     }
 
-    fn attempt(&self, scan: &ScanJob, row: &mut ScanRow, folder: &Path, trust: Trust) -> Result<Written, Error> {
+    fn attempt(
+        &self,
+        scan: &ScanJob,
+        row: &mut ScanRow,
+        folder: &Path,
+        (trust, source): (Trust, &dyn FineSource),
+    ) -> Result<Written, Error> {
         let at = |phase, done, total| {
             (scan.progress)(phase, done, total);
         };
@@ -159,7 +167,7 @@ impl Analyser {
         let mut layers: Vec<Layered> = Vec::new();
         for layer in 0..scan.spec.layers.len() {
             at(AnalysisPhase::Freezing, 0, 0);
-            let found = self.layer(scan, (row, layer), folder, trust, layers.first())?;
+            let found = self.layer(scan, (row, layer), folder, (trust, source), layers.first())?;
             layers.push(found);
         }
         at(AnalysisPhase::Publishing, 0, 0);
@@ -172,7 +180,7 @@ impl Analyser {
         scan: &ScanJob,
         (row, layer): (&mut ScanRow, usize),
         folder: &Path,
-        trust: Trust,
+        (trust, source): (Trust, &dyn FineSource),
         before: Option<&Layered>,
     ) -> Result<Layered, Error> {
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
@@ -193,10 +201,22 @@ impl Analyser {
         let before = row.layer(layer);
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
+        let mut figures_of_layer = None;
         let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
             (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
+        } else if fine::is_fine(method, scan.spec.options.precision) {
+            let (analysis, coarse) = match recorded {
+                true => (own.analysis()?, own.links()?),
+                false => self.compare(scan, (row, layer), &subject, &own, trust)?,
+            };
+            let round = self.fine_round(scan, (row, layer), folder, source)?;
+            let (links, figures) = self.task(scan, layer, &subject, |task| task.fine_links(&coarse, &own, &round))?;
+            figures_of_layer = Some(figures);
+            let (links, measures) = (Links::File(links), Measures::of_weights(method));
+            let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
+            (clusters::clustered(analysis, (&frozen, &links, &measures), clustering)?, links, measures)
         } else {
             let (analysis, links) = match recorded {
                 true => (own.analysis()?, own.links()?),
@@ -213,7 +233,22 @@ impl Analyser {
         let findings = Findings::of(subject, analysis, &links, measures)?;
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings })
+        Ok(Layered { frozen, findings, fine: figures_of_layer })
+    }
+
+    /// The files and sites of the fine chunks of a layer.
+    fn fine_round<'a>(
+        &self,
+        scan: &ScanJob,
+        (row, layer): (&ScanRow, usize),
+        folder: &Path,
+        source: &'a dyn FineSource,
+    ) -> Result<FineRound<'a>, Error> {
+        let method_id = row.method_id(layer).ok_or_else(|| Error::Refused("a scan without a method".to_owned()))?;
+        let durable = !scan.spec.in_process;
+        let earlier = if durable { self.latest_alike(scan.id, row, layer)? } else { None };
+        let earlier = earlier.map(|(id, place, _)| FineFiles::new(&self.scan_folder(id), place));
+        Ok(FineRound { source, method_id, files: FineFiles::new(folder, layer), earlier, durable })
     }
 
     /// Finds the links of a layer whose method needs to look at pairs one by one.
@@ -324,10 +359,7 @@ impl Analyser {
 
     /// Output of the latest published scan for a layer of the same kind, if it still exists.
     fn base(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<Checkpoint>, Error> {
-        let kind = row.layer(layer).kind;
-        let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
-        let alike = scans.filter_map(|(other, found)| Some((other, alike(&found, &kind)?, found)));
-        let Some((base, place, found)) = alike.max_by_key(|(.., row)| row.number) else { return Ok(None) };
+        let Some((base, place, found)) = self.latest_alike(id, row, layer)? else { return Ok(None) };
         let Ok(binding) = found.layer(place).binding.as_slice().try_into() else { return Ok(None) };
         let checkpoint = Checkpoint::new(&self.scan_folder(base), place, binding);
         match checkpoint.links() {
@@ -342,6 +374,14 @@ impl Analyser {
         }
     }
 
+    /// The latest published scan with a layer of the same kind, and the number of that layer.
+    fn latest_alike(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<(ScanId, usize, ScanRow)>, Error> {
+        let kind = row.layer(layer).kind;
+        let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
+        let alike = scans.filter_map(|(other, found)| Some((other, alike(&found, &kind)?, found)));
+        Ok(alike.max_by_key(|(.., row)| row.number))
+    }
+
     /// Of the layers of a kind, only the latest keeps what the next one begins with.
     pub fn keep_latest(&self, scan: &ScanJob, row: &ScanRow) -> Result<(), Error> {
         let own = self.scan_folder(scan.id);
@@ -350,14 +390,19 @@ impl Analyser {
             if scan.spec.in_process {
                 checkpoint::remove(&own, layer)?;
             }
+            FineFiles::new(&own, layer).remove_links();
             let kind = row.layer(layer).kind;
             for (other, found) in scans.iter().filter(|(other, _)| *other != scan.id) {
                 match alike(found, &kind) {
                     None => {}
                     Some(place) if found.number < row.number => {
                         checkpoint::remove(&self.scan_folder(*other), place)?;
+                        FineFiles::new(&self.scan_folder(*other), place).remove();
                     }
-                    Some(_) => checkpoint::remove(&own, layer)?,
+                    Some(_) => {
+                        checkpoint::remove(&own, layer)?;
+                        FineFiles::new(&own, layer).remove();
+                    }
                 }
             }
         }

@@ -1,10 +1,13 @@
 //! One layer of a scan after its analysis.
 
 use crate::findings::Findings;
+use crate::fine::FineFigures;
 use crate::freeze::Frozen;
 
 /// The frozen documents of one layer, and the findings about them.
 pub(crate) struct Layered {
     pub(crate) frozen: Frozen,
     pub(crate) findings: Findings,
+    /// The fine figures, if pairs were measured by fine chunks.
+    pub(crate) fine: Option<FineFigures>,
 }

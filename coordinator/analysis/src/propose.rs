@@ -2,27 +2,19 @@
 //!
 //! A fixed number of samples represents a document of any size, so that weights do not show how much is shared. The
 //! engine finds the pairs that have enough features in common to be links at all; the features of both are read again, and
-//! the estimator says what they are. Features are held in blocks of contents, two at a time, as the budget allows.
-
+//! the estimator says what they are.
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 
 use cognate_fingerprint::{Agreement, Feature, Method, Verification, cosine_of_features};
-use cognate_similarity::{
-    ContentIndex, Error as EngineError, Input, Link, Monitor, Options, RunShards, Shards as _, Thresholds, find_links,
-};
+use cognate_similarity::{ContentIndex, Input, Link, Monitor, Options, Thresholds, find_links};
 
 use crate::compare::Task;
 use crate::error::Error;
 use crate::second::{indexes_of, is_near};
-use crate::subject::Subject;
 use crate::verify::{Found, Verified, is_link};
 
 /// Compares a pair by the features of its two contents.
 type Look<'a> = dyn Fn(&[Feature], &[Feature]) -> Option<Found> + Sync + 'a;
-
-/// Size of a feature in memory.
-const FEATURE_BYTES: u64 = 20;
 
 /// The least that a pair must have in common, as the engine weighs it, to be looked at.
 fn least(method: &Method, thresholds: Thresholds) -> Thresholds {
@@ -123,48 +115,14 @@ impl Task<'_> {
 
     /// Has every candidate looked at, by the features of its two contents.
     pub(crate) fn looked_at(&self, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
-        let blocks = Blocks::of(self.subject, candidates, self.scan.spec.memory_budget_bytes);
-        let shards = &self.subject.frozen.shards;
-        let mut all = Vec::new();
-        for first in 0..blocks.count() {
-            for second in first..blocks.count() {
-                let of_both: Vec<(u32, u32)> = candidates
-                    .iter()
-                    .filter(|(a, b)| {
-                        let (a, b) = (blocks.of_content(*a), blocks.of_content(*b));
-                        (a.min(b), a.max(b)) == (first, second)
-                    })
-                    .copied()
-                    .collect();
-                if of_both.is_empty() {
-                    continue;
-                }
-                let held = blocks.held(shards, [first, second])?;
-                all.extend(self.looked_at_in(&held, &of_both, look)?);
-            }
-        }
+        let found = self.each_pair(candidates, Vec::new, &|found: &mut Vec<Verified>, (a, b), of_a, of_b| {
+            let one = look(of_a, of_b).map(|found| Verified { a: ContentIndex(a), b: ContentIndex(b), found });
+            found.extend(one);
+            Ok(())
+        })?;
+        let mut all: Vec<Verified> = found.into_iter().flatten().collect();
         all.sort_unstable_by_key(|verified| (verified.a, verified.b));
         Ok(all)
-    }
-
-    fn looked_at_in(&self, held: &Held, candidates: &[(u32, u32)], look: &Look<'_>) -> Result<Vec<Verified>, Error> {
-        let threads = self.scan.spec.threads.get();
-        let cancelled = &self.scan.cancelled;
-        let parts = candidates.chunks(candidates.len().div_ceil(threads).max(1));
-        let found = std::thread::scope(|scope| {
-            let look_at = |part: &[(u32, u32)]| {
-                let mut found = Vec::new();
-                for (a, b) in part.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
-                    if let Some(one) = look(held.of(*a), held.of(*b)) {
-                        found.push(Verified { a: ContentIndex(*a), b: ContentIndex(*b), found: one });
-                    }
-                }
-                found
-            };
-            let working: Vec<_> = parts.map(|part| scope.spawn(move || look_at(part))).collect();
-            working.into_iter().flat_map(|part| part.join().expect("nothing there panics")).collect()
-        });
-        if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(found) }
     }
 }
 
@@ -172,74 +130,4 @@ impl Task<'_> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
 fn millionths(cosine: f64) -> Found {
     Found::Cosine((cosine * 1e6).round() as u32)
-}
-
-/// The contents of candidates, in blocks of which two fit the memory.
-struct Blocks {
-    /// Ascending.
-    contents: Vec<u32>,
-    /// Start of each block among `contents`, and the end.
-    starts: Vec<usize>,
-}
-
-/// The features of the contents of two blocks.
-struct Held {
-    contents: Vec<u32>,
-    features: Vec<Vec<Feature>>,
-}
-
-impl Blocks {
-    fn of(subject: &Subject<'_>, candidates: &[(u32, u32)], memory_budget_bytes: u64) -> Blocks {
-        let mut contents: Vec<u32> = candidates.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        contents.sort_unstable();
-        contents.dedup();
-        let features_max = memory_budget_bytes / FEATURE_BYTES / 2;
-        let (mut starts, mut features) = (vec![0], 0);
-        for (place, content) in contents.iter().enumerate() {
-            let own = subject.frozen.contents[*content as usize].chunk_count;
-            if features > 0 && features + own > features_max {
-                starts.push(place);
-                features = 0;
-            }
-            features += own;
-        }
-        starts.push(contents.len());
-        Blocks { contents, starts }
-    }
-
-    fn count(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    fn of_content(&self, content: u32) -> usize {
-        let place = self.contents.partition_point(|other| *other < content);
-        self.starts.partition_point(|start| *start <= place) - 1
-    }
-
-    /// Reads the features of two blocks, which may be one. Shard after shard tags ascend, and so do each content's.
-    fn held(&self, shards: &RunShards, blocks: [usize; 2]) -> Result<Held, EngineError> {
-        let of = |block: usize| &self.contents[self.starts[block]..self.starts[block + 1]];
-        let mut contents = of(blocks[0]).to_vec();
-        if blocks[0] != blocks[1] {
-            contents.extend_from_slice(of(blocks[1]));
-        }
-        let mut features = vec![Vec::new(); contents.len()];
-        for shard in 0..shards.shard_count() {
-            shards.visit(shard, &mut |postings| {
-                for posting in postings {
-                    if let Ok(place) = contents.binary_search(&posting.content.0) {
-                        features[place].push(Feature { tag: posting.tag, weight: posting.length_bytes });
-                    }
-                }
-                Ok(())
-            })?;
-        }
-        Ok(Held { contents, features })
-    }
-}
-
-impl Held {
-    fn of(&self, content: u32) -> &[Feature] {
-        self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
-    }
 }

@@ -226,7 +226,8 @@ impl Writer {
 
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?)")?;
         let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
             let sums = sets.sums[number];
@@ -240,7 +241,21 @@ impl Writer {
                 integer(sums.in_place),
                 integer(sums.wasted_bytes),
                 Some(layer.method.param()).filter(|param| !param.is_empty()),
+                layer.method.capabilities().fine.then(|| scan.spec.options.precision.name()),
+                found.fine.as_ref().map(|fine| integer(fine.fine_pairs)),
+                found.fine.as_ref().map(|fine| integer(fine.coarse_pairs)),
+                found.fine.as_ref().map(|fine| integer(fine.omitted_pairs)),
             ])?;
+            for (root, of_root) in found.fine.iter().flat_map(|fine| fine.roots.iter().enumerate()) {
+                insert_fine.execute(params![
+                    root,
+                    number,
+                    integer(of_root.chunks),
+                    integer(of_root.expanded_chunks),
+                    integer(of_root.changed_contents),
+                    of_root.failure,
+                ])?;
+            }
             for one in &found.frozen.set_aside {
                 set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number])?;
             }

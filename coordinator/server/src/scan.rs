@@ -7,6 +7,7 @@
 
 mod disk_wait;
 mod estimate;
+mod fine;
 mod launch;
 mod refinement;
 mod running;
@@ -31,6 +32,7 @@ use cognate_storage::indexes::Sealed;
 use cognate_storage::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey};
 use tokio::sync::{Semaphore, mpsc};
 
+use self::fine::AttachedSites;
 pub(crate) use self::running::Scan;
 pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
 pub(crate) use self::state::status;
@@ -119,7 +121,7 @@ impl Scans {
 
     /// Analyses a frozen scan, and publishes its result: the digest is taken before the row says that there is one.
     fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
-        let written = self.analyser.analyse(scan, &mut row)?;
+        let written = self.analyser.analyse(scan, &mut row, &AttachedSites::of(self, scan)?)?;
         if !scan.spec.in_process {
             row.digest = digest(&written.path)?;
         }

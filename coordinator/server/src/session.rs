@@ -4,6 +4,7 @@
 //! assignment joins both to its requester. An assignment belongs to one session: when that ends, or another takes its
 //! place, its assignments end as well, and further pushes of the old session are refused.
 
+mod fine;
 mod greeting;
 mod queries;
 
@@ -23,6 +24,8 @@ use cognate_proto::v1::{
 use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 
+use self::fine::FineQueries;
+pub(crate) use self::fine::FineScan;
 use self::greeting::Greeting;
 use self::queries::Queries;
 pub(crate) use self::queries::{SiteAnswer, SiteQuestion};
@@ -46,6 +49,7 @@ pub struct Sessions {
     own: Mutex<HashMap<SiteName, IndexId>>,
     /// Queries by hashes of files, sent to sites.
     queries: Queries,
+    fine_queries: FineQueries,
     /// Counts attachments, so that tasks that wait for a site notice them.
     changes: watch::Sender<u64>,
     /// Notified whenever an index is sealed.
@@ -198,6 +202,7 @@ impl Sessions {
             assigned: Mutex::default(),
             own: Mutex::default(),
             queries: Queries::default(),
+            fine_queries: FineQueries::default(),
             changes: watch::Sender::new(0),
             seals: Notify::new(),
         }

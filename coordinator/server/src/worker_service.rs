@@ -11,12 +11,13 @@ use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
+use cognate_proto::v1::fine_chunks_request::Message as FineUp;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::Worker;
 use cognate_proto::v1::{
     AttachRequest, AttachResponse, FileHashHitsRequest, FileHashHitsResponse, FileHashTable, FileHashesRequest,
-    KeepAlive, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse,
-    ScopeRequest, ScopeResponse,
+    FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, KeepAlive, PushRequest, PushResponse,
+    ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -48,6 +49,7 @@ pub(crate) struct WorkerService {
 impl Worker for WorkerService {
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
     type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
+    type FineChoicesStream = ReceiverStream<Result<FineChoice, Status>>;
     type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
@@ -167,6 +169,50 @@ impl Worker for WorkerService {
             };
             match taken {
                 Ok(true) => return Ok(Response::new(FileHashHitsResponse {})),
+                Ok(false) => {}
+                Err(error) => {
+                    answering.finish(Err(format!("its site's answer cannot be used: {error}")));
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    async fn fine_choices(
+        &self,
+        request: Request<FineChoiceRequest>,
+    ) -> Result<Response<Self::FineChoicesStream>, Status> {
+        let site = site_of(&request)?;
+        let choice = self.sessions.fine_choice(&site, request.into_inner().query)?;
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in choice.pieces() {
+                if pieces.send(Ok(piece)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn fine_chunks(
+        &self,
+        request: Request<Streaming<FineChunksRequest>>,
+    ) -> Result<Response<FineChunksResponse>, Status> {
+        let site = site_of(&request)?;
+        let mut requests = request.into_inner();
+        let Some(FineChunksRequest { message: Some(FineUp::Answer(answer)) }) = first(&mut requests).await? else {
+            return Err(Status::invalid_argument("an answer must begin with its question"));
+        };
+        let mut answering = self.sessions.answering_fine(&site, answer.query)?;
+        loop {
+            let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
+            let taken = match message {
+                Some(message) => answering.take(message),
+                None => Err(Error::Invalid("it is cut off".to_owned())),
+            };
+            match taken {
+                Ok(true) => return Ok(Response::new(FineChunksResponse {})),
                 Ok(false) => {}
                 Err(error) => {
                     answering.finish(Err(format!("its site's answer cannot be used: {error}")));

@@ -34,12 +34,13 @@ enum Kind {
 }
 
 /// The options that a form and a program can give. `templates/launch.html` shows them, `static/openapi.json` lists them.
-const FIELDS: [Field; 18] = [
+const FIELDS: [Field; 19] = [
     Field { name: "repository", option: "repositories", kind: Kind::Boxes },
     of_option("view", Kind::Text),
     of_option("method", Kind::Text),
     of_option("param", Kind::Text),
     of_option("chunk_bytes", Kind::Size),
+    of_option("precision", Kind::Text),
     of_option("min_shared_bytes", Kind::Size),
     of_option("min_containment", Kind::Text),
     of_option("include", Kind::Lines),

@@ -183,6 +183,78 @@ impl FileHashState {
         }
     }
 }
+/// The worker requests the contents and chunks of a query of the control stream.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineChoiceRequest {
+    #[prost(fixed64, tag = "1")]
+    pub query: u64,
+}
+/// A piece of the choice: contents that the worker sent, and chunks of theirs. Chunk i of the table belongs to the first
+/// content whose counts so far exceed i; a content with many chunks is in several pieces.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineChoice {
+    /// 16 bytes each.
+    #[prost(bytes = "vec", tag = "1")]
+    pub contents: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u32>,
+    /// 16 bytes each.
+    #[prost(bytes = "vec", tag = "3")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineChunksRequest {
+    #[prost(oneof = "fine_chunks_request::Message", tags = "1, 2, 3")]
+    pub message: ::core::option::Option<fine_chunks_request::Message>,
+}
+/// Nested message and enum types in `FineChunksRequest`.
+pub mod fine_chunks_request {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Message {
+        #[prost(message, tag = "1")]
+        Answer(super::FineAnswer),
+        #[prost(message, tag = "2")]
+        Table(super::FineTable),
+        #[prost(message, tag = "3")]
+        End(super::FineEnd),
+    }
+}
+/// The first message: the query that is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineAnswer {
+    #[prost(fixed64, tag = "1")]
+    pub query: u64,
+}
+/// Chunks, each with its fine chunks. Fine chunk i of the table belongs to the first chunk whose counts so far exceed i.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineTable {
+    /// 16 bytes each.
+    #[prost(bytes = "vec", tag = "1")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u32>,
+    /// 6 bytes each.
+    #[prost(bytes = "vec", tag = "3")]
+    pub fine_tags: ::prost::alloc::vec::Vec<u8>,
+    /// 1 byte each.
+    #[prost(bytes = "vec", tag = "4")]
+    pub lengths: ::prost::alloc::vec::Vec<u8>,
+}
+/// The last message.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineEnd {
+    /// The reason why the site does not answer, in one line; empty after an answer.
+    #[prost(string, tag = "1")]
+    pub failure: ::prost::alloc::string::String,
+    /// Contents that could not be read, because their documents are gone or have changed.
+    #[prost(uint64, tag = "2")]
+    pub changed_contents: u64,
+    /// Bytes of documents that were read.
+    #[prost(uint64, tag = "3")]
+    pub read_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineChunksResponse {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AttachRequest {
     #[prost(oneof = "attach_request::Message", tags = "1, 2, 3, 4, 5")]
@@ -353,7 +425,7 @@ pub struct CensusRow {
 /// The messages of the coordinator. A test enumerates this list: it sends no others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AttachResponse {
-    #[prost(oneof = "attach_response::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 10")]
+    #[prost(oneof = "attach_response::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub message: ::core::option::Option<attach_response::Message>,
 }
 /// Nested message and enum types in `AttachResponse`.
@@ -376,6 +448,8 @@ pub mod attach_response {
         Resend(super::Resend),
         #[prost(message, tag = "8")]
         KeepAlive(super::KeepAlive),
+        #[prost(message, tag = "9")]
+        FineQuery(super::FineQuery),
         #[prost(message, tag = "10")]
         FileHashQuery(super::FileHashQuery),
     }
@@ -446,6 +520,29 @@ pub struct Refinement {
     pub scope: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint64, tag = "3")]
     pub contents: u64,
+}
+/// Cut chunks that this site sent of one repository into fine chunks. The worker requests contents and chunks with
+/// `FineChoices`, and ignores those that it has not sent itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineQuery {
+    #[prost(fixed64, tag = "1")]
+    pub query: u64,
+    /// A name that the worker offered; never a path.
+    #[prost(string, tag = "2")]
+    pub repository: ::prost::alloc::string::String,
+    /// The method under which the chunks were sent.
+    #[prost(message, optional, tag = "3")]
+    pub method: ::core::option::Option<MethodSpec>,
+    /// The scan crosses parties: the site's policy for such scans applies.
+    #[prost(bool, tag = "4")]
+    pub across_parties: bool,
+    #[prost(uint64, tag = "5")]
+    pub contents: u64,
+    #[prost(uint64, tag = "6")]
+    pub chunks: u64,
+    /// The scan read the targets of symbolic links as well.
+    #[prost(bool, tag = "7")]
+    pub follow_symlinks: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MethodSpec {
@@ -1168,6 +1265,56 @@ pub mod worker_client {
                 .insert(GrpcMethod::new("cognate.v1.Worker", "FileHashHits"));
             self.inner.client_streaming(req, path, codec).await
         }
+        /// The contents and chunks of a query for fine chunks, of those that this site itself sent.
+        pub async fn fine_choices(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FineChoiceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::FineChoice>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Worker/FineChoices",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Worker", "FineChoices"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// The fine chunks of these chunks.
+        pub async fn fine_chunks(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::FineChunksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::FineChunksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Worker/FineChunks",
+            );
+            let mut req = request.into_streaming_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Worker", "FineChunks"));
+            self.inner.client_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1252,6 +1399,28 @@ pub mod worker_server {
             request: tonic::Request<tonic::Streaming<super::FileHashHitsRequest>>,
         ) -> std::result::Result<
             tonic::Response<super::FileHashHitsResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the FineChoices method.
+        type FineChoicesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::FineChoice, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The contents and chunks of a query for fine chunks, of those that this site itself sent.
+        async fn fine_choices(
+            &self,
+            request: tonic::Request<super::FineChoiceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::FineChoicesStream>,
+            tonic::Status,
+        >;
+        /// The fine chunks of these chunks.
+        async fn fine_chunks(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::FineChunksRequest>>,
+        ) -> std::result::Result<
+            tonic::Response<super::FineChunksResponse>,
             tonic::Status,
         >;
     }
@@ -1634,6 +1803,99 @@ pub mod worker_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = FileHashHitsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.client_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Worker/FineChoices" => {
+                    #[allow(non_camel_case_types)]
+                    struct FineChoicesSvc<T: Worker>(pub Arc<T>);
+                    impl<
+                        T: Worker,
+                    > tonic::server::ServerStreamingService<super::FineChoiceRequest>
+                    for FineChoicesSvc<T> {
+                        type Response = super::FineChoice;
+                        type ResponseStream = T::FineChoicesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FineChoiceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Worker>::fine_choices(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FineChoicesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Worker/FineChunks" => {
+                    #[allow(non_camel_case_types)]
+                    struct FineChunksSvc<T: Worker>(pub Arc<T>);
+                    impl<
+                        T: Worker,
+                    > tonic::server::ClientStreamingService<super::FineChunksRequest>
+                    for FineChunksSvc<T> {
+                        type Response = super::FineChunksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<
+                                tonic::Streaming<super::FineChunksRequest>,
+                            >,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Worker>::fine_chunks(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FineChunksSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -3173,6 +3435,9 @@ pub struct ScanOptions {
     pub refine: ::core::option::Option<Refine>,
     #[prost(string, tag = "22")]
     pub origin: ::prost::alloc::string::String,
+    /// "fine" or "coarse".
+    #[prost(string, tag = "25")]
+    pub precision: ::prost::alloc::string::String,
 }
 /// The documents of an earlier scan that are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::name::{RepositoryName, ScanId, SiteName};
-use crate::options::{OptionError, Refine, RefineWhat, ScanOptions, ScanView};
+use crate::options::{OptionError, Precision, Refine, RefineWhat, ScanOptions, ScanView};
 use crate::v1;
 
 impl From<&ScanOptions> for v1::ScanOptions {
@@ -16,6 +16,7 @@ impl From<&ScanOptions> for v1::ScanOptions {
             method,
             param,
             chunk_bytes,
+            precision,
             min_shared_bytes,
             min_containment,
             include,
@@ -40,6 +41,7 @@ impl From<&ScanOptions> for v1::ScanOptions {
             method,
             param,
             chunk_bytes,
+            precision: precision.to_string(),
             min_shared_bytes,
             min_containment,
             include,
@@ -78,6 +80,7 @@ impl TryFrom<&v1::ScanOptions> for ScanOptions {
             method,
             param,
             chunk_bytes,
+            precision,
             min_shared_bytes,
             min_containment,
             include,
@@ -102,6 +105,7 @@ impl TryFrom<&v1::ScanOptions> for ScanOptions {
             method,
             param,
             chunk_bytes,
+            precision: precision_of(&precision)?,
             min_shared_bytes,
             min_containment,
             include,
@@ -165,6 +169,11 @@ fn repository(named: &v1::RepositoryRef) -> Result<(SiteName, RepositoryName), O
 fn view_of(name: &str) -> Result<ScanView, OptionError> {
     let unknown = || OptionError::new("view", &"it is unknown to this version: upgrade the older end");
     ScanView::ALL.into_iter().find(|view| view.name() == name).ok_or_else(unknown)
+}
+
+fn precision_of(name: &str) -> Result<Precision, OptionError> {
+    let unknown = || OptionError::new("precision", &"it is unknown to this version: upgrade the older end");
+    Precision::ALL.into_iter().find(|precision| precision.name() == name).ok_or_else(unknown)
 }
 
 fn threads_of(threads: u32) -> Result<NonZeroU32, OptionError> {

@@ -8,6 +8,7 @@ fn all_given() -> ScanOptions {
     ScanOptions {
         repositories: places.to_vec(),
         view: ScanView::Text,
+        precision: Precision::Coarse,
         method: "shingle".into(),
         param: "w=9".into(),
         chunk_bytes: Some(50),
@@ -107,6 +108,7 @@ fn a_message_that_names_what_this_version_does_not_know_is_refused() {
     check("repositories", &|message| message.repositories[0].site = "../etc".into());
     check("repositories", &|message| message.repositories[0].repository = String::new());
     check("view", &|message| message.view = "smell".into());
+    check("precision", &|message| message.precision = "rough".into());
     check("threads", &|message| message.threads = Some(0));
     check("refine", &|message| message.refine.as_mut().unwrap().what = 99);
 }

@@ -107,6 +107,10 @@ pub enum Kind {
     FileHashesRequest = 14,
     /// The files that match a query by hashes.
     FileHashHits = 15,
+    /// A request for the choice of a query for fine chunks.
+    FineChoiceRequest = 16,
+    /// Fine chunks of chosen chunks.
+    FineChunks = 17,
 }
 
 impl Kind {
@@ -128,6 +132,8 @@ impl Kind {
             Kind::ScopeRequest => "scope-request",
             Kind::FileHashesRequest => "file-hashes-request",
             Kind::FileHashHits => "file-hash-hits",
+            Kind::FineChoiceRequest => "fine-choice-request",
+            Kind::FineChunks => "fine-chunks",
         }
     }
 }

@@ -32,7 +32,12 @@ pub(crate) struct SentState {
     seen: HashSet<DocumentPath>,
     /// Rows written since the log was last replaced.
     rows_logged: usize,
+    /// Without a log: a document for each content.
+    held_files: HeldFiles,
 }
+
+/// A document for each content.
+pub(crate) type HeldFiles = HashMap<ContentDigest, DocumentPath>;
 
 impl SentState {
     /// A state for a single sync: it has no log and remembers no documents.
@@ -46,6 +51,7 @@ impl SentState {
             contents: HashMap::new(),
             seen: HashSet::new(),
             rows_logged: 0,
+            held_files: HashMap::new(),
         }
     }
 
@@ -80,6 +86,23 @@ impl SentState {
     /// The documents that have a content, with it.
     pub(crate) fn documents_with_content(&self) -> impl Iterator<Item = (&DocumentPath, &ContentDigest)> {
         self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content.as_ref()?)))
+    }
+
+    /// A document for each chosen content: the first by its path.
+    pub(crate) fn documents_with_contents(&self, is_chosen: impl Fn(&ContentDigest) -> bool) -> HeldFiles {
+        let mut documents = HeldFiles::new();
+        for (path, content) in self.documents_with_content().filter(|(_, content)| is_chosen(content)) {
+            let first = documents.entry(*content).or_insert_with(|| path.clone());
+            if path < first {
+                first.clone_from(path);
+            }
+        }
+        documents
+    }
+
+    /// A document for each content of a sync without a log.
+    pub(crate) fn take_files(&mut self) -> HeldFiles {
+        std::mem::take(&mut self.held_files)
     }
 
     /// True if the index has a row for the path.
@@ -164,6 +187,9 @@ impl SentState {
             self.root.add(RowHash::of_document(row));
         }
         if self.log.is_none() {
+            if let Some(content) = row.content {
+                self.held_files.entry(content).or_insert_with(|| row.path.clone());
+            }
             return;
         }
         let earlier = match removed {

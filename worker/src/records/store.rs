@@ -1,19 +1,19 @@
 //! The records of a site, open: one handle for everything that a sync, an estimate or a query by hashes needs of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use cognate_fingerprint::MethodId;
+use cognate_fingerprint::{ContentDigest, MethodId, Tag};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::ScopeId;
 
 use super::cache::Cache;
 use super::cache::known::StoredPart;
 use super::lists::Lists;
-use super::sent_state::SentState;
+use super::sent_state::{HeldFiles, SentState};
 use super::texts::Texts;
 use crate::error::{SiteError, SyncError};
 
@@ -35,6 +35,8 @@ pub(crate) struct Records {
     _open_cache: Option<Arc<Cache>>,
     /// The numbers of list files that could not be read: stored results that refer to them are not used.
     lost_lists: Mutex<HashSet<u64>>,
+    /// Where the contents of the last sync of each index are, if nothing is remembered.
+    held_files: Mutex<HashMap<(RepositoryName, MethodId), HeldFiles>>,
 }
 
 impl Records {
@@ -62,6 +64,7 @@ impl Records {
             cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
             _open_cache: cache.filter(|_| !close_between_syncs),
             lost_lists: Mutex::default(),
+            held_files: Mutex::default(),
         })
     }
 
@@ -115,6 +118,31 @@ impl Records {
     ) -> Result<Option<SentState>, SyncError> {
         let log = self.sent_log(repository, method_id, None);
         SentState::read(&log).map_err(|source| SyncError::Records { path: log, source })
+    }
+
+    /// A document for each of these contents, of those that had them when they were last sent.
+    pub(crate) fn documents_with_contents(
+        &self,
+        repository: &RepositoryName,
+        method_id: MethodId,
+        chosen: &HashMap<ContentDigest, Vec<Tag>>,
+    ) -> Result<HeldFiles, SyncError> {
+        let is_chosen = |content: &ContentDigest| chosen.contains_key(content);
+        if self.remember {
+            let sent = self.read_sent_state(repository, method_id)?;
+            return Ok(sent.map(|sent| sent.documents_with_contents(is_chosen)).unwrap_or_default());
+        }
+        let held = self.held_files.lock().expect("no code panics while it holds this lock");
+        let held = held.get(&(repository.clone(), method_id)).into_iter().flatten();
+        Ok(held.filter(|(digest, _)| is_chosen(digest)).map(|(digest, path)| (*digest, path.clone())).collect())
+    }
+
+    /// Keeps where the contents of a sync are, for a site that remembers nothing else.
+    pub(crate) fn hold_files(&self, repository: &RepositoryName, method_id: MethodId, files: HeldFiles) {
+        if !self.remember {
+            let mut held = self.held_files.lock().expect("no code panics while it holds this lock");
+            held.insert((repository.clone(), method_id), files);
+        }
     }
 
     /// True if something was ever sent of an index.

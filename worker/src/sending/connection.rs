@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cognate_proto::file_hash::FileHashList;
+use cognate_proto::fine::{FineChoice, FineError};
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::scope::{Scope, ScopeAnnouncement, ScopeError};
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::enrolment_client::EnrolmentClient;
 use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
+use cognate_proto::v1::fine_chunks_request::Message as FineUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest, Hello,
-    PushRequest, PushResponse, ReceivedIndex, ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest,
-    ResultsResponse, ScopeRequest,
+    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest,
+    FineChoiceRequest, FineChunksRequest, Hello, PushRequest, PushResponse, ReceivedIndex, ReceivedRequest,
+    RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -158,6 +160,35 @@ impl Connection {
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let mut worker = self.worker()?;
         let sending = worker.file_hash_hits(tokio_stream::iter(requests));
+        tokio::time::timeout(ANSWER_MAX, sending).await.map_err(late)??;
+        Ok(())
+    }
+
+    /// Requests the contents and chunks of a query for fine chunks, and checks their announced numbers.
+    pub(crate) async fn fine_choice(&self, query: u64, contents: u64, chunks: u64) -> Result<FineChoice, SyncError> {
+        let request = FineChoiceRequest { query };
+        self.log.record(Kind::FineChoiceRequest, &request, || None)?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let broken = |error: FineError| SyncError::Violation(format!("it sent {error}"));
+        let mut worker = self.worker()?;
+        let answer = tokio::time::timeout(ANSWER_MAX, worker.fine_choices(request)).await.map_err(late)?;
+        let (mut pieces, mut choice) = (answer?.into_inner(), FineChoice::default());
+        while let Some(piece) = tokio::time::timeout(ANSWER_MAX, pieces.message()).await.map_err(late)?? {
+            choice.take(&piece).map_err(broken)?;
+        }
+        choice.check(contents, chunks).map_err(broken)?;
+        Ok(choice)
+    }
+
+    /// Sends the fine chunks of a query.
+    pub(crate) async fn fine_chunks(&self, messages: Vec<FineUp>) -> Result<(), SyncError> {
+        let requests: Vec<FineChunksRequest> =
+            messages.into_iter().map(|message| FineChunksRequest { message: Some(message) }).collect();
+        requests.iter().try_for_each(|request| self.log.record(Kind::FineChunks, request, || None))?;
+        self.log.sync()?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        let sending = worker.fine_chunks(tokio_stream::iter(requests));
         tokio::time::timeout(ANSWER_MAX, sending).await.map_err(late)??;
         Ok(())
     }

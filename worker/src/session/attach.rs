@@ -9,18 +9,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cognate_proto::PROTOCOL;
-use cognate_proto::limits::{FILE_HASHES_MAX, WINDOW_BYTES};
+use cognate_proto::limits::{FILE_HASHES_MAX, FINE_CHUNKS_MAX, WINDOW_BYTES};
 use cognate_proto::name::one_line;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{
-    Assignment, AttachRequest, Cancel, Credit, FileHashQuery, KeepAlive, Resend, SiteState, SyncEnded, Welcome,
+    Assignment, AttachRequest, Cancel, Credit, FileHashQuery, FineQuery, KeepAlive, Resend, SiteState, SyncEnded,
+    Welcome,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
+use super::fine_task::run_fine_query;
 use super::hello::hello;
 use super::history::{ASSIGNMENTS_MAX, AssignmentHistory};
 use super::own_sync::OwnSyncRequest;
@@ -172,6 +174,7 @@ impl<'a> Session<'a> {
             Down::Assignment(assignment) => self.start(assignment)?,
             Down::Resend(resend) => self.resend(resend).await?,
             Down::FileHashQuery(query) => self.start_query(query)?,
+            Down::FineQuery(query) => self.start_fine_query(query)?,
             Down::Cancel(cancel) => self.cancel(cancel)?,
             Down::Credit(credit) => self.set_credit(credit)?,
             Down::Result(notice) => {
@@ -272,6 +275,18 @@ impl<'a> Session<'a> {
         }
         let task = self.task(0);
         self.tasks.spawn(run_query(task, query));
+        Ok(())
+    }
+
+    fn start_fine_query(&mut self, query: FineQuery) -> Result<(), SiteError> {
+        if self.cancels.len() >= ASSIGNMENTS_MAX {
+            return violation(format!("more than {ASSIGNMENTS_MAX} queries and assignments at a time"));
+        }
+        if query.contents.max(query.chunks) > FINE_CHUNKS_MAX as u64 {
+            return violation(format!("a query for fine chunks of more than {FINE_CHUNKS_MAX} chunks"));
+        }
+        let task = self.task(0);
+        self.tasks.spawn(run_fine_query(task, query));
         Ok(())
     }
 

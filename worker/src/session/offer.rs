@@ -10,7 +10,7 @@ use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::{ScopeAnnouncement, ScopeError};
 use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::spec;
-use cognate_proto::v1::{Assignment, Resend};
+use cognate_proto::v1::{Assignment, FineQuery, Resend};
 
 use crate::error::SyncError;
 use crate::policy::Policy;
@@ -59,6 +59,18 @@ impl Offer {
             job.refinement = Some(refinement);
         }
         Ok(job)
+    }
+
+    /// Checks a query for fine chunks: the policy must allow them, and the method that they follow from.
+    pub(crate) fn check_fine(&self, query: FineQuery) -> Result<Job, SyncError> {
+        let repository: RepositoryName = query.repository.parse().map_err(|error| refused(&error))?;
+        let spec = query.method.ok_or_else(|| refused(&"it names no method"))?;
+        let method = Method::try_from(&spec).map_err(|error| refused(&error))?;
+        self.check_method_id(&method, &spec.method_id)?;
+        let (keyed, across_parties) = (self.key.is_keyed(), query.across_parties);
+        self.policy.check(&repository, &method, keyed, across_parties).map_err(SyncError::Policy)?;
+        self.policy.check_fine(keyed, across_parties).map_err(SyncError::Policy)?;
+        self.job(0, repository, method, Selection::all(), query.follow_symlinks)
     }
 
     /// Checks a resend: this site must have sent something of the index. Returns its assignment, or the number of the

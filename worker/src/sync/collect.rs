@@ -94,6 +94,10 @@ impl<'a> Collector<'a> {
         self.sender.flush()?;
         self.memory.flush();
         let sent_bytes = self.sender.seal(self.canary)?;
+        let SyncContext { job, records, .. } = self.context;
+        if job.method.capabilities().fine {
+            records.hold_files(&job.repository, job.method_id, self.sender.take_files());
+        }
         self.context.counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         // Only a sync of the complete repository counts all of its documents.
         self.memory.finish(self.context.chosen.is_none().then(|| self.last_sync(now)));

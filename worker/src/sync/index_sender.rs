@@ -12,8 +12,8 @@ use super::stopped::Stopped;
 use crate::documents::outcome::Chunks;
 use crate::plan::{SendStep, send_step};
 use crate::records::lists::Location;
-use crate::records::sent_state::SentState;
 use crate::records::sent_state::document::SentDocument;
+use crate::records::sent_state::{HeldFiles, SentState};
 use crate::records::store::Records;
 use crate::sending::push::{BatchCounts, Push};
 
@@ -80,6 +80,11 @@ impl<'a> IndexSender<'a> {
         let sent_bytes = self.push.seal(self.sent.sequence(), self.sent.root(), canary)?;
         self.sent.finish_sync().map_err(|source| self.records.failure(source))?;
         Ok(sent_bytes)
+    }
+
+    /// A file for each content, of a sync without a log.
+    pub(super) fn take_files(&mut self) -> HeldFiles {
+        self.sent.take_files()
     }
 
     /// Ends the push without a seal.

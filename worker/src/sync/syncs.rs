@@ -252,7 +252,7 @@ impl Syncs {
     }
 
     /// The reader of text, if the job's view is of text.
-    fn text_reader<'a>(&'a self, job: &Job, cache: Option<&'a Cache>) -> io::Result<Option<TextReader<'a>>> {
+    pub(super) fn text_reader<'a>(&'a self, job: &Job, cache: Option<&'a Cache>) -> io::Result<Option<TextReader<'a>>> {
         let view = job.method.view();
         if !view.is_text() {
             return Ok(None);

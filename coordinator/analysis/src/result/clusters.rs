@@ -19,7 +19,7 @@ impl Writer {
         part: &LayerPart<'_>,
         places: &Places,
     ) -> rusqlite::Result<()> {
-        let Layered { frozen, findings } = part.layer;
+        let Layered { frozen, findings, .. } = part.layer;
         let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
         let mut insert = self.connection.prepare(sql)?;
         let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
@@ -80,7 +80,7 @@ impl Writer {
 
 /// The documents of a cluster, every copy counted.
 fn group_of(layer: &Layered, cluster: &Cluster) -> Group {
-    let Layered { frozen, findings } = layer;
+    let Layered { frozen, findings, .. } = layer;
     let mut group = Group::default();
     for member in &cluster.members {
         let size_bytes = frozen.contents[member.0 as usize].size_bytes;
@@ -98,7 +98,7 @@ fn write_links(
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<Strength> {
-    let Layered { frozen, findings } = part.layer;
+    let Layered { frozen, findings, .. } = part.layer;
     let mut strength = Strength::default();
     let mut shared = Vec::with_capacity(cluster.links.len());
     // A link is written from the content whose first document comes first.
@@ -177,7 +177,7 @@ pub(super) struct ClusterOrder<'a> {
 }
 
 impl<'a> ClusterOrder<'a> {
-    pub(super) fn of(Layered { frozen, findings }: &'a Layered) -> ClusterOrder<'a> {
+    pub(super) fn of(Layered { frozen, findings, .. }: &'a Layered) -> ClusterOrder<'a> {
         let size = |cluster: &Cluster| {
             cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum::<u64>()
         };

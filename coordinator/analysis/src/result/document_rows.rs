@@ -97,7 +97,7 @@ impl DocumentRow<'_> {
     pub(super) fn status(&self, layers: &[Layered]) -> Status {
         match self.what {
             What::Document(place) => {
-                let Layered { frozen, findings } = &layers[usize::from(self.layer)];
+                let Layered { frozen, findings, .. } = &layers[usize::from(self.layer)];
                 findings.status[frozen.documents[place as usize].content.0 as usize]
             }
             What::Bare(bare) if bare.is_container => Status::ExcludedContainer,

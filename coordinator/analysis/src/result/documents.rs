@@ -15,7 +15,7 @@ use crate::layered::Layered;
 
 impl Writer {
     pub(super) fn contents(&self, part: &LayerPart<'_>, sets: &Sets) -> rusqlite::Result<()> {
-        let Layered { frozen, findings } = part.layer;
+        let Layered { frozen, findings, .. } = part.layer;
         let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?)")?;
         for (number, content) in frozen.contents.iter().enumerate() {
             insert.execute(params![
@@ -129,7 +129,7 @@ impl DocumentColumns {
     pub(super) fn of(row: &DocumentRow<'_>, layers: &[Layered], documents: &DocumentRows<'_>) -> DocumentColumns {
         let What::Document(place) = row.what else { return DocumentColumns::default() };
         let layer = usize::from(row.layer);
-        let Layered { frozen, findings } = &layers[layer];
+        let Layered { frozen, findings, .. } = &layers[layer];
         let document = &frozen.documents[place as usize];
         let partner = findings.partners.of_document(place as usize);
         DocumentColumns {

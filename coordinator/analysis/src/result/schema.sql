@@ -31,7 +31,21 @@ CREATE TABLE layer (
   identical_sets INTEGER NOT NULL,
   identical_in_place INTEGER NOT NULL, -- of them, one document under the same path in each of several repositories
   wasted_bytes INTEGER NOT NULL,      -- in copies beyond the first
-  param TEXT                          -- the parameters of the method, k=v,k=v
+  param TEXT,                         -- the parameters of the method, k=v,k=v
+  precision TEXT,                     -- fine, coarse; NULL where the method has no fine chunks
+  fine_pairs INTEGER,                 -- measured by fine chunks; this and the next two NULL without fine chunks
+  coarse_pairs INTEGER,               -- of which some chunk was not cut again
+  omitted_pairs INTEGER               -- not measured again, because their documents have too many candidates
+);
+
+-- The fine chunks that repositories gave, where pairs were measured by fine chunks.
+CREATE TABLE fine (
+  root INTEGER NOT NULL,
+  layer INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,            -- that the site was asked to cut
+  expanded_chunks INTEGER NOT NULL,   -- of these, cut now or for an earlier scan
+  changed_contents INTEGER NOT NULL,  -- whose documents are gone or have changed
+  failure TEXT                        -- why the site gave none; NULL: it gave some
 );
 
 -- Where messages are matched: sets of documents that are the same message, most documents first.

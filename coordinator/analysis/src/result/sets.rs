@@ -39,7 +39,7 @@ impl Writer {
             next: 0,
         };
         for (number, layer) in publication.layers.iter().enumerate() {
-            let Layered { frozen, findings } = layer;
+            let Layered { frozen, findings, .. } = layer;
             let numbered = sets.numbers[number].iter().enumerate();
             let mut listed: Vec<_> = numbered.filter_map(|(content, set)| Some(((*set)?, content))).collect();
             listed.sort_unstable();
@@ -249,7 +249,7 @@ fn content_of(publication: &Publication<'_>, documents: &DocumentRows<'_>, row: 
 
 /// The contents of a layer that form identical sets, those whose copies waste most bytes first.
 fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, usize)> {
-    let Layered { frozen, findings } = &publication.layers[layer];
+    let Layered { frozen, findings, .. } = &publication.layers[layer];
     let mut sets: Vec<(u64, usize)> = (0..frozen.contents.len())
         .filter(|content| findings.identical[*content])
         .map(|content| {

@@ -1,0 +1,169 @@
+//! Fine figures of a layer: after the comparison by whole chunks, sites cut the chunks that candidate pairs do not share into
+//! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
+//!
+//! [`candidates`] bounds the pairs, [`wanted`] finds their chunks and asks for them, [`expansions`] keeps the answers, and
+//! [`links`] measures the pairs again.
+
+mod candidates;
+mod expansions;
+mod links;
+mod wanted;
+
+use std::path::{Path, PathBuf};
+
+use cognate_fingerprint::{Method, MethodId};
+use cognate_proto::fine::{Expansion, FineChoice};
+use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::Precision;
+use cognate_similarity::LinkFile;
+
+use crate::checkpoint::Checkpoint;
+use crate::compare::Task;
+use crate::error::Error;
+use expansions::{Expansions, ExpansionsWriter};
+
+/// A request to a site: chunks of one of its repositories that it cuts again.
+pub struct FineRequest {
+    /// The site.
+    pub site: SiteName,
+    /// The repository.
+    pub repository: RepositoryName,
+    /// The method under which the chunks were sent.
+    pub method: Method,
+    /// Its id under the site's key.
+    pub method_id: MethodId,
+    /// The contents and chunks.
+    pub choice: FineChoice,
+}
+
+/// The answer of a site.
+pub struct FineAnswer {
+    /// The chunks that it cut, each of the request at most once.
+    pub expansions: Vec<Expansion>,
+    /// Contents that it could not read, because their documents are gone or have changed.
+    pub changed_contents: u64,
+}
+
+/// The sites, as an analysis asks them for fine chunks.
+pub trait FineSource: Sync {
+    /// Asks several sites at the same time. The answers come in the order of the requests; an error is the reason, in one
+    /// line, why a site gives no fine chunks.
+    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>>;
+}
+
+/// A source without sites, for scans that ask none.
+pub struct NoFineSource;
+
+impl FineSource for NoFineSource {
+    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>> {
+        let refused = || Err("no site is asked in this scan".to_owned());
+        requests.iter().map(|_| refused()).collect()
+    }
+}
+
+/// What is known of the fine figures of a layer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct FineFigures {
+    /// Pairs that were measured by fine chunks.
+    pub(crate) fine_pairs: u64,
+    /// Candidates of which some chunk could not be cut again.
+    pub(crate) coarse_pairs: u64,
+    /// Pairs that were not measured, because their contents have too many candidates.
+    pub(crate) omitted_pairs: u64,
+    /// Of each root, in their order.
+    pub(crate) roots: Vec<FineRoot>,
+}
+
+/// The fine chunks that a repository gave.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct FineRoot {
+    /// Chunks that the site was asked to cut.
+    pub(crate) chunks: u64,
+    /// Of these, chunks that it cut, now or for an earlier scan.
+    pub(crate) expanded_chunks: u64,
+    /// Contents whose documents are gone or have changed.
+    pub(crate) changed_contents: u64,
+    /// The reason why the site gave no fine chunks.
+    pub(crate) failure: Option<String>,
+}
+
+/// The files of a layer's fine figures, in the folder of its scan.
+#[derive(Debug)]
+pub(crate) struct FineFiles {
+    links: PathBuf,
+    expansions: PathBuf,
+}
+
+impl FineFiles {
+    pub(crate) fn new(folder: &Path, layer: usize) -> FineFiles {
+        FineFiles {
+            links: folder.join(format!("fine-links-{layer}")),
+            expansions: folder.join(format!("fine-chunks-{layer}")),
+        }
+    }
+
+    /// Removes the links, which nothing but the result needs, and keeps what a later scan may use.
+    pub(crate) fn remove_links(&self) {
+        let _ = std::fs::remove_file(&self.links);
+    }
+
+    /// Removes the fine chunks, which a later scan has taken over.
+    pub(crate) fn remove(&self) {
+        self.remove_links();
+        let _ = std::fs::remove_file(&self.expansions);
+    }
+}
+
+/// True if the pairs of a method are measured by fine chunks.
+pub(crate) fn is_fine(method: &Method, precision: Precision) -> bool {
+    method.capabilities().fine && precision == Precision::Fine
+}
+
+/// The sites and files of one round.
+pub(crate) struct FineRound<'a> {
+    pub(crate) source: &'a dyn FineSource,
+    pub(crate) method_id: MethodId,
+    pub(crate) files: FineFiles,
+    /// The files of the latest scan of the same kind.
+    pub(crate) earlier: Option<FineFiles>,
+    /// True if the fine chunks must survive a loss of power.
+    pub(crate) durable: bool,
+}
+
+impl Task<'_> {
+    /// Measures the candidates among the links of a comparison by fine chunks, and writes the links that follow.
+    pub(crate) fn fine_links(
+        &self,
+        coarse: &LinkFile,
+        own: &Checkpoint,
+        round: &FineRound<'_>,
+    ) -> Result<(LinkFile, FineFigures), Error> {
+        let candidates = self.fine_candidates(coarse)?;
+        let wanted = self.wanted_chunks(&candidates.pairs)?;
+        let earlier = round.earlier.as_ref().filter(|files| files.expansions.is_file());
+        let earlier = earlier.map(|files| Expansions::open(&files.expansions));
+        let earlier = earlier.transpose().unwrap_or_else(|error| {
+            tracing::info!(%error, "the fine chunks of an earlier scan are not used");
+            None
+        });
+        let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
+        let roots = self.ask(wanted, round, earlier.as_ref(), &mut writer)?;
+        let expansions = writer.finish(round.durable)?;
+        let measured = self.measured_finely(&candidates.pairs, &expansions)?;
+        let figures = FineFigures {
+            fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
+            coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,
+            omitted_pairs: candidates.omitted,
+            roots,
+        };
+        tracing::info!(
+            candidates = candidates.pairs.len(),
+            omitted = figures.omitted_pairs,
+            fine = figures.fine_pairs,
+            coarse = figures.coarse_pairs,
+            "measured by fine chunks"
+        );
+        let links = self.write_fine_links(coarse, &measured, &round.files.links, own.binding())?;
+        Ok((links, figures))
+    }
+}

@@ -1,0 +1,153 @@
+//! The links of a layer after its candidates were measured by fine chunks.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use cognate_fingerprint::{Feature, Tag};
+use cognate_similarity::fine::{ChunkCount, FineWord, fine_shared_bytes, fine_word};
+use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter};
+
+use super::expansions::Expansions;
+use super::wanted::compared;
+use crate::compare::Task;
+use crate::error::Error;
+
+/// Fine chunks that a thread holds at most.
+const CACHE_WORDS_MAX: usize = 1 << 18;
+
+/// A pair that was measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MeasuredPair {
+    a: u32,
+    b: u32,
+    /// Bytes of whole chunks in common.
+    coarse_bytes: u64,
+    /// The same with fine chunks.
+    shared_bytes: u64,
+    /// True if every chunk that is left was cut again.
+    pub(super) complete: bool,
+}
+
+/// The pairs that one thread has measured, and fine chunks that it may need again.
+#[derive(Default)]
+struct Measuring {
+    pairs: Vec<MeasuredPair>,
+    words: HashMap<Tag, Option<Arc<[FineWord]>>>,
+    held: usize,
+}
+
+impl Task<'_> {
+    /// Measures every pair, by (a, b).
+    pub(super) fn measured_finely(
+        &self,
+        pairs: &[(u32, u32)],
+        expansions: &Expansions,
+    ) -> Result<Vec<MeasuredPair>, Error> {
+        let found = self.each_pair(pairs, Measuring::default, &|measuring: &mut Measuring, pair, of_a, of_b| {
+            let measured = measuring.pair(pair, of_a, of_b, expansions)?;
+            measuring.pairs.push(measured);
+            Ok(())
+        })?;
+        let mut all: Vec<MeasuredPair> = found.into_iter().flat_map(|measuring| measuring.pairs).collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b).
+    pub(super) fn write_fine_links(
+        &self,
+        coarse: &LinkFile,
+        measured: &[MeasuredPair],
+        path: &Path,
+        binding: &Binding,
+    ) -> Result<LinkFile, Error> {
+        let mut writer = LinkWriter::create(path, binding)?;
+        let mut measured = measured.iter().peekable();
+        let mut failure: Option<EngineError> = None;
+        coarse.for_each(|link| {
+            let mut group = Vec::new();
+            while let Some(pair) = measured.next_if(|pair| (pair.a, pair.b) < (link.a.0, link.b.0)) {
+                group.extend(self.link_of(pair));
+            }
+            match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
+                // Fine chunks only add to a link.
+                Some(pair) => group.push(Link { shared_bytes: pair.shared_bytes.max(link.shared_bytes), ..*link }),
+                None => group.push(*link),
+            }
+            if failure.is_none() {
+                failure = writer.push(&group).err();
+            }
+        })?;
+        failure.map_or(Ok(()), Err)?;
+        let rest: Vec<Link> = measured.filter_map(|pair| self.link_of(pair)).collect();
+        writer.push(&rest)?;
+        writer.finish(false)?;
+        Ok(LinkFile::open(path, binding)?)
+    }
+
+    /// The link of a pair that is none by whole chunks, if it is one now: fine chunks count for containment alone.
+    fn link_of(&self, pair: &MeasuredPair) -> Option<Link> {
+        let contents = &self.subject.frozen.contents;
+        let smaller = contents[pair.a as usize].weight.min(contents[pair.b as usize].weight);
+        let thresholds = self.scan.spec.layers[self.layer].thresholds;
+        let by_containment =
+            pair.shared_bytes > 0 && thresholds.min_containment.is_reached_by(pair.shared_bytes, smaller);
+        let by_bytes = pair.coarse_bytes > 0 && pair.coarse_bytes >= thresholds.min_shared_bytes;
+        let link = Link { a: ContentIndex(pair.a), b: ContentIndex(pair.b), shared_bytes: pair.shared_bytes };
+        (by_containment || by_bytes).then_some(link)
+    }
+}
+
+impl Measuring {
+    fn pair(
+        &mut self,
+        (a, b): (u32, u32),
+        of_a: &[Feature],
+        of_b: &[Feature],
+        expansions: &Expansions,
+    ) -> Result<MeasuredPair, Error> {
+        let found = compared(of_a, of_b);
+        let [mut left_a, mut left_b] = [Vec::new(), Vec::new()];
+        let mut complete = true;
+        if found.left.iter().all(|left| !left.is_empty()) {
+            for (left, words) in found.left.iter().zip([&mut left_a, &mut left_b]) {
+                complete &= self.words(left, words, expansions)?;
+            }
+        }
+        let shared_bytes = found.shared_bytes + fine_shared_bytes(&mut left_a, &mut left_b);
+        Ok(MeasuredPair { a, b, coarse_bytes: found.shared_bytes, shared_bytes, complete })
+    }
+
+    /// The fine chunks of the chunks that are left; false if some of them were not cut.
+    fn words(
+        &mut self,
+        left: &[ChunkCount],
+        words: &mut Vec<FineWord>,
+        expansions: &Expansions,
+    ) -> Result<bool, Error> {
+        let mut complete = true;
+        for chunk in left {
+            match self.of_chunk(&chunk.tag, expansions)? {
+                None => complete = false,
+                Some(of_chunk) => (0..chunk.count).for_each(|_| words.extend_from_slice(&of_chunk)),
+            }
+        }
+        Ok(complete)
+    }
+
+    fn of_chunk(&mut self, tag: &Tag, expansions: &Expansions) -> Result<Option<Arc<[FineWord]>>, Error> {
+        if let Some(known) = self.words.get(tag) {
+            return Ok(known.clone());
+        }
+        let fine = expansions.get(tag)?;
+        let words: Option<Arc<[FineWord]>> = fine.map(|fine| fine.into_iter().map(fine_word).collect());
+        if self.held > CACHE_WORDS_MAX {
+            self.words.clear();
+            self.held = 0;
+        }
+        self.held += 1 + words.as_ref().map_or(0, |words| words.len());
+        self.words.insert(*tag, words.clone());
+        Ok(words)
+    }
+}

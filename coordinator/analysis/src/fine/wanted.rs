@@ -1,0 +1,194 @@
+//! The chunks that candidate pairs do not share, and the questions to the sites that hold them: each chunk once, in portions.
+
+use std::collections::HashMap;
+
+use cognate_fingerprint::{Feature, Tag};
+use cognate_proto::fine::{Expansion, FineChoice};
+use cognate_proto::limits::FINE_CHUNKS_MAX;
+use cognate_similarity::fine::{ByChunks, by_chunks, counted};
+
+use super::expansions::{Expansions, ExpansionsWriter};
+use super::{FineRequest, FineRoot, FineRound};
+use crate::compare::Task;
+use crate::error::Error;
+use crate::subject::index;
+
+/// Chunks asked for at a time: each has some thirty fine chunks, of 7 bytes.
+const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 4;
+
+/// A chunk that somebody has to cut, and the first content that has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WantedChunk {
+    tag: Tag,
+    content: u32,
+    length_bytes: u32,
+}
+
+/// Chunks of one thread, with repetitions that are removed now and then.
+#[derive(Default)]
+struct Gathered {
+    chunks: Vec<WantedChunk>,
+    distinct: usize,
+}
+
+/// The portions of one root that are not asked for yet.
+struct Portions {
+    root: u16,
+    choices: std::vec::IntoIter<Portion>,
+}
+
+/// One request: the choice, with the length of each chunk.
+struct Portion {
+    choice: FineChoice,
+    lengths: HashMap<Tag, u32>,
+}
+
+/// Compares two contents by their features.
+pub(super) fn compared(a: &[Feature], b: &[Feature]) -> ByChunks {
+    let chunks = |features: &[Feature]| counted(features.iter().map(|feature| (feature.tag, feature.weight)));
+    by_chunks(&chunks(a), &chunks(b))
+}
+
+impl Task<'_> {
+    /// The chunks that are left of any pair, each once.
+    pub(super) fn wanted_chunks(&self, pairs: &[(u32, u32)]) -> Result<Vec<WantedChunk>, Error> {
+        let gathered = self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
+            let left = compared(of_a, of_b).left;
+            // If nothing is left of one of the two, they have nothing more in common.
+            if left.iter().all(|left| !left.is_empty()) {
+                for (content, left) in [a, b].into_iter().zip(left) {
+                    gathered.add(left.iter().map(|chunk| WantedChunk {
+                        tag: chunk.tag,
+                        content,
+                        length_bytes: chunk.length_bytes,
+                    }));
+                }
+            }
+            Ok(())
+        })?;
+        let mut all: Vec<WantedChunk> = gathered.into_iter().flat_map(|gathered| gathered.chunks).collect();
+        all.sort_unstable();
+        all.dedup_by_key(|chunk| chunk.tag);
+        Ok(all)
+    }
+
+    /// Has the chunks cut that no earlier scan has, and writes all of them down.
+    pub(super) fn ask(
+        &self,
+        wanted: Vec<WantedChunk>,
+        round: &FineRound<'_>,
+        earlier: Option<&Expansions>,
+        writer: &mut ExpansionsWriter,
+    ) -> Result<Vec<FineRoot>, Error> {
+        let mut roots = vec![FineRoot::default(); self.subject.frozen.roots.len()];
+        let mut of_root: Vec<Vec<WantedChunk>> = vec![Vec::new(); roots.len()];
+        for chunk in wanted {
+            let root = self.root_of(chunk.content);
+            roots[usize::from(root)].chunks += 1;
+            match earlier.map(|earlier| earlier.get(&chunk.tag)).transpose()?.flatten() {
+                Some(fine) => {
+                    writer.push(&Expansion { tag: chunk.tag, fine })?;
+                    roots[usize::from(root)].expanded_chunks += 1;
+                }
+                None => of_root[usize::from(root)].push(chunk),
+            }
+        }
+        let mut portions: Vec<Portions> = (0..)
+            .zip(of_root)
+            .map(|(root, chunks)| Portions { root, choices: self.portions(chunks).into_iter() })
+            .collect();
+        loop {
+            let next: Vec<(u16, Portion)> = portions
+                .iter_mut()
+                .filter(|portions| roots[usize::from(portions.root)].failure.is_none())
+                .filter_map(|portions| Some((portions.root, portions.choices.next()?)))
+                .collect();
+            if next.is_empty() {
+                return Ok(roots);
+            }
+            self.ask_once(next, round, &mut roots, writer)?;
+        }
+    }
+
+    /// Asks for one portion of each root at the same time.
+    fn ask_once(
+        &self,
+        portions: Vec<(u16, Portion)>,
+        round: &FineRound<'_>,
+        roots: &mut [FineRoot],
+        writer: &mut ExpansionsWriter,
+    ) -> Result<(), Error> {
+        if self.scan.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let method = &self.scan.spec.layers[self.layer].method;
+        let request = |(root, portion): &(u16, Portion)| {
+            let place = &self.subject.frozen.roots[usize::from(*root)];
+            FineRequest {
+                site: place.site.clone(),
+                repository: place.repository.clone(),
+                method: method.clone(),
+                method_id: round.method_id,
+                choice: portion.choice.clone(),
+            }
+        };
+        let answers = round.source.ask(portions.iter().map(request).collect());
+        for ((root, portion), answer) in portions.iter().zip(answers) {
+            let root = &mut roots[usize::from(*root)];
+            match answer {
+                Err(reason) => root.failure = Some(reason),
+                Ok(answer) if !portion.fits(&answer.expansions) => {
+                    root.failure = Some("its fine chunks do not add up to its chunks".to_owned());
+                }
+                Ok(answer) => {
+                    root.expanded_chunks += answer.expansions.len() as u64;
+                    root.changed_contents += answer.changed_contents;
+                    answer.expansions.iter().try_for_each(|expansion| writer.push(expansion))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The root of the first document with a content.
+    fn root_of(&self, content: u32) -> u16 {
+        let copies = self.subject.copies.of_content(index(content as usize));
+        self.subject.frozen.documents[copies[0] as usize].root
+    }
+
+    /// Requests of bounded size. A content with very many chunks is in several of them.
+    fn portions(&self, mut chunks: Vec<WantedChunk>) -> Vec<Portion> {
+        chunks.sort_unstable_by_key(|chunk| (chunk.content, chunk.tag));
+        chunks.chunks(PORTION_CHUNKS).map(|part| self.portion(part)).collect()
+    }
+
+    fn portion(&self, chunks: &[WantedChunk]) -> Portion {
+        let contents = &self.subject.frozen.contents;
+        let of_content = |chunks: &[WantedChunk]| {
+            (contents[chunks[0].content as usize].digest, chunks.iter().map(|chunk| chunk.tag).collect())
+        };
+        let choice = FineChoice { contents: chunks.chunk_by(|a, b| a.content == b.content).map(of_content).collect() };
+        Portion { choice, lengths: chunks.iter().map(|chunk| (chunk.tag, chunk.length_bytes)).collect() }
+    }
+}
+
+impl Portion {
+    /// True if every expansion is of a chunk of this portion and as long as the chunk.
+    fn fits(&self, expansions: &[Expansion]) -> bool {
+        expansions.iter().all(|expansion| {
+            let length: u32 = expansion.fine.iter().map(|fine| u32::from(fine.length_bytes)).sum();
+            self.lengths.get(&expansion.tag) == Some(&length)
+        })
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, chunks: impl Iterator<Item = WantedChunk>) {
+        self.chunks.extend(chunks);
+        if self.chunks.len() > 1 << 16 && self.chunks.len() > 2 * self.distinct {
+            self.chunks.sort_unstable();
+            self.chunks.dedup_by_key(|chunk| chunk.tag);
+            self.distinct = self.chunks.len();
+        }
+    }
+}

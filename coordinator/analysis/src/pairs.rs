@@ -1,0 +1,138 @@
+//! Pairs of contents, looked at one by one: their features are read from the runs, in blocks of contents of which two fit the
+//! memory.
+
+use std::sync::atomic::Ordering;
+
+use cognate_fingerprint::Feature;
+use cognate_similarity::{Error as EngineError, RunShards, Shards as _};
+
+use crate::compare::Task;
+use crate::error::Error;
+use crate::subject::Subject;
+
+/// Size of a feature in memory.
+const FEATURE_BYTES: u64 = 20;
+
+/// One step: takes a pair and the features of both, templates apart and ascending by tag, into what a thread has so far.
+pub(crate) type Step<'a, S> = dyn Fn(&mut S, (u32, u32), &[Feature], &[Feature]) -> Result<(), Error> + Sync + 'a;
+
+impl Task<'_> {
+    /// Looks at every pair once, in no order; returns what each thread made of its pairs, block by block.
+    pub(crate) fn each_pair<S: Send>(
+        &self,
+        pairs: &[(u32, u32)],
+        begin: impl Fn() -> S + Sync,
+        step: &Step<'_, S>,
+    ) -> Result<Vec<S>, Error> {
+        let blocks = Blocks::of(self.subject, pairs, self.scan.spec.memory_budget_bytes);
+        let shards = &self.subject.frozen.shards;
+        let mut all = Vec::new();
+        for first in 0..blocks.count() {
+            for second in first..blocks.count() {
+                let is_of_both = |(a, b): &&(u32, u32)| {
+                    let (a, b) = (blocks.of_content(*a), blocks.of_content(*b));
+                    (a.min(b), a.max(b)) == (first, second)
+                };
+                let of_both: Vec<(u32, u32)> = pairs.iter().filter(is_of_both).copied().collect();
+                if !of_both.is_empty() {
+                    let held = blocks.held(shards, [first, second])?;
+                    all.extend(self.each_pair_of(&held, &of_both, &begin, step)?);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn each_pair_of<S: Send>(
+        &self,
+        held: &Held,
+        pairs: &[(u32, u32)],
+        begin: &(impl Fn() -> S + Sync),
+        step: &Step<'_, S>,
+    ) -> Result<Vec<S>, Error> {
+        let cancelled = &self.scan.cancelled;
+        let parts = pairs.chunks(pairs.len().div_ceil(self.scan.spec.threads.get()).max(1));
+        let made: Result<Vec<S>, Error> = std::thread::scope(|scope| {
+            let look_at = |part: &[(u32, u32)]| {
+                let mut made = begin();
+                for (a, b) in part.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
+                    step(&mut made, (*a, *b), held.of(*a), held.of(*b))?;
+                }
+                Ok(made)
+            };
+            let working: Vec<_> = parts.map(|part| scope.spawn(move || look_at(part))).collect();
+            working.into_iter().map(|part| part.join().expect("nothing there panics")).collect()
+        });
+        if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { made }
+    }
+}
+
+/// The contents of candidates, in blocks of which two fit the memory.
+struct Blocks {
+    /// Ascending.
+    contents: Vec<u32>,
+    /// Start of each block among `contents`, and the end.
+    starts: Vec<usize>,
+}
+
+/// The features of the contents of two blocks.
+struct Held {
+    contents: Vec<u32>,
+    features: Vec<Vec<Feature>>,
+}
+
+impl Blocks {
+    fn of(subject: &Subject<'_>, candidates: &[(u32, u32)], memory_budget_bytes: u64) -> Blocks {
+        let mut contents: Vec<u32> = candidates.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        contents.sort_unstable();
+        contents.dedup();
+        let features_max = memory_budget_bytes / FEATURE_BYTES / 2;
+        let (mut starts, mut features) = (vec![0], 0);
+        for (place, content) in contents.iter().enumerate() {
+            let own = subject.frozen.contents[*content as usize].chunk_count;
+            if features > 0 && features + own > features_max {
+                starts.push(place);
+                features = 0;
+            }
+            features += own;
+        }
+        starts.push(contents.len());
+        Blocks { contents, starts }
+    }
+
+    fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn of_content(&self, content: u32) -> usize {
+        let place = self.contents.partition_point(|other| *other < content);
+        self.starts.partition_point(|start| *start <= place) - 1
+    }
+
+    /// Reads the features of two blocks, which may be one. Shard after shard tags ascend, and so do each content's.
+    fn held(&self, shards: &RunShards, blocks: [usize; 2]) -> Result<Held, EngineError> {
+        let of = |block: usize| &self.contents[self.starts[block]..self.starts[block + 1]];
+        let mut contents = of(blocks[0]).to_vec();
+        if blocks[0] != blocks[1] {
+            contents.extend_from_slice(of(blocks[1]));
+        }
+        let mut features = vec![Vec::new(); contents.len()];
+        for shard in 0..shards.shard_count() {
+            shards.visit(shard, &mut |postings| {
+                for posting in postings.iter().filter(|posting| !posting.template) {
+                    if let Ok(place) = contents.binary_search(&posting.content.0) {
+                        features[place].push(Feature { tag: posting.tag, weight: posting.length_bytes });
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Held { contents, features })
+    }
+}
+
+impl Held {
+    fn of(&self, content: u32) -> &[Feature] {
+        self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
+    }
+}

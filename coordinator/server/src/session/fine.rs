@@ -1,0 +1,154 @@
+//! Queries for fine chunks to sites, and their answers. Each query has a number of its own, and only its site answers it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cognate_analysis::fine::{FineAnswer, FineRequest};
+use cognate_fingerprint::Tag;
+use cognate_proto::fine::{FineChoice, expansions};
+use cognate_proto::name::{SiteName, one_line};
+use cognate_proto::v1::attach_response::Message as Down;
+use cognate_proto::v1::fine_chunks_request::Message as Up;
+use cognate_proto::v1::{FineQuery, MethodSpec};
+use tokio::sync::oneshot;
+
+use super::{Sessions, lock};
+use crate::error::Error;
+
+/// The longest time in which a site cuts one portion of chunks again.
+const ANSWER_MAX: Duration = Duration::from_secs(1800);
+
+/// The facts about a scan that a site's policy decides by.
+#[derive(Clone, Copy)]
+pub(crate) struct FineScan {
+    /// The scan crosses parties.
+    pub(crate) across_parties: bool,
+    /// The scan read the targets of symbolic links as well.
+    pub(crate) follow_symlinks: bool,
+}
+
+/// The queries that have not been answered.
+#[derive(Default)]
+pub(super) struct FineQueries {
+    next: AtomicU64,
+    open: Mutex<HashMap<u64, Open>>,
+}
+
+struct Open {
+    site: SiteName,
+    choice: Arc<FineChoice>,
+    /// Moves to the caller with the answer.
+    answered: oneshot::Sender<Result<FineAnswer, String>>,
+}
+
+/// A query for as long as a caller waits for its answer.
+struct Waiting<'a> {
+    queries: &'a FineQueries,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        lock(&self.queries.open).remove(&self.number);
+    }
+}
+
+impl Sessions {
+    /// Asks a site for fine chunks, and waits for its answer; an error is one line for people.
+    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, String> {
+        let FineRequest { site, repository, method, method_id, choice } = request;
+        let Some(mut live) = self.live(&site) else { return Err("its site is not attached".to_owned()) };
+        let queries = &self.fine_queries;
+        let number = queries.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let message = Down::FineQuery(FineQuery {
+            query: number,
+            repository: repository.to_string(),
+            method: Some(MethodSpec { method_id: method_id.0.to_vec(), ..MethodSpec::from(&method) }),
+            across_parties: scan.across_parties,
+            contents: choice.contents.len() as u64,
+            chunks: choice.tags().count() as u64,
+            follow_symlinks: scan.follow_symlinks,
+        });
+        let (answered, answer) = oneshot::channel();
+        lock(&queries.open).insert(number, Open { site: site.clone(), choice: Arc::new(choice), answered });
+        let _waiting = Waiting { queries, number };
+        if !self.send(&site, message) {
+            return Err("its site does not read its messages".to_owned());
+        }
+        tokio::select! {
+            answer = answer => answer.unwrap_or_else(|_| Err("its site did not answer".to_owned())),
+            () = live.ended() => Err("its site disconnected before it answered".to_owned()),
+            () = tokio::time::sleep(ANSWER_MAX) => {
+                Err(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60))
+            }
+        }
+    }
+
+    /// The contents and chunks that a site was asked about.
+    ///
+    /// # Errors
+    /// Fails if no caller waits for the answer to such a query.
+    pub(crate) fn fine_choice(&self, site: &SiteName, number: u64) -> Result<Arc<FineChoice>, Error> {
+        let open = lock(&self.fine_queries.open);
+        let asked = open.get(&number).filter(|open| open.site == *site);
+        let asked = asked.ok_or_else(|| Error::Stale("no caller waits for these fine chunks".to_owned()))?;
+        Ok(Arc::clone(&asked.choice))
+    }
+
+    /// Begins to receive a site's answer.
+    ///
+    /// # Errors
+    /// See [`Sessions::fine_choice`].
+    pub(crate) fn answering_fine(&self, site: &SiteName, number: u64) -> Result<AnsweringFine<'_>, Error> {
+        let choice = self.fine_choice(site, number)?;
+        Ok(AnsweringFine {
+            queries: &self.fine_queries,
+            number,
+            left: choice.tags().collect(),
+            answer: FineAnswer { expansions: Vec::new(), changed_contents: 0 },
+        })
+    }
+}
+
+/// An incomplete answer.
+pub(crate) struct AnsweringFine<'a> {
+    queries: &'a FineQueries,
+    number: u64,
+    /// The chunks that are not answered yet.
+    left: HashSet<Tag>,
+    answer: FineAnswer,
+}
+
+impl AnsweringFine<'_> {
+    /// Receives the next message; returns true if it was the last.
+    ///
+    /// # Errors
+    /// Fails if the message is not expected here.
+    pub(crate) fn take(&mut self, message: Up) -> Result<bool, Error> {
+        match message {
+            Up::Answer(_) => Err(Error::Invalid("an answer of fine chunks begins twice".to_owned())),
+            Up::Table(table) => {
+                let found = expansions(&table, &mut self.left);
+                self.answer.expansions.extend(found.map_err(|error| Error::Invalid(error.to_string()))?);
+                Ok(false)
+            }
+            Up::End(end) => {
+                self.answer.changed_contents = end.changed_contents;
+                let empty = FineAnswer { expansions: Vec::new(), changed_contents: 0 };
+                let answer = std::mem::replace(&mut self.answer, empty);
+                self.finish(if end.failure.is_empty() { Ok(answer) } else { Err(one_line(&end.failure)) });
+                Ok(true)
+            }
+        }
+    }
+
+    /// Hands the answer to the caller that waits for it.
+    pub(crate) fn finish(&self, answer: Result<FineAnswer, String>) {
+        if let Some(open) = lock(&self.queries.open).remove(&self.number) {
+            // The caller may have given up.
+            let _ = open.answered.send(answer);
+        }
+    }
+}
