@@ -42,14 +42,6 @@ impl Chunker {
     }
 }
 
-/// The bytes of a chunk.
-#[derive(Clone, Copy)]
-pub(crate) struct Bytes<'a> {
-    /// Bytes of the document before the chunk: at least as many as decide where it ends, or all.
-    pub(crate) before: &'a [u8],
-    pub(crate) bytes: &'a [u8],
-}
-
 /// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
 /// more, however long the documents are.
 pub(crate) struct ChunkReader {
@@ -80,11 +72,11 @@ impl ChunkReader {
         self.read_with(document, |chunk, _| each(chunk))
     }
 
-    /// Does the same, and hands over the bytes of every chunk with it, after those that decided where it ends.
+    /// Does the same, and hands over the bytes of every chunk with it.
     pub(crate) fn read_with(
         &mut self,
         document: &mut impl Read,
-        mut each: impl FnMut(Chunk, Bytes<'_>) -> io::Result<()>,
+        mut each: impl FnMut(Chunk, &[u8]) -> io::Result<()>,
     ) -> io::Result<Content> {
         let lookback_bytes = self.chunker.lookback_bytes();
         let mut digest = ListDigest::new(&self.content_key);
@@ -96,10 +88,10 @@ impl ChunkReader {
             while start < filled
                 && let Some(length) = self.chunker.cut(data, start, at_end)
             {
-                let (before, bytes) = data[..start + length].split_at(start);
+                let bytes = &data[start..start + length];
                 let chunk = self.chunk(bytes, offset);
                 digest.add(&chunk);
-                each(chunk, Bytes { before, bytes })?;
+                each(chunk, bytes)?;
                 start += length;
                 offset += u64::from(chunk.length_bytes);
             }
@@ -120,16 +112,16 @@ impl ChunkReader {
     }
 
     /// Does the same, and hands over the bytes of every chunk with it.
-    pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, Bytes<'_>)) -> Content {
+    pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, &[u8])) -> Content {
         let mut digest = ListDigest::new(&self.content_key);
         let mut start = 0;
         while start < document.len()
             && let Some(length) = self.chunker.cut(document, start, true)
         {
-            let (before, bytes) = document[..start + length].split_at(start);
+            let bytes = &document[start..start + length];
             let chunk = self.chunk(bytes, start as u64);
             digest.add(&chunk);
-            each(chunk, Bytes { before, bytes });
+            each(chunk, bytes);
             start += length;
         }
         digest.finish(document.len() as u64)

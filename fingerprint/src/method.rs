@@ -173,8 +173,7 @@ impl Method {
     }
 
     /// A fingerprinter that hands over the chunks for which `wanted` returns true, each followed by its fine chunks, whose
-    /// lengths add up to its own and whose tags hold [`FINE_TAG_BYTES`](crate::FINE_TAG_BYTES) bytes and zeros; nothing if
-    /// the method has no fine chunks.
+    /// lengths add up to its own and whose tags hold one byte and zeros; nothing if the method has no fine chunks.
     pub fn fine_fingerprinter(&self, key: &Key, wanted: Box<Wanted>) -> Option<Fingerprinter> {
         self.capabilities().fine.then(|| Fingerprinter::fine(self.chunk_bytes(), key, wanted))
     }

@@ -100,7 +100,7 @@ impl Tttd {
         let mut fingerprint = self.roll(0, &data[first.saturating_sub(WINDOW_BYTES)..first - 1]);
         let mut backup = None;
         for (step, &byte) in data[first - 1..start + longest].iter().enumerate() {
-            fingerprint = self.next(fingerprint, byte);
+            fingerprint = (fingerprint << 1).wrapping_add(self.table[usize::from(byte)]);
             // The bound of D' is never the lower one, so one rare test guards both.
             if fingerprint < self.bound_backup {
                 if fingerprint < self.bound_main {
@@ -112,18 +112,8 @@ impl Tttd {
         if longest < max { Some(longest) } else { Some(backup.unwrap_or(max)) }
     }
 
-    /// The fingerprint after one more byte: it depends on the last [`WINDOW_BYTES`] bytes.
-    pub(crate) fn next(&self, fingerprint: u64, byte: u8) -> u64 {
-        (fingerprint << 1).wrapping_add(self.table[usize::from(byte)])
-    }
-
-    /// True if a chunk may end at a position with this fingerprint, if its length allows it.
-    pub(crate) fn may_cut(&self, fingerprint: u64) -> bool {
-        fingerprint < self.bound_backup
-    }
-
     fn roll(&self, fingerprint: u64, bytes: &[u8]) -> u64 {
-        bytes.iter().fold(fingerprint, |fingerprint, &byte| self.next(fingerprint, byte))
+        bytes.iter().fold(fingerprint, |h, &byte| (h << 1).wrapping_add(self.table[usize::from(byte)]))
     }
 }
 

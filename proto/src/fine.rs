@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use cognate_fingerprint::{ContentDigest, FINE_BYTES_MAX, FINE_TAG_BYTES, FineChunk, Tag};
+use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
 
-use crate::limits::{FINE_CHOICE_PIECE, FINE_CHUNKS_MAX, FINE_TABLE_MAX, FINE_TABLE_TARGET};
+use crate::limits::{FINE_CHOICE_PIECE, FINE_CHUNKS_MAX, FINE_TABLE_CHUNKS_MAX, FINE_TABLE_MAX, FINE_TABLE_TARGET};
 use crate::v1;
 
 /// The length of a digest or tag.
@@ -38,9 +38,6 @@ pub enum FineError {
     /// A table has too many fine chunks, or columns that contradict each other.
     #[error("a table whose columns do not agree")]
     Columns,
-    /// A fine chunk of an impossible length.
-    #[error("a fine chunk of an impossible length")]
-    FineLength,
 }
 
 impl FineChoice {
@@ -117,15 +114,19 @@ pub struct FineTables {
 impl FineTables {
     /// Adds a chunk with its fine chunks.
     pub fn push(&mut self, tag: Tag, fine: impl Iterator<Item = FineChunk>) {
-        let before = self.table.lengths.len();
+        let before = self.table.fine_tags.len();
         for FineChunk { tag, length_bytes } in fine {
-            self.table.fine_tags.extend_from_slice(&tag);
-            self.table.lengths.push(length_bytes);
+            let half = (length_bytes - 1) & 0xf;
+            match self.table.fine_tags.len().is_multiple_of(2) {
+                true => self.table.lengths.push(half),
+                false => *self.table.lengths.last_mut().expect("it has the first half") |= half << 4,
+            }
+            self.table.fine_tags.push(tag);
         }
         self.table.tags.extend_from_slice(&tag.0);
-        let count = self.table.lengths.len() - before;
+        let count = self.table.fine_tags.len() - before;
         self.table.counts.push(u32::try_from(count).expect("a chunk has a few thousand fine chunks"));
-        if self.table.lengths.len() >= FINE_TABLE_TARGET {
+        if self.table.fine_tags.len() >= FINE_TABLE_TARGET || self.table.counts.len() >= FINE_TABLE_CHUNKS_MAX {
             self.full.push(std::mem::take(&mut self.table));
         }
     }
@@ -139,33 +140,29 @@ impl FineTables {
     }
 }
 
-/// Unpacks a received table of chunks that are all in `chosen`, each once.
+/// Unpacks a received table of chunks that are all in `chosen`, each once, and removes them there.
 ///
 /// # Errors
-/// If the columns do not agree, a length is impossible, or a chunk was not chosen.
+/// If the columns do not agree, or a chunk was not chosen.
 pub fn expansions(table: &v1::FineTable, chosen: &mut HashSet<Tag>) -> Result<Vec<Expansion>, FineError> {
-    let (fine_tags, rest) = table.fine_tags.as_chunks::<FINE_TAG_BYTES>();
     let total: u64 = table.counts.iter().map(|count| u64::from(*count)).sum();
-    let fine_count = table.lengths.len();
-    let agrees = rest.is_empty()
-        && fine_tags.len() == fine_count
-        && total == fine_count as u64
-        && table.tags.len() == table.counts.len() * ID_BYTES;
+    let fine_count = table.fine_tags.len();
+    let agrees = total == fine_count as u64
+        && table.lengths.len() == fine_count.div_ceil(2)
+        && table.tags.len() == table.counts.len() * ID_BYTES
+        && !table.counts.contains(&0);
     if !agrees || fine_count > FINE_TABLE_MAX {
         return Err(FineError::Columns);
     }
-    let mut fine =
-        fine_tags.iter().zip(&table.lengths).map(|(tag, length)| FineChunk { tag: *tag, length_bytes: *length });
+    let length = |place: usize| 1 + ((table.lengths[place / 2] >> (4 * (place % 2))) & 0xf);
+    let fine = |(place, tag): (usize, &u8)| FineChunk { tag: *tag, length_bytes: length(place) };
+    let mut fine = table.fine_tags.iter().enumerate().map(fine);
     let mut found = Vec::with_capacity(table.counts.len());
     for (tag, count) in ids(&table.tags)?.map(Tag).zip(&table.counts) {
         if !chosen.remove(&tag) {
             return Err(FineError::Count);
         }
-        let fine: Vec<FineChunk> = fine.by_ref().take(*count as usize).collect();
-        if fine.is_empty() || fine.iter().any(|one| !(1..=FINE_BYTES_MAX).contains(&one.length_bytes)) {
-            return Err(FineError::FineLength);
-        }
-        found.push(Expansion { tag, fine });
+        found.push(Expansion { tag, fine: fine.by_ref().take(*count as usize).collect() });
     }
     Ok(found)
 }
@@ -182,8 +179,8 @@ mod tests {
 
     fn fine(number: u32, count: u32) -> Vec<FineChunk> {
         let one = |place: u32| FineChunk {
-            tag: [number.to_le_bytes()[0], place.to_le_bytes()[0], place.to_le_bytes()[1], 0, 0, 9],
-            length_bytes: 1 + u8::try_from(place % 128).unwrap(),
+            tag: (number ^ place).to_le_bytes()[0],
+            length_bytes: 1 + u8::try_from(place % 16).unwrap(),
         };
         (0..count).map(one).collect()
     }
@@ -228,11 +225,11 @@ mod tests {
     #[test]
     fn fine_chunks_arrive_as_they_were_sent_in_tables_within_their_limit() {
         let sent: Vec<(Tag, Vec<FineChunk>)> =
-            (0..40).map(|number| (tag(number), fine(number, 1 + number * 150))).collect();
+            (0..60).map(|number| (tag(number), fine(number, 1 + number * 151))).collect();
         let mut tables = FineTables::default();
         sent.iter().for_each(|(tag, fine)| tables.push(*tag, fine.iter().copied()));
         let tables = tables.finish();
-        assert!(tables.len() > 2 && tables.iter().all(|table| table.lengths.len() <= FINE_TABLE_MAX));
+        assert!(tables.len() > 2 && tables.iter().all(|table| table.fine_tags.len() <= FINE_TABLE_MAX));
         let mut chosen: HashSet<Tag> = sent.iter().map(|(tag, _)| *tag).collect();
         let arrived: Vec<(Tag, Vec<FineChunk>)> = tables
             .iter()
@@ -259,9 +256,8 @@ mod tests {
         check(&|table| table.counts[0] = 6, FineError::Columns);
         check(&|table| table.counts = vec![u32::MAX, 9], FineError::Columns);
         check(&|table| table.fine_tags.push(1), FineError::Columns);
-        check(&|table| table.lengths[0] = 0, FineError::FineLength);
-        check(&|table| table.lengths[0] = 129, FineError::FineLength);
-        check(&|table| table.counts = vec![0, 8], FineError::FineLength);
+        check(&|table| table.lengths.push(1), FineError::Columns);
+        check(&|table| table.counts = vec![0, 8], FineError::Columns);
         check(&|table| table.tags[0] = 9, FineError::Count);
         check(&|table| table.tags.copy_within(16.., 0), FineError::Count);
     }

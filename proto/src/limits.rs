@@ -1,6 +1,6 @@
 //! All limits of the wire, with their reasons. A value over a limit is refused by name, never cut short.
 
-use cognate_fingerprint::{FINE_BYTES_MIN, FINE_CHUNK_BYTES_MOST};
+use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, fine_chunks_max};
 
 /// A batch is sent once its body has grown to this: large enough to be cheap, small enough to be sent again.
 pub const BATCH_BODY_BYTES_TARGET: usize = 192 * 1024;
@@ -92,11 +92,12 @@ pub const FINE_CHUNKS_MAX: usize = 1 << 16;
 pub const FINE_CHOICE_PIECE: usize = 1 << 14;
 const _: () = assert!(FINE_CHOICE_PIECE * 32 < MESSAGE_BYTES_MAX);
 /// A table of fine chunks is sent once it has so many.
-pub const FINE_TABLE_TARGET: usize = 1 << 15;
-/// Fine chunks in one message, each of 7 bytes.
-pub const FINE_TABLE_MAX: usize = 1 << 16;
+pub const FINE_TABLE_TARGET: usize = 1 << 16;
+/// Chunks of one table; it is sent once it has so many.
+pub const FINE_TABLE_CHUNKS_MAX: usize = 1 << 13;
+/// Fine chunks in one message, each of one and a half bytes.
+pub const FINE_TABLE_MAX: usize = 1 << 17;
 /// Fine chunks of one chunk at most: the longest chunk has fewer than three times the greatest mean.
-pub const FINE_CHUNKS_PER_CHUNK_MAX: usize = 3 * FINE_CHUNK_BYTES_MOST as usize / FINE_BYTES_MIN as usize;
+pub const FINE_CHUNKS_PER_CHUNK_MAX: usize = fine_chunks_max(3 * FINE_CHUNK_BYTES_MOST) as usize;
 const _: () = assert!(FINE_TABLE_TARGET + FINE_CHUNKS_PER_CHUNK_MAX < FINE_TABLE_MAX);
-// A chunk of one fine chunk costs the most: its tag, its count, and the fine chunk.
-const _: () = assert!(FINE_TABLE_TARGET * (16 + 1 + 7) + FINE_CHUNKS_PER_CHUNK_MAX * 7 < MESSAGE_BYTES_MAX);
+const _: () = assert!(FINE_TABLE_CHUNKS_MAX * 20 + FINE_TABLE_MAX * 2 < MESSAGE_BYTES_MAX);

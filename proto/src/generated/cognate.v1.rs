@@ -233,10 +233,10 @@ pub struct FineTable {
     pub tags: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint32, repeated, tag = "2")]
     pub counts: ::prost::alloc::vec::Vec<u32>,
-    /// 6 bytes each.
+    /// 1 byte each.
     #[prost(bytes = "vec", tag = "3")]
     pub fine_tags: ::prost::alloc::vec::Vec<u8>,
-    /// 1 byte each.
+    /// Half a byte each, less 1; the first of two in the low half.
     #[prost(bytes = "vec", tag = "4")]
     pub lengths: ::prost::alloc::vec::Vec<u8>,
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cognate_fingerprint::{ContentDigest, FINE_TAG_BYTES, FineChunk, Tag};
+use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::fine::{FineChoice, FineTables};
 use cognate_proto::path::DocumentPath;
@@ -182,10 +182,8 @@ impl Grouped {
                 self.open = Some((tag, length_bytes));
                 continue;
             };
-            let mut short = [0; FINE_TAG_BYTES];
-            short.copy_from_slice(&tag.0[..FINE_TAG_BYTES]);
-            let length = u8::try_from(length_bytes).expect("a fine chunk is at most 128 bytes long");
-            self.fine.push(FineChunk { tag: short, length_bytes: length });
+            let length = u8::try_from(length_bytes).expect("a fine chunk is at most 16 bytes long");
+            self.fine.push(FineChunk { tag: tag.0[0], length_bytes: length });
             *rest -= length_bytes;
             if *rest == 0 {
                 tables.push(*coarse, self.fine.drain(..));

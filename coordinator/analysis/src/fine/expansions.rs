@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use cognate_durable::whole::Draft;
-use cognate_fingerprint::{FINE_TAG_BYTES, FineChunk, Tag};
+use cognate_fingerprint::{FineChunk, Tag};
 use cognate_proto::fine::Expansion;
 
 use crate::error::Error;
@@ -17,8 +17,8 @@ const MAGIC: [u8; 8] = *b"CGNATFI1";
 const CHECKSUM_BYTES: u64 = 32;
 /// A tag, and the number of fine chunks.
 const HEADER_BYTES: usize = 16 + 4;
-/// A length, and a fine tag.
-const FINE_BYTES: usize = 1 + FINE_TAG_BYTES;
+/// A length and a tag.
+const FINE_BYTES: usize = 2;
 
 /// Where the fine chunks of a chunk are.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl ExpansionsWriter {
         record.extend_from_slice(&count.to_le_bytes());
         for fine in &expansion.fine {
             record.push(fine.length_bytes);
-            record.extend_from_slice(&fine.tag);
+            record.push(fine.tag);
         }
         let offset = self.end + HEADER_BYTES as u64;
         self.places.insert(expansion.tag, Place { offset, count });
@@ -143,10 +143,7 @@ impl Expansions {
         let Some(Place { offset, count }) = self.places.get(tag) else { return Ok(None) };
         let mut bytes = vec![0; FINE_BYTES * *count as usize];
         self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
-        let fine = |record: &[u8; FINE_BYTES]| {
-            let [length_bytes, tag @ ..] = *record;
-            FineChunk { tag, length_bytes }
-        };
+        let fine = |[length_bytes, tag]: &[u8; FINE_BYTES]| FineChunk { tag: *tag, length_bytes: *length_bytes };
         Ok(Some(bytes.as_chunks::<FINE_BYTES>().0.iter().map(fine).collect()))
     }
 }
@@ -156,7 +153,7 @@ mod tests {
     use super::*;
 
     fn expansion(number: u8) -> Expansion {
-        let fine = |place: u8| FineChunk { tag: [number, place, 0, 0, 0, 1], length_bytes: 1 + place % 128 };
+        let fine = |place: u8| FineChunk { tag: number ^ place, length_bytes: 1 + place % 16 };
         Expansion { tag: Tag([number; 16]), fine: (0..=number).map(fine).collect() }
     }
 

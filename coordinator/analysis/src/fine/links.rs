@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use cognate_fingerprint::{Feature, Tag};
-use cognate_similarity::fine::{ChunkCount, FineWord, fine_shared_bytes, fine_word};
+use cognate_fingerprint::{Feature, FineChunk, Tag};
+use cognate_similarity::fine::{ChunkCount, FineMeasure};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter};
 
 use super::expansions::Expansions;
@@ -14,7 +14,7 @@ use crate::compare::Task;
 use crate::error::Error;
 
 /// Fine chunks that a thread holds at most.
-const CACHE_WORDS_MAX: usize = 1 << 18;
+const CACHE_FINE_CHUNKS_MAX: usize = 1 << 18;
 
 /// A pair that was measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,7 +33,8 @@ pub(super) struct MeasuredPair {
 #[derive(Default)]
 struct Measuring {
     pairs: Vec<MeasuredPair>,
-    words: HashMap<Tag, Option<Arc<[FineWord]>>>,
+    measure: FineMeasure,
+    known: HashMap<Tag, Option<Arc<[FineChunk]>>>,
     held: usize,
 }
 
@@ -108,46 +109,41 @@ impl Measuring {
         expansions: &Expansions,
     ) -> Result<MeasuredPair, Error> {
         let found = compared(of_a, of_b);
-        let [mut left_a, mut left_b] = [Vec::new(), Vec::new()];
-        let mut complete = true;
+        let (mut complete, mut fine_bytes) = (true, 0);
         if found.left.iter().all(|left| !left.is_empty()) {
-            for (left, words) in found.left.iter().zip([&mut left_a, &mut left_b]) {
-                complete &= self.words(left, words, expansions)?;
+            self.measure.begin();
+            for (side, left) in found.left.iter().enumerate() {
+                complete &= self.add(side, left, expansions)?;
             }
+            fine_bytes = self.measure.shared_bytes();
         }
-        let shared_bytes = found.shared_bytes + fine_shared_bytes(&mut left_a, &mut left_b);
+        let shared_bytes = found.shared_bytes + fine_bytes;
         Ok(MeasuredPair { a, b, coarse_bytes: found.shared_bytes, shared_bytes, complete })
     }
 
-    /// The fine chunks of the chunks that are left; false if some of them were not cut.
-    fn words(
-        &mut self,
-        left: &[ChunkCount],
-        words: &mut Vec<FineWord>,
-        expansions: &Expansions,
-    ) -> Result<bool, Error> {
+    /// Adds the chunks that are left of one content; false if some of them were not cut.
+    fn add(&mut self, side: usize, left: &[ChunkCount], expansions: &Expansions) -> Result<bool, Error> {
         let mut complete = true;
         for chunk in left {
             match self.of_chunk(&chunk.tag, expansions)? {
                 None => complete = false,
-                Some(of_chunk) => (0..chunk.count).for_each(|_| words.extend_from_slice(&of_chunk)),
+                Some(fine) => (0..chunk.count).for_each(|_| self.measure.add(side, &fine)),
             }
         }
         Ok(complete)
     }
 
-    fn of_chunk(&mut self, tag: &Tag, expansions: &Expansions) -> Result<Option<Arc<[FineWord]>>, Error> {
-        if let Some(known) = self.words.get(tag) {
+    fn of_chunk(&mut self, tag: &Tag, expansions: &Expansions) -> Result<Option<Arc<[FineChunk]>>, Error> {
+        if let Some(known) = self.known.get(tag) {
             return Ok(known.clone());
         }
-        let fine = expansions.get(tag)?;
-        let words: Option<Arc<[FineWord]>> = fine.map(|fine| fine.into_iter().map(fine_word).collect());
-        if self.held > CACHE_WORDS_MAX {
-            self.words.clear();
+        let fine: Option<Arc<[FineChunk]>> = expansions.get(tag)?.map(Into::into);
+        if self.held > CACHE_FINE_CHUNKS_MAX {
+            self.known.clear();
             self.held = 0;
         }
-        self.held += 1 + words.as_ref().map_or(0, |words| words.len());
-        self.words.insert(*tag, words.clone());
-        Ok(words)
+        self.held += 1 + fine.as_ref().map_or(0, |fine| fine.len());
+        self.known.insert(*tag, fine.clone());
+        Ok(fine)
     }
 }
