@@ -13,13 +13,9 @@
 //! common where fine chunks that follow each other agree (`similarity::fine`).
 
 use std::fmt;
-use std::io::{self, Read};
 
-use crate::chunk::{Chunk, Content, Tag};
-use crate::chunk_reader::{ChunkReader, Chunker};
 use crate::key::Key;
 use crate::sip::SipHash;
-use crate::tttd::Tttd;
 
 /// The greatest length of a fine chunk.
 pub const FINE_BYTES_MAX: u8 = 16;
@@ -114,65 +110,6 @@ impl fmt::Debug for FineCutter {
     }
 }
 
-/// The chunks of which a reader makes fine chunks.
-pub type Wanted = dyn Fn(&Tag) -> bool + Send + Sync;
-
-/// Reads documents under TTTD once more, and cuts those chunks that are wanted into fine chunks.
-pub(crate) struct FineReader {
-    chunks: ChunkReader,
-    cutter: FineCutter,
-    wanted: Box<Wanted>,
-}
-
-impl FineReader {
-    pub(crate) fn new(chunk_bytes: u32, key: &Key, wanted: Box<Wanted>) -> FineReader {
-        let chunks = ChunkReader::new(Chunker::Tttd(Tttd::new(chunk_bytes, key)), key);
-        FineReader { chunks, cutter: FineCutter::new(key), wanted }
-    }
-
-    /// Reads `document` to its end. `each` gets every wanted chunk, and after it its fine chunks, whose lengths add up to
-    /// its own.
-    pub(crate) fn read(
-        &mut self,
-        document: &mut impl Read,
-        mut each: impl FnMut(Chunk) -> io::Result<()>,
-    ) -> io::Result<Content> {
-        let FineReader { chunks, cutter, wanted } = self;
-        chunks.read_with(document, |chunk, bytes| {
-            let mut result = Ok(());
-            if wanted(&chunk.tag) {
-                expand(cutter, chunk, bytes, |chunk| {
-                    if result.is_ok() {
-                        result = each(chunk);
-                    }
-                });
-            }
-            result
-        })
-    }
-
-    /// Does the same for a document in memory.
-    pub(crate) fn slice(&self, document: &[u8], mut each: impl FnMut(Chunk)) -> Content {
-        self.chunks.slice_with(document, |chunk, bytes| {
-            if (self.wanted)(&chunk.tag) {
-                expand(&self.cutter, chunk, bytes, &mut each);
-            }
-        })
-    }
-}
-
-fn expand(cutter: &FineCutter, chunk: Chunk, bytes: &[u8], mut each: impl FnMut(Chunk)) {
-    each(chunk);
-    let mut offset = chunk.offset;
-    cutter.cut(bytes, |fine| {
-        let mut tag = [0; 16];
-        tag[0] = fine.tag;
-        let length_bytes = u32::from(fine.length_bytes);
-        each(Chunk { offset, length_bytes, tag: Tag(tag), repeated_byte: false });
-        offset += u64::from(length_bytes);
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -181,7 +118,6 @@ mod tests {
 
     use super::*;
     use crate::test_support::{documents, noise};
-    use crate::{Method, View};
 
     fn fine(chunk: &[u8], key: &Key) -> Vec<FineChunk> {
         let mut all = Vec::new();
@@ -244,39 +180,6 @@ mod tests {
         let lengths: Vec<u8> = fine(&[b' '; 50], &Key::none()).into_iter().map(|fine| fine.length_bytes).collect();
         // The first three values differ from the others, because they are of fewer bytes.
         assert_eq!(lengths, [3, 16, 16, 15]);
-    }
-
-    #[test]
-    fn a_reader_expands_wanted_chunks_and_no_others() {
-        let (method, key, document) = (Method::tttd(View::Raw, 80).unwrap(), Key::none(), noise("fine", 5000));
-        let mut coarse = Vec::new();
-        let content = method.fingerprinter(&key).slice(&document, |chunk| coarse.push(chunk));
-        let wanted: HashSet<Tag> = coarse.iter().skip(3).step_by(5).map(|chunk| chunk.tag).collect();
-        let expected: Vec<Chunk> = coarse.iter().filter(|chunk| wanted.contains(&chunk.tag)).copied().collect();
-        let mut reader = method.fine_fingerprinter(&key, Box::new(move |tag| wanted.contains(tag))).unwrap();
-        let (mut read, mut sliced) = (Vec::new(), Vec::new());
-        let same = reader.read(&mut document.as_slice(), |chunk| {
-            read.push(chunk);
-            Ok(())
-        });
-        assert_eq!((same.unwrap(), reader.slice(&document, |chunk| sliced.push(chunk))), (content, content));
-        assert_eq!(read, sliced);
-        let mut rest = read.iter();
-        for coarse in expected {
-            assert_eq!(rest.next(), Some(&coarse));
-            let start = coarse.offset as usize;
-            for fine in fine(&document[start..start + coarse.length_bytes as usize], &key) {
-                let found = rest.next().unwrap();
-                assert_eq!((found.tag.0[0], found.length_bytes), (fine.tag, u32::from(fine.length_bytes)));
-            }
-        }
-        assert_eq!(rest.next(), None);
-    }
-
-    #[test]
-    fn methods_without_chunks_have_no_fine_chunks() {
-        let method = Method::parse("mod", View::Raw, None, "").unwrap();
-        assert!(method.fine_fingerprinter(&Key::none(), Box::new(|_| true)).is_none());
     }
 
     proptest! {

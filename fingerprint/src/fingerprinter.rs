@@ -8,9 +8,11 @@ use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
 use crate::chunk_reader::ChunkReader;
 use crate::feature_reader::FeatureReader;
-use crate::fine::{FineReader, Wanted};
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
+
+/// Sees chunks with their bytes.
+pub type ChunkVisitor = dyn FnMut(&Chunk, &[u8]) + Send;
 
 /// Carries a method out, for one document after the other. Its memory is one buffer of a few hundred kilobytes, or twice
 /// the longest chunk if that is more, however long the documents are.
@@ -22,8 +24,8 @@ pub struct Fingerprinter {
 
 enum Reader {
     Chunks(Box<ChunkReader>),
-    /// Only the chunks that are wanted, each with its fine chunks.
-    Fine(Box<FineReader>),
+    /// Chunks go to a visitor, with their bytes. The lock is as the next one.
+    Visited(Box<ChunkReader>, Mutex<Box<ChunkVisitor>>),
     /// The lock is for documents in memory, which several threads may give to one fingerprinter.
     Features(Mutex<FeatureReader>),
 }
@@ -37,9 +39,10 @@ impl Fingerprinter {
         Fingerprinter { reader }
     }
 
-    /// A fingerprinter that hands over wanted chunks of TTTD alone, each followed by its fine chunks.
-    pub(crate) fn fine(chunk_bytes: u32, key: &Key, wanted: Box<Wanted>) -> Fingerprinter {
-        Fingerprinter { reader: Reader::Fine(Box::new(FineReader::new(chunk_bytes, key, wanted))) }
+    /// A fingerprinter that shows chunks to a visitor instead of handing them over; nothing for a method without chunks.
+    pub(crate) fn visited(algorithm: Algorithm, key: &Key, visitor: Box<ChunkVisitor>) -> Option<Fingerprinter> {
+        let DocumentReader::Chunks(reader) = DocumentReader::new(algorithm, key) else { return None };
+        Some(Fingerprinter { reader: Reader::Visited(reader, Mutex::new(visitor)) })
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`.
@@ -56,7 +59,13 @@ impl Fingerprinter {
     ) -> io::Result<Content> {
         match &mut self.reader {
             Reader::Chunks(reader) => reader.read(document, each),
-            Reader::Fine(reader) => reader.read(document, each),
+            Reader::Visited(reader, visitor) => {
+                let visitor = visitor.get_mut().unwrap_or_else(PoisonError::into_inner);
+                reader.read_with(document, |chunk, bytes| {
+                    visitor(&chunk, bytes);
+                    Ok(())
+                })
+            }
             Reader::Features(reader) => {
                 let signature = reader.get_mut().unwrap_or_else(PoisonError::into_inner).read(document)?;
                 features(&signature).try_for_each(&mut each)?;
@@ -71,7 +80,10 @@ impl Fingerprinter {
     pub fn slice(&self, document: &[u8], each: impl FnMut(Chunk)) -> Content {
         match &self.reader {
             Reader::Chunks(reader) => reader.slice(document, each),
-            Reader::Fine(reader) => reader.slice(document, each),
+            Reader::Visited(reader, visitor) => {
+                let mut visitor = visitor.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.slice_with(document, |chunk, bytes| visitor(&chunk, bytes))
+            }
             Reader::Features(reader) => {
                 let mut reader: MutexGuard<'_, _> = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 // Memory does not fail: the only error is a document that is not supported.

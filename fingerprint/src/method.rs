@@ -17,8 +17,7 @@ use std::fmt;
 
 use crate::algorithm::{self, Algorithm};
 use crate::capabilities::{Capabilities, Verification};
-use crate::fine::Wanted;
-use crate::fingerprinter::Fingerprinter;
+use crate::fingerprinter::{ChunkVisitor, Fingerprinter};
 use crate::hex::identity;
 use crate::key::{Key, first_16};
 use crate::method_error::MethodError;
@@ -172,10 +171,10 @@ impl Method {
         Fingerprinter::new(self.algorithm, key)
     }
 
-    /// A fingerprinter that hands over the chunks for which `wanted` returns true, each followed by its fine chunks, whose
-    /// lengths add up to its own and whose tags hold one byte and zeros; nothing if the method has no fine chunks.
-    pub fn fine_fingerprinter(&self, key: &Key, wanted: Box<Wanted>) -> Option<Fingerprinter> {
-        self.capabilities().fine.then(|| Fingerprinter::fine(self.chunk_bytes(), key, wanted))
+    /// A fingerprinter that shows every chunk to `visitor` with its bytes, and hands none over; nothing if the features of the
+    /// method are no chunks.
+    pub fn visiting_fingerprinter(&self, key: &Key, visitor: Box<ChunkVisitor>) -> Option<Fingerprinter> {
+        Fingerprinter::visited(self.algorithm, key, visitor)
     }
 
     /// A signer of this method, for any number of documents.

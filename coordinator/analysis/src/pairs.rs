@@ -1,7 +1,7 @@
 //! Pairs of contents, looked at one by one: their features are read from the runs, in blocks of contents of which two fit the
 //! memory.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cognate_fingerprint::Feature;
 use cognate_similarity::{Error as EngineError, RunShards, Shards as _};
@@ -10,6 +10,8 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::Subject;
 
+/// Pairs that a thread takes at a time.
+const PAIRS_PER_PART: usize = 64;
 /// Size of a feature in memory.
 const FEATURE_BYTES: u64 = 20;
 
@@ -51,16 +53,20 @@ impl Task<'_> {
         step: &Step<'_, S>,
     ) -> Result<Vec<S>, Error> {
         let cancelled = &self.scan.cancelled;
-        let parts = pairs.chunks(pairs.len().div_ceil(self.scan.spec.threads.get()).max(1));
+        let next = AtomicUsize::new(0);
         let made: Result<Vec<S>, Error> = std::thread::scope(|scope| {
-            let look_at = |part: &[(u32, u32)]| {
+            let look_at = || {
                 let mut made = begin();
-                for (a, b) in part.iter().take_while(|_| !cancelled.load(Ordering::Relaxed)) {
-                    step(&mut made, (*a, *b), held.of(*a), held.of(*b))?;
+                loop {
+                    // Some pairs take a thousand times as long as others, so that threads take few at a time.
+                    let part = pairs.chunks(PAIRS_PER_PART).nth(next.fetch_add(1, Ordering::Relaxed));
+                    let Some(part) = part.filter(|_| !cancelled.load(Ordering::Relaxed)) else { return Ok(made) };
+                    for (a, b) in part {
+                        step(&mut made, (*a, *b), held.of(*a), held.of(*b))?;
+                    }
                 }
-                Ok(made)
             };
-            let working: Vec<_> = parts.map(|part| scope.spawn(move || look_at(part))).collect();
+            let working: Vec<_> = (0..self.scan.spec.threads.get()).map(|_| scope.spawn(look_at)).collect();
             working.into_iter().map(|part| part.join().expect("nothing there panics")).collect()
         });
         if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { made }

@@ -9,16 +9,16 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
+use cognate_fingerprint::{Chunk, ContentDigest, FineChunk, FineCutter, Tag};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::fine::{FineChoice, FineTables};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
-use cognate_proto::v1::{ChunkTable, FineTable};
+use cognate_proto::v1::FineTable;
 
 use super::job::Job;
 use super::syncs::Syncs;
-use crate::documents::outcome::{Chunks, Fingerprinted, ReadOutcome};
+use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::tools::Tools;
@@ -110,12 +110,13 @@ impl Syncs {
     /// One reader: takes files until there are no more.
     fn read_all(&self, shared: &Shared<'_>) -> io::Result<Vec<FineTable>> {
         let Shared { job, root, cache, cancelled, .. } = *shared;
-        // The chunks of the file that is being read, each to be cut once.
-        let wanted: Arc<Mutex<HashSet<Tag>>> = Arc::default();
-        let of_file = Arc::clone(&wanted);
-        let take = move |tag: &Tag| of_file.lock().expect("nothing panics while it is held").remove(tag);
-        let fingerprinter = job.method.fine_fingerprinter(&self.settings.key, Box::new(take));
-        let fingerprinter = fingerprinter.ok_or_else(|| io::Error::other("the method has no fine chunks"))?;
+        let cut: Arc<Mutex<Cut>> = Arc::default();
+        let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&self.settings.key));
+        let visitor = move |chunk: &Chunk, bytes: &[u8]| {
+            of_visitor.lock().expect("nothing panics while it is held").take(chunk, bytes, &cutter);
+        };
+        let fingerprinter = job.method.visiting_fingerprinter(&self.settings.key, Box::new(visitor));
+        let fingerprinter = fingerprinter.ok_or_else(|| io::Error::other("the method has no chunks"))?;
         let all = Selection::all();
         let mut reader = Reader {
             selection: &all,
@@ -130,65 +131,49 @@ impl Syncs {
                 cancelled,
             },
         };
-        let mut tables = FineTables::default();
         while let Some((path, contents)) = shared.files.get(shared.next.fetch_add(1, Ordering::Relaxed)) {
             if cancelled.load(Ordering::Relaxed) {
                 break;
             }
             let tags = contents.iter().flat_map(|content| &shared.chosen[content]).copied();
-            *wanted.lock().expect("nothing panics while it is held") = tags.collect();
+            cut.lock().expect("nothing panics while it is held").wanted = tags.collect();
             let known = cache.and_then(|cache| cache.get(&job.repository, path));
             // A document that cannot be read now counts as changed.
             let ReadOutcome::Fingerprinted(done) = reader.read(path, known.as_ref())? else { continue };
-            self.take(shared, &done, &mut tables)?;
+            shared.note(&done);
             reader.discard(&done)?;
         }
-        Ok(tables.finish())
-    }
-
-    fn take(&self, shared: &Shared<'_>, done: &Fingerprinted, tables: &mut FineTables) -> io::Result<()> {
-        shared.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);
-        let inside = done.inside.iter().map(|(_, part)| part);
-        for (content, chunks) in inside.chain([&done.own]).filter_map(|part| part.content.as_ref()) {
-            if shared.chosen.contains_key(&content.digest) {
-                let mut found = shared.found.lock().expect("no reader panics while it holds this lock");
-                found.insert(content.digest);
-            }
-            let mut grouped = Grouped::default();
-            match chunks {
-                Chunks::Held(table) => grouped.take(table, tables),
-                Chunks::Stored(location) => self.records.lists.read(*location, |table| {
-                    grouped.take(&table, tables);
-                    Ok(())
-                })?,
-            }
-        }
-        Ok(())
+        drop(reader);
+        let mut cut = cut.lock().expect("nothing panicked while it was held");
+        Ok(std::mem::take(&mut cut.tables).finish())
     }
 }
 
-/// A list of chunks, each followed by its fine chunks, that is put together again: the lengths tell where the next begins.
+impl Shared<'_> {
+    /// Notes the contents of a file that was read.
+    fn note(&self, done: &Fingerprinted) {
+        self.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);
+        let inside = done.inside.iter().map(|(_, part)| part);
+        let contents = inside.chain([&done.own]).filter_map(|part| part.content.as_ref());
+        let chosen = contents.map(|(content, _)| content.digest).filter(|digest| self.chosen.contains_key(digest));
+        self.found.lock().expect("no reader panics while it holds this lock").extend(chosen);
+    }
+}
+
+/// The chunks of one reader that were cut again.
 #[derive(Default)]
-struct Grouped {
-    /// The chunk whose fine chunks follow, and the bytes that are left of it.
-    open: Option<(Tag, u32)>,
+struct Cut {
+    /// Chunks of the file that is being read, each to be cut once.
+    wanted: HashSet<Tag>,
+    tables: FineTables,
     fine: Vec<FineChunk>,
 }
 
-impl Grouped {
-    fn take(&mut self, table: &ChunkTable, tables: &mut FineTables) {
-        for (tag, length_bytes, _) in table.iter() {
-            let Some((coarse, rest)) = &mut self.open else {
-                self.open = Some((tag, length_bytes));
-                continue;
-            };
-            let length = u8::try_from(length_bytes).expect("a fine chunk is at most 16 bytes long");
-            self.fine.push(FineChunk { tag: tag.0[0], length_bytes: length });
-            *rest -= length_bytes;
-            if *rest == 0 {
-                tables.push(*coarse, self.fine.drain(..));
-                self.open = None;
-            }
+impl Cut {
+    fn take(&mut self, chunk: &Chunk, bytes: &[u8], cutter: &FineCutter) {
+        if self.wanted.remove(&chunk.tag) {
+            cutter.cut(bytes, |fine| self.fine.push(fine));
+            self.tables.push(chunk.tag, self.fine.drain(..));
         }
     }
 }
@@ -201,27 +186,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fine_chunks_are_grouped_by_their_chunk_wherever_a_list_is_split() {
+    fn wanted_chunks_are_cut_once_and_no_others() {
         let document: Vec<u8> = (0..20_000_u32).flat_map(|number| (number * number).to_le_bytes()).collect();
         let method = Method::tttd(View::Raw, 80).unwrap();
-        let mut tags = HashSet::new();
-        method.fingerprinter(&Key::none()).slice(&document, |chunk| drop(tags.insert(chunk.tag)));
-        let fine = method.fine_fingerprinter(&Key::none(), Box::new(|_| true)).unwrap();
-        let mut rows = Vec::new();
-        fine.slice(&document, |chunk| rows.push(chunk));
-        let packed = |split: usize| {
-            let (mut grouped, mut tables) = (Grouped::default(), FineTables::default());
-            for part in rows.chunks(split) {
-                let mut table = ChunkTable::default();
-                part.iter().for_each(|chunk| table.push(chunk));
-                grouped.take(&table, &mut tables);
-            }
-            assert!(grouped.open.is_none());
-            tables.finish()
-        };
-        let whole = packed(rows.len());
-        assert_eq!(packed(7), whole);
-        let found: usize = whole.iter().map(|table| expansions(table, &mut tags.clone()).unwrap().len()).sum();
-        assert!(found > 500);
+        let mut tags = Vec::new();
+        method.fingerprinter(&Key::none()).slice(&document, |chunk| tags.push(chunk.tag));
+        let wanted: HashSet<Tag> = tags.iter().step_by(3).copied().collect();
+        let cut = Arc::new(Mutex::new(Cut { wanted: wanted.clone(), ..Cut::default() }));
+        let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&Key::none()));
+        let visitor = move |chunk: &Chunk, bytes: &[u8]| of_visitor.lock().unwrap().take(chunk, bytes, &cutter);
+        let reader = method.visiting_fingerprinter(&Key::none(), Box::new(visitor)).unwrap();
+        for _ in 0..2 {
+            reader.slice(&document, |_| panic!("chunks go to the visitor"));
+        }
+        let tables = std::mem::take(&mut cut.lock().unwrap().tables).finish();
+        let mut left = wanted.clone();
+        let found: usize = tables.iter().map(|table| expansions(table, &mut left).unwrap().len()).sum();
+        assert_eq!((found, left.len()), (wanted.len(), 0));
     }
 }

@@ -13,8 +13,8 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::index;
 
-/// Chunks asked for at a time: each has some thirty fine chunks, of 7 bytes.
-const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 4;
+/// Chunks asked for at a time: their fine chunks take some 7 MB on the way.
+const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 2;
 
 /// A chunk that somebody has to cut, and the first content that has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
