@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::subject::Subject;
 
 /// The most candidates of a content by the bytes that they share. Those by name come on top.
-const CANDIDATES_MAX: u32 = 32;
+const CANDIDATES_MAX: u32 = 8;
 /// The most contents of a chunk that proposes pairs: a chunk that more contents have is boilerplate.
 const NEAR_HOLDERS_MAX: usize = 16;
 /// The most documents of a repository with a name that proposes pairs.
