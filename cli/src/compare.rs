@@ -16,7 +16,7 @@ use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::FailureKind;
-use cognate_result::report::Report;
+use cognate_result::report::{FineRepository, Report};
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
 use cognate_storage::ErrorKind;
 use cognate_worker::policy::Policy;
@@ -275,11 +275,20 @@ async fn follow(
 /// Exit code: complete, or done with something missing.
 pub(crate) fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result<Exit> {
     let unreadable: u64 = report.sites()?.iter().map(|site| site.unreadable).sum();
-    let missing = report.scan()?.missing;
-    for missing in &missing {
+    let scan = report.scan()?;
+    for missing in &scan.missing {
         eprintln!("cognate: {}/{} is missing: {}", missing.site, missing.repository, missing.reason);
     }
-    Ok(match (unreadable == 0 && missing.is_empty(), require_complete) {
+    // A site whose policy refuses fine chunks misses nothing that was to be had.
+    let incomplete = scan.fine.iter().flat_map(|fine| &fine.incomplete).filter(|one| !one.refused);
+    let mut coarse = 0;
+    for FineRepository { site, repository, chunks, expanded_chunks, reason, .. } in incomplete {
+        let reason = reason.as_deref().unwrap_or("its documents have changed since they were read");
+        let missed = chunks - expanded_chunks;
+        eprintln!("cognate: {site}/{repository} did not cut {missed} of {chunks} chunks again: {reason}");
+        coarse += 1;
+    }
+    Ok(match (unreadable == 0 && scan.missing.is_empty() && coarse == 0, require_complete) {
         (true, _) => Exit::Complete,
         (false, true) => Exit::Failed,
         (false, false) => Exit::Incomplete,

@@ -18,9 +18,9 @@ use cognate_proto::v1::push_response::Message as PushDown;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
     Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, FileHashHitsRequest, FileHashHitsResponse,
-    FileHashTable, FileHashesRequest, MethodSpec, Opened, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse,
-    RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse, Sealed,
-    SelectionSpec, SyncEnded, Welcome,
+    FileHashTable, FileHashesRequest, FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, MethodSpec,
+    Opened, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, RefinedSummary, Refinement, Resend,
+    ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse, Sealed, SelectionSpec, SyncEnded, Welcome,
 };
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
@@ -83,6 +83,7 @@ impl Worker for Service {
     type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
     type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
     type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
+    type FineChoicesStream = ReceiverStream<Result<FineChoice, Status>>;
 
     async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         if let Some(status) = &self.script.refuses {
@@ -148,6 +149,17 @@ impl Worker for Service {
         &self,
         _: Request<Streaming<FileHashHitsRequest>>,
     ) -> Result<Response<FileHashHitsResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn fine_choices(&self, _: Request<FineChoiceRequest>) -> Result<Response<Self::FineChoicesStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn fine_chunks(
+        &self,
+        _: Request<Streaming<FineChunksRequest>>,
+    ) -> Result<Response<FineChunksResponse>, Status> {
         Err(Status::unimplemented("not here"))
     }
 

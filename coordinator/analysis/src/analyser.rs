@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cognate_durable::whole::TEMPORARY_EXTENSION;
 use cognate_fingerprint::Tag;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::Precision;
 use cognate_proto::selection::Selection;
 use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
 
@@ -18,7 +19,7 @@ use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Findings;
-use crate::fine::{self, FineFiles, FineRound, FineSource};
+use crate::fine::{FineFiles, FineRound, FineSource};
 use crate::freeze::Frozen;
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
@@ -206,7 +207,7 @@ impl Analyser {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
             (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
-        } else if fine::is_fine(method, scan.spec.options.precision) {
+        } else if scan.spec.precision(layer) == Some(Precision::Fine) {
             let (analysis, coarse) = match recorded {
                 true => (own.analysis()?, own.links()?),
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_proto::options::Precision;
 use cognate_similarity::LinkFile;
 
 use crate::checkpoint::Checkpoint;
@@ -37,28 +36,38 @@ pub struct FineRequest {
 }
 
 /// The answer of a site.
+#[derive(Default)]
 pub struct FineAnswer {
     /// The chunks that it cut, each of the request at most once.
     pub expansions: Vec<Expansion>,
     /// Contents that it could not read, because their documents are gone or have changed.
     pub changed_contents: u64,
+    /// Bytes of documents that it read.
+    pub read_bytes: u64,
+    /// Bytes of its messages.
+    pub sent_bytes: u64,
+}
+
+/// The reason why a site gives no fine chunks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FineFailure {
+    /// One line for people.
+    pub reason: String,
+    /// True if the site's policy refuses them; else they were to be had, and are not there now.
+    pub refused: bool,
+}
+
+impl FineFailure {
+    /// A failure that may pass.
+    pub fn passing(reason: impl Into<String>) -> FineFailure {
+        FineFailure { reason: reason.into(), refused: false }
+    }
 }
 
 /// The sites, as an analysis asks them for fine chunks.
 pub trait FineSource: Sync {
-    /// Asks several sites at the same time. The answers come in the order of the requests; an error is the reason, in one
-    /// line, why a site gives no fine chunks.
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>>;
-}
-
-/// A source without sites, for scans that ask none.
-pub struct NoFineSource;
-
-impl FineSource for NoFineSource {
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>> {
-        let refused = || Err("no site is asked in this scan".to_owned());
-        requests.iter().map(|_| refused()).collect()
-    }
+    /// Asks several sites at the same time. The answers come in the order of the requests.
+    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>>;
 }
 
 /// What is known of the fine figures of a layer.
@@ -83,8 +92,12 @@ pub(crate) struct FineRoot {
     pub(crate) expanded_chunks: u64,
     /// Contents whose documents are gone or have changed.
     pub(crate) changed_contents: u64,
-    /// The reason why the site gave no fine chunks.
-    pub(crate) failure: Option<String>,
+    /// The reason why the site gave no more fine chunks.
+    pub(crate) failure: Option<FineFailure>,
+    /// Bytes of documents that it read for them.
+    pub(crate) read_bytes: u64,
+    /// Bytes of its messages with them.
+    pub(crate) sent_bytes: u64,
 }
 
 /// The files of a layer's fine figures, in the folder of its scan.
@@ -112,11 +125,6 @@ impl FineFiles {
         self.remove_links();
         let _ = std::fs::remove_file(&self.expansions);
     }
-}
-
-/// True if the pairs of a method are measured by fine chunks.
-pub(crate) fn is_fine(method: &Method, precision: Precision) -> bool {
-    method.capabilities().fine && precision == Precision::Fine
 }
 
 /// The sites and files of one round.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::{Verification, View};
-use cognate_proto::options::Refine;
+use cognate_proto::options::{Precision, Refine};
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
@@ -227,7 +227,7 @@ impl Writer {
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
         let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?)")?;
+        let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?,?)")?;
         let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
             let sums = sets.sums[number];
@@ -241,7 +241,7 @@ impl Writer {
                 integer(sums.in_place),
                 integer(sums.wasted_bytes),
                 Some(layer.method.param()).filter(|param| !param.is_empty()),
-                layer.method.capabilities().fine.then(|| scan.spec.options.precision.name()),
+                scan.spec.precision(number).map(Precision::name),
                 found.fine.as_ref().map(|fine| integer(fine.fine_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.coarse_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.omitted_pairs)),
@@ -253,7 +253,8 @@ impl Writer {
                     integer(of_root.chunks),
                     integer(of_root.expanded_chunks),
                     integer(of_root.changed_contents),
-                    of_root.failure,
+                    of_root.failure.as_ref().map(|failure| &failure.reason),
+                    of_root.failure.as_ref().is_some_and(|failure| failure.refused),
                 ])?;
             }
             for one in &found.frozen.set_aside {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::name::ScanId;
-use cognate_proto::options::{OptionError, ScanOptions};
+use cognate_proto::options::{OptionError, Precision, ScanOptions};
 use cognate_similarity::Thresholds;
 
 use crate::error::Error;
@@ -74,6 +74,14 @@ impl ScanSpec {
     /// The first comparison, which may be the only one.
     pub fn first(&self) -> &Layer {
         &self.layers[0]
+    }
+
+    /// The precision with which a layer's pairs are measured; none if the method has no fine chunks.
+    pub fn precision(&self, layer: usize) -> Option<Precision> {
+        let can = self.layers[layer].method.capabilities();
+        // Sites find the chunks in what they sent of complete repositories, and a refinement is an index of its own.
+        let precision = if self.options.refine.is_some() { Precision::Coarse } else { self.options.precision };
+        can.fine.then_some(precision)
     }
 
     /// Every index that the scan is about: the place of its repository, and of its layer. Those of a repository follow each

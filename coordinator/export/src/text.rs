@@ -12,7 +12,7 @@ use std::io::Write;
 
 use crate::Error;
 use cognate_proto::path::printable;
-use cognate_result::report::{FolderPlace, FolderSection, Report, ScanSection, SiteSection};
+use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report, ScanSection, SiteSection};
 
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
@@ -56,6 +56,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         writeln!(out)?;
     }
     write_refined(&scan, out)?;
+    write_fine(&scan, out)?;
     let documents = format!(" {}", words.titles[1]);
     let mut headings = vec!["SITE", &documents];
     headings.extend(words.sizes.iter().map(|size| size.heading));
@@ -134,6 +135,26 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         if words.has_text() { "compared by what can be read in them" } else { "where only identical files are found" },
     )?;
     Ok(())
+}
+
+/// Says which pairs were not measured by fine chunks, if any.
+fn write_fine(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
+    let Some(fine) = scan.fine.as_ref().filter(|fine| !fine.incomplete.is_empty()) else { return Ok(()) };
+    let pairs = count(fine.coarse_pairs);
+    writeln!(
+        out,
+        "COARSE: {pairs} pairs were measured by whole chunks, because fine chunks are missing. They may share more."
+    )?;
+    for FineRepository { site, repository, chunks, expanded_chunks, reason, .. } in &fine.incomplete {
+        let reason = reason.as_deref().unwrap_or("documents have changed since they were read");
+        writeln!(
+            out,
+            "  {site}/{repository}: {} of {} chunks: {reason}",
+            count(chunks - expanded_chunks),
+            count(*chunks)
+        )?;
+    }
+    Ok(writeln!(out)?)
 }
 
 /// The scope of a refinement: the rest of the report is about nothing else.

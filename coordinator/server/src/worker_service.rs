@@ -5,6 +5,7 @@ mod results;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cognate_analysis::fine::FineFailure;
 use cognate_fingerprint::Method;
 use cognate_proto::name::SiteName;
 use cognate_proto::spec;
@@ -215,7 +216,8 @@ impl Worker for WorkerService {
                 Ok(true) => return Ok(Response::new(FineChunksResponse {})),
                 Ok(false) => {}
                 Err(error) => {
-                    answering.finish(Err(format!("its site's answer cannot be used: {error}")));
+                    let reason = format!("its site's answer cannot be used: {error}");
+                    answering.finish(Err(FineFailure::passing(reason)));
                     return Err(error.into());
                 }
             }

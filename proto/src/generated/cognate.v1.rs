@@ -252,6 +252,9 @@ pub struct FineEnd {
     /// Bytes of documents that were read.
     #[prost(uint64, tag = "3")]
     pub read_bytes: u64,
+    /// The policy of the site is the reason.
+    #[prost(bool, tag = "4")]
+    pub refused: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FineChunksResponse {}

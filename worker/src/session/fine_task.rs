@@ -23,16 +23,16 @@ pub(super) async fn run_fine_query(task: Task, query: FineQuery) -> TaskEnd {
     match cut(&task, query).await {
         Ok(FineChunks { tables, changed_contents, read_bytes }) => {
             messages.extend(tables.into_iter().map(Up::Table));
-            messages.push(Up::End(FineEnd { failure: String::new(), changed_contents, read_bytes }));
+            messages.push(Up::End(FineEnd { changed_contents, read_bytes, ..FineEnd::default() }));
         }
         Err(SyncError::Cancelled) => return (key, None),
         Err(error) => {
             tracing::warn!(%error, "a query for fine chunks was not answered");
-            let failure = one_line(&error.to_string());
+            let (failure, refused) = (one_line(&error.to_string()), matches!(error, SyncError::Policy(_)));
             if let Some(fatal) = session_error(error) {
                 return (key, Some(fatal));
             }
-            messages.push(Up::End(FineEnd { failure, changed_contents: 0, read_bytes: 0 }));
+            messages.push(Up::End(FineEnd { failure, refused, ..FineEnd::default() }));
         }
     }
     let sent = unless_cancelled(&task.link.cancelled, task.link.connection.fine_chunks(messages)).await;
@@ -50,7 +50,7 @@ async fn cut(task: &Task, query: FineQuery) -> Result<FineChunks, SyncError> {
     let (number, contents, chunks) = (query.query, query.contents, query.chunks);
     let job = Arc::new(site.offer.check_fine(query)?);
     if tokio::time::timeout(OPEN_MAX, site.pace.open()).await.is_err() {
-        return Err(SyncError::Policy("it is paused, or outside of its hours".to_owned()));
+        return Err(SyncError::Assignment("the site is paused, or outside of its hours".to_owned()));
     }
     let requesting = task.link.connection.fine_choice(number, contents, chunks);
     let choice = unless_cancelled(cancelled, requesting).await??;

@@ -8,7 +8,7 @@ use cognate_proto::limits::FINE_CHUNKS_MAX;
 use cognate_similarity::fine::{ByChunks, by_chunks, counted};
 
 use super::expansions::{Expansions, ExpansionsWriter};
-use super::{FineRequest, FineRoot, FineRound};
+use super::{FineFailure, FineRequest, FineRoot, FineRound};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::index;
@@ -136,13 +136,15 @@ impl Task<'_> {
         for ((root, portion), answer) in portions.iter().zip(answers) {
             let root = &mut roots[usize::from(*root)];
             match answer {
-                Err(reason) => root.failure = Some(reason),
+                Err(failure) => root.failure = Some(failure),
                 Ok(answer) if !portion.fits(&answer.expansions) => {
-                    root.failure = Some("its fine chunks do not add up to its chunks".to_owned());
+                    root.failure = Some(FineFailure::passing("its fine chunks do not add up to its chunks"));
                 }
                 Ok(answer) => {
                     root.expanded_chunks += answer.expansions.len() as u64;
-                    root.changed_contents += answer.changed_contents;
+                    root.changed_contents = root.changed_contents.saturating_add(answer.changed_contents);
+                    root.read_bytes = root.read_bytes.saturating_add(answer.read_bytes);
+                    root.sent_bytes = root.sent_bytes.saturating_add(answer.sent_bytes);
                     answer.expansions.iter().try_for_each(|expansion| writer.push(expansion))?;
                 }
             }

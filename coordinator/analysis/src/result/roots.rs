@@ -8,6 +8,7 @@ use super::documents::{DocumentColumns, unread};
 use super::names::skip_reason;
 use super::{Publication, Writer, integer};
 use crate::findings::Status;
+use crate::fine::FineRoot;
 use crate::layered::Layered;
 use crate::part::Part;
 use crate::second;
@@ -26,6 +27,10 @@ impl Writer {
                 let again = again.filter_map(|row| row.summary.as_ref()).map(count);
                 integer(of_layers.chain(again).fold(0, u64::saturating_add))
             };
+            let of_fine = |count: fn(&FineRoot) -> u64| {
+                let layers = publication.layers.iter().filter_map(|layer| layer.fine.as_ref());
+                integer(layers.map(|fine| count(&fine.roots[number])).fold(0, u64::saturating_add))
+            };
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
                 "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -41,9 +46,9 @@ impl Writer {
                     sums.unreadable,
                     sums.changed,
                     integer(compressed_bytes),
-                    sum(|summary| summary.read_bytes),
+                    sum(|summary| summary.read_bytes).saturating_add(of_fine(|fine| fine.read_bytes)),
                     sum(|summary| summary.read_documents),
-                    sum(|summary| summary.sent_bytes),
+                    sum(|summary| summary.sent_bytes).saturating_add(of_fine(|fine| fine.sent_bytes)),
                     text(sums.text_bytes),
                     text(sums.members),
                     text(sums.passages),

@@ -45,7 +45,8 @@ CREATE TABLE fine (
   chunks INTEGER NOT NULL,            -- that the site was asked to cut
   expanded_chunks INTEGER NOT NULL,   -- of these, cut now or for an earlier scan
   changed_contents INTEGER NOT NULL,  -- whose documents are gone or have changed
-  failure TEXT                        -- why the site gave none; NULL: it gave some
+  failure TEXT,                       -- why the site gave no more; NULL: it gave what it could
+  refused INTEGER NOT NULL            -- whether the reason is the site's policy
 );
 
 -- Where messages are matched: sets of documents that are the same message, most documents first.

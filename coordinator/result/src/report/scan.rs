@@ -3,7 +3,8 @@
 use rusqlite::Row;
 
 use super::{
-    Counts, LayerRow, MissingRow, Ratio, Report, RunSection, RunSite, ScanSection, SetAsideRow, SiteSection, hex, time,
+    Counts, FineRepository, FineSection, LayerRow, MissingRow, Ratio, Report, RunSection, RunSite, ScanSection,
+    SetAsideRow, SiteSection, hex, time,
 };
 use crate::error::Error;
 
@@ -33,6 +34,8 @@ impl Report {
         })?;
         let templates_digest = layers.first().and_then(|layer| layer.templates_digest.clone());
         let param = layers.first().and_then(|layer| layer.param.clone());
+        let precision: Option<String> = self.one("SELECT precision FROM layer ORDER BY number", |row| row.get(0))?;
+        let fine = self.fine()?;
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
@@ -41,6 +44,7 @@ impl Report {
                 chunk_bytes: row.get("chunk_bytes")?,
                 cluster: row.get("cluster")?,
                 digest: None,
+                fine,
                 id: Some(row.get("id")?),
                 keyed,
                 layers: (layers.len() > 1).then_some(layers),
@@ -52,6 +56,7 @@ impl Report {
                 notice: (parties > 1 && !keyed).then_some(UNKEYED_NOTICE),
                 param,
                 passages: row.get::<_, bool>("passages")?.then_some(true),
+                precision,
                 refined,
                 refines,
                 run: Some(run),
@@ -61,6 +66,29 @@ impl Report {
                 verified_by: row.get("verified_by")?,
                 view: row.get("view")?,
             })
+        })
+    }
+
+    /// The pairs of all layers that were measured by fine chunks.
+    fn fine(&self) -> Result<Option<FineSection>, Error> {
+        let sql = "SELECT f.changed_contents, f.chunks, f.expanded_chunks, f.failure, f.refused, r.repository, r.site
+                   FROM fine f JOIN root r ON r.id = f.root WHERE f.expanded_chunks < f.chunks ORDER BY f.layer, f.root";
+        let incomplete = self.collect(sql, |row| {
+            Ok(FineRepository {
+                changed_contents: row.get(0)?,
+                chunks: row.get(1)?,
+                expanded_chunks: row.get(2)?,
+                reason: row.get(3)?,
+                refused: row.get(4)?,
+                repository: row.get(5)?,
+                site: row.get(6)?,
+            })
+        })?;
+        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs) FROM layer";
+        self.one(sql, |row| {
+            let Some(coarse_pairs) = row.get(0)? else { return Ok(None) };
+            let (fine_pairs, omitted_pairs) = (row.get(1)?, row.get(2)?);
+            Ok(Some(FineSection { coarse_pairs, fine_pairs, incomplete, omitted_pairs }))
         })
     }
 

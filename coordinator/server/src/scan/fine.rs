@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cognate_analysis::fine::{FineAnswer, FineRequest, FineSource};
+use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -33,15 +33,15 @@ impl<'a> AttachedSites<'a> {
         })
     }
 
-    async fn ask_all(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>> {
+    async fn ask_all(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
         let mut asking = JoinSet::new();
         let count = requests.len();
         for (place, request) in requests.into_iter().enumerate() {
             let (sessions, facts) = (Arc::clone(&self.sessions), self.facts);
             asking.spawn(async move { (place, sessions.ask_fine(request, facts).await) });
         }
-        let mut answers: Vec<Result<FineAnswer, String>> =
-            (0..count).map(|_| Err("it did not answer".to_owned())).collect();
+        let mut answers: Vec<Result<FineAnswer, FineFailure>> =
+            (0..count).map(|_| Err(FineFailure::passing("its site did not answer"))).collect();
         loop {
             tokio::select! {
                 () = self.scan.stopped() => return answers,
@@ -56,9 +56,9 @@ impl<'a> AttachedSites<'a> {
 }
 
 impl FineSource for AttachedSites<'_> {
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, String>> {
+    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
         if self.scan.spec.options.no_sync {
-            return requests.iter().map(|_| Err("the scan asks no site".to_owned())).collect();
+            return requests.iter().map(|_| Err(FineFailure::passing("the scan asks no site"))).collect();
         }
         self.runtime.block_on(self.ask_all(requests))
     }

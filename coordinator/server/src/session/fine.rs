@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cognate_analysis::fine::{FineAnswer, FineRequest};
+use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest};
 use cognate_fingerprint::Tag;
 use cognate_proto::fine::{FineChoice, expansions};
 use cognate_proto::name::{SiteName, one_line};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
 use cognate_proto::v1::{FineQuery, MethodSpec};
+use prost::Message as _;
 use tokio::sync::oneshot;
 
 use super::{Sessions, lock};
@@ -40,7 +41,7 @@ struct Open {
     site: SiteName,
     choice: Arc<FineChoice>,
     /// Moves to the caller with the answer.
-    answered: oneshot::Sender<Result<FineAnswer, String>>,
+    answered: oneshot::Sender<Result<FineAnswer, FineFailure>>,
 }
 
 /// A query for as long as a caller waits for its answer.
@@ -56,10 +57,10 @@ impl Drop for Waiting<'_> {
 }
 
 impl Sessions {
-    /// Asks a site for fine chunks, and waits for its answer; an error is one line for people.
-    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, String> {
+    /// Asks a site for fine chunks, and waits for its answer; an error has the reason.
+    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, FineFailure> {
         let FineRequest { site, repository, method, method_id, choice } = request;
-        let Some(mut live) = self.live(&site) else { return Err("its site is not attached".to_owned()) };
+        let Some(mut live) = self.live(&site) else { return Err(FineFailure::passing("its site is not attached")) };
         let queries = &self.fine_queries;
         let number = queries.next.fetch_add(1, Ordering::Relaxed) + 1;
         let message = Down::FineQuery(FineQuery {
@@ -75,13 +76,13 @@ impl Sessions {
         lock(&queries.open).insert(number, Open { site: site.clone(), choice: Arc::new(choice), answered });
         let _waiting = Waiting { queries, number };
         if !self.send(&site, message) {
-            return Err("its site does not read its messages".to_owned());
+            return Err(FineFailure::passing("its site does not read its messages"));
         }
         tokio::select! {
-            answer = answer => answer.unwrap_or_else(|_| Err("its site did not answer".to_owned())),
-            () = live.ended() => Err("its site disconnected before it answered".to_owned()),
+            answer = answer => answer.unwrap_or_else(|_| Err(FineFailure::passing("its site did not answer"))),
+            () = live.ended() => Err(FineFailure::passing("its site disconnected before it answered")),
             () = tokio::time::sleep(ANSWER_MAX) => {
-                Err(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60))
+                Err(FineFailure::passing(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60)))
             }
         }
     }
@@ -107,7 +108,7 @@ impl Sessions {
             queries: &self.fine_queries,
             number,
             left: choice.tags().collect(),
-            answer: FineAnswer { expansions: Vec::new(), changed_contents: 0 },
+            answer: FineAnswer::default(),
         })
     }
 }
@@ -130,22 +131,26 @@ impl AnsweringFine<'_> {
         match message {
             Up::Answer(_) => Err(Error::Invalid("an answer of fine chunks begins twice".to_owned())),
             Up::Table(table) => {
+                self.answer.sent_bytes += table.encoded_len() as u64;
                 let found = expansions(&table, &mut self.left);
                 self.answer.expansions.extend(found.map_err(|error| Error::Invalid(error.to_string()))?);
                 Ok(false)
             }
             Up::End(end) => {
                 self.answer.changed_contents = end.changed_contents;
-                let empty = FineAnswer { expansions: Vec::new(), changed_contents: 0 };
-                let answer = std::mem::replace(&mut self.answer, empty);
-                self.finish(if end.failure.is_empty() { Ok(answer) } else { Err(one_line(&end.failure)) });
+                self.answer.read_bytes = end.read_bytes;
+                let answer = std::mem::take(&mut self.answer);
+                self.finish(match end.failure.is_empty() {
+                    true => Ok(answer),
+                    false => Err(FineFailure { reason: one_line(&end.failure), refused: end.refused }),
+                });
                 Ok(true)
             }
         }
     }
 
     /// Hands the answer to the caller that waits for it.
-    pub(crate) fn finish(&self, answer: Result<FineAnswer, String>) {
+    pub(crate) fn finish(&self, answer: Result<FineAnswer, FineFailure>) {
         if let Some(open) = lock(&self.queries.open).remove(&self.number) {
             // The caller may have given up.
             let _ = open.answered.send(answer);

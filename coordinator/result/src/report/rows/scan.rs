@@ -19,6 +19,9 @@ pub struct ScanSection {
     /// The digest of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The pairs that were measured by fine chunks, where any were to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fine: Option<FineSection>,
     /// The scan's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -48,6 +51,9 @@ pub struct ScanSection {
     /// Set when paragraphs were compared, each as a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<bool>,
+    /// `fine` or `coarse`; none where the method has no fine chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
     /// The documents chosen from the scan that this one refines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refined: Option<RefinedSection>,
@@ -70,6 +76,39 @@ pub struct ScanSection {
     pub verified_by: Option<String>,
     /// `raw`, `text` or `both`.
     pub view: String,
+}
+
+/// The pairs that were measured by fine chunks.
+#[derive(Clone, Serialize, Debug)]
+pub struct FineSection {
+    /// Candidates of which some chunk could not be cut again: less than they share may be reported.
+    pub coarse_pairs: u64,
+    /// Pairs that were measured by fine chunks.
+    pub fine_pairs: u64,
+    /// The repositories that did not give all fine chunks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<FineRepository>,
+    /// Pairs whose documents have closer relatives: they keep the figures of whole chunks.
+    pub omitted_pairs: u64,
+}
+
+/// A repository that did not give all fine chunks.
+#[derive(Clone, Serialize, Debug)]
+pub struct FineRepository {
+    /// Contents whose documents are gone or have changed.
+    pub changed_contents: u64,
+    /// Chunks that the site was asked to cut.
+    pub chunks: u64,
+    /// Of these, chunks that it cut.
+    pub expanded_chunks: u64,
+    /// The reason, if the site gave no more.
+    pub reason: Option<String>,
+    /// True if the reason is the policy of the site.
+    pub refused: bool,
+    /// The repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
 }
 
 /// Comparison under one of two views.
