@@ -139,6 +139,21 @@ impl FineMeasure {
     }
 }
 
+impl FineMeasure {
+    /// Of each chunk that was added on a side, in order, which fine chunks are in common: after
+    /// [`shared_bytes`](FineMeasure::shared_bytes).
+    pub fn common(&self, side: usize) -> impl Iterator<Item = &[bool]> {
+        let Side { fine, common, .. } = &self.sides[side];
+        let mut start = 0;
+        let ends = fine.iter().enumerate().filter(|(_, fine)| fine.length_bytes == 0).map(|(end, _)| end);
+        ends.map(move |end| {
+            let of_chunk = &common[start..end];
+            start = end + 1;
+            of_chunk
+        })
+    }
+}
+
 impl Side {
     fn find_rows(&mut self, row: usize) {
         self.rows.clear();

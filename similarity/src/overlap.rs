@@ -52,6 +52,11 @@ impl OverlapLevel {
         self.shared_once_bytes[self.cell(a, b)]
     }
 
+    /// Adds bytes of a that b has as well, in all copies and in each content once.
+    pub fn add_shared(&mut self, a: u16, b: u16, bytes: u64, once_bytes: u64) {
+        self.add(a, b, false, LabelBytes { bytes, once_bytes });
+    }
+
     /// Counts bytes of a that occur at b.
     pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, label_bytes: LabelBytes) {
         let cell = self.cell(a, b);

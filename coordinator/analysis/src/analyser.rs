@@ -208,12 +208,13 @@ impl Analyser {
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
             (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
         } else if scan.spec.precision(layer) == Some(Precision::Fine) {
-            let (analysis, coarse) = match recorded {
+            let (mut analysis, coarse) = match recorded {
                 true => (own.analysis()?, own.links()?),
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,
             };
             let round = self.fine_round(scan, (row, layer), folder, source)?;
-            let (links, figures) = self.task(scan, layer, &subject, |task| task.fine_links(&coarse, &own, &round))?;
+            let (links, figures) =
+                self.task(scan, layer, &subject, |task| task.fine_links(&coarse, &own, &round, &mut analysis.overlap))?;
             figures_of_layer = Some(figures);
             let (links, measures) = (Links::File(links), Measures::of_weights(method));
             let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };

@@ -5,6 +5,7 @@
 //! [`links`] measures the pairs again.
 
 mod candidates;
+mod coverage;
 mod expansions;
 mod links;
 mod wanted;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_similarity::LinkFile;
+use cognate_similarity::{LinkFile, OverlapLevel};
 
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
@@ -139,12 +140,14 @@ pub(crate) struct FineRound<'a> {
 }
 
 impl Task<'_> {
-    /// Measures the candidates among the links of a comparison by fine chunks, and writes the links that follow.
+    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, and adds to the overlap what fine
+    /// chunks cover.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
         own: &Checkpoint,
         round: &FineRound<'_>,
+        overlap: &mut [OverlapLevel],
     ) -> Result<(LinkFile, FineFigures), Error> {
         let candidates = self.fine_candidates(coarse)?;
         let wanted = self.wanted_chunks(&candidates.pairs)?;
@@ -157,7 +160,8 @@ impl Task<'_> {
         let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
         let roots = self.ask(wanted, round, earlier.as_ref(), &mut writer)?;
         let expansions = writer.finish(round.durable)?;
-        let measured = self.measured_finely(&candidates.pairs, &expansions)?;
+        let (measured, covered) = self.measured_finely(&candidates.pairs, &expansions)?;
+        self.add_coverage(covered, &expansions, overlap)?;
         let figures = FineFigures {
             fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
             coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,

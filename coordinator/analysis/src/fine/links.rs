@@ -8,10 +8,12 @@ use cognate_fingerprint::{Feature, FineChunk, Tag};
 use cognate_similarity::fine::{ChunkCount, FineMeasure};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter};
 
+use super::coverage::{Covered, roots_of};
 use super::expansions::Expansions;
 use super::wanted::compared;
 use crate::compare::Task;
 use crate::error::Error;
+use crate::subject::Subject;
 
 /// Fine chunks that a thread holds at most.
 const CACHE_FINE_CHUNKS_MAX: usize = 1 << 18;
@@ -36,6 +38,9 @@ struct Measuring {
     measure: FineMeasure,
     known: HashMap<Tag, Option<Arc<[FineChunk]>>>,
     held: usize,
+    /// The chunks that were added to the measure on each side, in order, each with the number of times.
+    added: [Vec<(Tag, u32)>; 2],
+    covered: Covered,
 }
 
 impl Task<'_> {
@@ -44,15 +49,22 @@ impl Task<'_> {
         &self,
         pairs: &[(u32, u32)],
         expansions: &Expansions,
-    ) -> Result<Vec<MeasuredPair>, Error> {
+    ) -> Result<(Vec<MeasuredPair>, Vec<Covered>), Error> {
         let found = self.each_pair(pairs, Measuring::default, &|measuring: &mut Measuring, pair, of_a, of_b| {
             let measured = measuring.pair(pair, of_a, of_b, expansions)?;
+            if measured.shared_bytes > measured.coarse_bytes {
+                measuring.cover(pair, self.subject);
+            }
             measuring.pairs.push(measured);
             Ok(())
         })?;
-        let mut all: Vec<MeasuredPair> = found.into_iter().flat_map(|measuring| measuring.pairs).collect();
+        let (mut all, mut covered) = (Vec::new(), Vec::new());
+        for measuring in found {
+            all.extend(measuring.pairs);
+            covered.push(measuring.covered);
+        }
         all.sort_unstable();
-        Ok(all)
+        Ok((all, covered))
     }
 
     /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b).
@@ -112,6 +124,7 @@ impl Measuring {
         let (mut complete, mut fine_bytes) = (true, 0);
         if found.left.iter().all(|left| !left.is_empty()) {
             self.measure.begin();
+            self.added.iter_mut().for_each(Vec::clear);
             for (side, left) in found.left.iter().enumerate() {
                 complete &= self.add(side, left, expansions)?;
             }
@@ -121,13 +134,28 @@ impl Measuring {
         Ok(MeasuredPair { a, b, coarse_bytes: found.shared_bytes, shared_bytes, complete })
     }
 
+    /// Notes what each of the two has in common with the other, for the overlap of their places.
+    fn cover(&mut self, (a, b): (u32, u32), subject: &Subject<'_>) {
+        let [of_a, of_b] = [a, b].map(|content| roots_of(subject, content));
+        // A single root, and the same: no two places have anything in common here.
+        if of_a == of_b && of_a.len() == 1 {
+            return;
+        }
+        for (side, content, others) in [(0, a, of_b), (1, b, of_a)] {
+            self.covered.add(&self.measure, side, content, &self.added[side], &others);
+        }
+    }
+
     /// Adds the chunks that are left of one content; false if some of them were not cut.
     fn add(&mut self, side: usize, left: &[ChunkCount], expansions: &Expansions) -> Result<bool, Error> {
         let mut complete = true;
         for chunk in left {
             match self.of_chunk(&chunk.tag, expansions)? {
                 None => complete = false,
-                Some(fine) => (0..chunk.count).for_each(|_| self.measure.add(side, &fine)),
+                Some(fine) => (0..chunk.count).for_each(|_| {
+                    self.measure.add(side, &fine);
+                    self.added[side].push((chunk.tag, chunk.count));
+                }),
             }
         }
         Ok(complete)
