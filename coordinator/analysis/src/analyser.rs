@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cognate_durable::whole::TEMPORARY_EXTENSION;
-use cognate_fingerprint::Tag;
+use cognate_fingerprint::{MethodId, Tag};
 use cognate_proto::name::ScanId;
 use cognate_proto::options::Precision;
 use cognate_proto::selection::Selection;
@@ -247,10 +247,30 @@ impl Analyser {
         source: &'a dyn FineSource,
     ) -> Result<FineRound<'a>, Error> {
         let method_id = row.method_id(layer).ok_or_else(|| Error::Refused("a scan without a method".to_owned()))?;
-        let durable = !scan.spec.in_process;
-        let earlier = if durable { self.latest_alike(scan.id, row, layer)? } else { None };
-        let earlier = earlier.map(|(id, place, _)| FineFiles::new(&self.scan_folder(id), place));
-        Ok(FineRound { source, method_id, files: FineFiles::new(folder, layer), earlier, durable })
+        if scan.spec.in_process {
+            let files = || FineFiles::in_process(folder, &self.folder, layer, method_id);
+            return Ok(FineRound { source, method_id, files: files(), earlier: Some(files()), durable: false });
+        }
+        let files = FineFiles::new(folder, layer);
+        Ok(FineRound {
+            source,
+            method_id,
+            files,
+            earlier: self.earlier_fine_chunks(scan.id, method_id)?,
+            durable: true,
+        })
+    }
+
+    /// The fine chunks of the latest published scan under a method, whatever else it was about.
+    fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Option<FineFiles>, Error> {
+        let scans = self.store.scans()?.into_iter();
+        let published = scans.filter(|(other, row)| *other != id && row.step() == ScanStep::Published);
+        let layers = published.flat_map(|(other, row)| {
+            let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
+            of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
+        });
+        let latest = layers.filter(|(_, files)| files.has_chunks()).max_by_key(|(number, _)| *number);
+        Ok(latest.map(|(_, files)| files))
     }
 
     /// Finds the links of a layer whose method needs to look at pairs one by one.

@@ -23,6 +23,7 @@ use crate::error::Error;
 use expansions::{Expansions, ExpansionsWriter};
 
 /// A request to a site: chunks of one of its repositories that it cuts again.
+#[derive(Clone)]
 pub struct FineRequest {
     /// The site.
     pub site: SiteName,
@@ -54,7 +55,7 @@ pub struct FineAnswer {
 pub struct FineFailure {
     /// One line for people.
     pub reason: String,
-    /// True if the site's policy refuses them; else they were to be had, and are not there now.
+    /// True if the site's policy refuses them, or the scan asks no site; else they were to be had, and are not there now.
     pub refused: bool,
 }
 
@@ -116,6 +117,17 @@ impl FineFiles {
         }
     }
 
+    /// The files of a comparison within one process, whose fine chunks stay for the next one with the same method.
+    pub(crate) fn in_process(folder: &Path, scans: &Path, layer: usize, method_id: MethodId) -> FineFiles {
+        let expansions = scans.join(format!("fine-chunks-{method_id}"));
+        FineFiles { expansions, ..FineFiles::new(folder, layer) }
+    }
+
+    /// True if there are fine chunks.
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.expansions.is_file()
+    }
+
     /// Removes the links, which nothing but the result needs, and keeps what a later scan may use.
     pub(crate) fn remove_links(&self) {
         let _ = std::fs::remove_file(&self.links);
@@ -133,7 +145,7 @@ pub(crate) struct FineRound<'a> {
     pub(crate) source: &'a dyn FineSource,
     pub(crate) method_id: MethodId,
     pub(crate) files: FineFiles,
-    /// The files of the latest scan of the same kind.
+    /// The files of the latest scan under the same method.
     pub(crate) earlier: Option<FineFiles>,
     /// True if the fine chunks must survive a loss of power.
     pub(crate) durable: bool,
@@ -151,7 +163,7 @@ impl Task<'_> {
     ) -> Result<(LinkFile, FineFigures), Error> {
         let candidates = self.fine_candidates(coarse)?;
         let wanted = self.wanted_chunks(&candidates.pairs)?;
-        let earlier = round.earlier.as_ref().filter(|files| files.expansions.is_file());
+        let earlier = round.earlier.as_ref().filter(|files| files.has_chunks());
         let earlier = earlier.map(|files| Expansions::open(&files.expansions));
         let earlier = earlier.transpose().unwrap_or_else(|error| {
             tracing::info!(%error, "the fine chunks of an earlier scan are not used");

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 
 use self::fine::FineQueries;
-pub(crate) use self::fine::FineScan;
+pub(crate) use self::fine::{FineScan, NoAnswer};
 use self::greeting::Greeting;
 use self::queries::Queries;
 pub(crate) use self::queries::{SiteAnswer, SiteQuestion};

@@ -36,6 +36,8 @@ impl Made {
     /// Compares with these options and checks the complete report against brute force under these rules.
     #[track_caller]
     fn check(&self, corpus: &Corpus, rules: Rules, args: &[&str]) -> Value {
+        // Brute force counts whole chunks.
+        let args = &[args, &["--precision", "coarse"]].concat();
         let report = self.sandbox.report(&self.folders(), args);
         check_report(&report, corpus, rules);
         let all: Vec<&str> = args.iter().chain(&["--format", "ndjson"]).copied().collect();
@@ -230,7 +232,8 @@ fn a_pair_is_linked_exactly_at_its_threshold_and_not_one_byte_above() {
     let folders = [("a", a.as_path()), ("b", b.as_path())];
     let links = |least: u64| {
         let least = least.to_string();
-        let report = sandbox.report(&folders, &["--min-containment", "1", "--min-shared-bytes", &least]);
+        let thresholds = ["--min-containment", "1", "--min-shared-bytes", &least];
+        let report = sandbox.report(&folders, &[&thresholds[..], &["--precision", "coarse"]].concat());
         report["clusters"].as_array().unwrap().clone()
     };
     let found = links(1);

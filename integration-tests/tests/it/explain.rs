@@ -50,7 +50,8 @@ fn two_local_files_give_places_and_the_exact_difference() {
     let result = sandbox.path("result.sqlite");
     let result = result.to_str().unwrap();
     let folders = [("a", a.as_path()), ("b", b.as_path())];
-    sandbox.cognate(sandbox::compare_args(&folders, &["--format", "sqlite", "-o", result])).expect(0);
+    let coarse = ["--precision", "coarse", "--format", "sqlite", "-o", result];
+    sandbox.cognate(sandbox::compare_args(&folders, &coarse)).expect(0);
     let explain =
         |more: &[&str]| sandbox.cognate([&["explain", result, "a/guide.txt", "b/main: kept/guide.txt"], more].concat());
     let plain = explain(&["--format", "json"]).expect(0).json();

@@ -11,9 +11,9 @@ use cognate_integration_tests::{Dice, Federation, Run};
 use serde_json::{Value, json};
 
 /// The options of a refinement of these tests.
-const FINE: [&str; 4] = ["--chunk-bytes", "100", "--min-shared-bytes", "200"];
+const FINE: [&str; 6] = ["--chunk-bytes", "100", "--min-shared-bytes", "200", "--precision", "coarse"];
 /// The same threshold for a coarse scan: that it finds less is not for want of asking.
-const COARSE: [&str; 2] = ["--min-shared-bytes", "200"];
+const COARSE: [&str; 4] = ["--min-shared-bytes", "200", "--precision", "coarse"];
 
 /// A passage of a few hundred bytes in the middle of other things.
 fn around(dice: &mut Dice, passage: &[u8]) -> Vec<u8> {

@@ -275,7 +275,7 @@ fn a_refinement_of_texts_reads_the_archive_that_a_chosen_document_is_in() {
     federation.add_with("b", None, &files("letter.html", html(&edited)), "");
     federation.sandbox.settle();
     federation.start_all();
-    let coarse = federation.scan(&["--view", "text", "--chunk-bytes", "1000"]).report();
+    let coarse = federation.scan(&["--view", "text", "--chunk-bytes", "1000", "--precision", "coarse"]).report();
     let linked = [["a/all.tar!/letter.txt", "b/letter.html"]];
     assert_eq!(paths(&coarse, "clusters"), linked);
     let id = coarse["scan"]["id"].as_str().unwrap();

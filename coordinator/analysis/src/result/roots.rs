@@ -33,7 +33,7 @@ impl Writer {
             };
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -46,13 +46,14 @@ impl Writer {
                     sums.unreadable,
                     sums.changed,
                     integer(compressed_bytes),
-                    sum(|summary| summary.read_bytes).saturating_add(of_fine(|fine| fine.read_bytes)),
+                    sum(|summary| summary.read_bytes),
                     sum(|summary| summary.read_documents),
                     sum(|summary| summary.sent_bytes).saturating_add(of_fine(|fine| fine.sent_bytes)),
                     text(sums.text_bytes),
                     text(sums.members),
                     text(sums.passages),
                     text(sums.no_text),
+                    of_fine(|fine| fine.read_bytes),
                 ],
             )?;
             // Every layer's walk leaves the same out.

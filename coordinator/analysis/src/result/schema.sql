@@ -93,7 +93,8 @@ CREATE TABLE root (
   text_bytes INTEGER,                 -- as the next three, where text was looked at
   members INTEGER,                    -- documents that are members of archives and messages
   passages INTEGER,                   -- documents that are paragraphs
-  no_text INTEGER                     -- documents of a kind that has no text
+  no_text INTEGER,                    -- documents of a kind that has no text
+  fine_read_bytes INTEGER NOT NULL    -- read once more for fine chunks
 );
 
 -- Documents by status.

@@ -105,6 +105,7 @@ impl Report {
     fn run(&self) -> Result<RunSection, Error> {
         let sites = self.collect("SELECT * FROM root ORDER BY id", |row| {
             Ok(RunSite {
+                fine_read_bytes: Some(row.get("fine_read_bytes")?).filter(|bytes| *bytes > 0),
                 read_bytes: row.get("read_bytes")?,
                 read_documents: row.get("read_documents")?,
                 repository: row.get("repository")?,

@@ -1,6 +1,7 @@
 //! The sites of a scan, as its analysis asks them for fine chunks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource};
 use tokio::runtime::Handle;
@@ -9,13 +10,19 @@ use tokio::task::JoinSet;
 use super::Scans;
 use super::running::Scan;
 use crate::error::Error;
-use crate::session::{FineScan, Sessions};
+use crate::session::{FineScan, NoAnswer, Sessions};
+
+/// The longest wait for a site that is not attached, if the scan has no shorter deadline: the time in which a restarted
+/// worker is back.
+const ABSENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Asks the attached sites, from a thread that may block.
 pub(super) struct AttachedSites<'a> {
     scan: &'a Scan,
     sessions: Arc<Sessions>,
     facts: FineScan,
+    /// The longest wait for a site that is not attached.
+    absence_max: Duration,
     runtime: Handle,
 }
 
@@ -29,19 +36,19 @@ impl<'a> AttachedSites<'a> {
                 across_parties: scans.crosses_parties(&options.repositories)?,
                 follow_symlinks: options.follow,
             },
+            absence_max: options.sync_deadline.unwrap_or(ABSENCE_MAX).min(ABSENCE_MAX),
             runtime: Handle::current(),
         })
     }
 
     async fn ask_all(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
         let mut asking = JoinSet::new();
-        let count = requests.len();
+        let late = || Err(FineFailure::passing("its site did not answer"));
+        let mut answers: Vec<Result<FineAnswer, FineFailure>> = requests.iter().map(|_| late()).collect();
         for (place, request) in requests.into_iter().enumerate() {
-            let (sessions, facts) = (Arc::clone(&self.sessions), self.facts);
-            asking.spawn(async move { (place, sessions.ask_fine(request, facts).await) });
+            let asked = ask(Arc::clone(&self.sessions), request, self.facts, self.absence_max);
+            asking.spawn(async move { (place, asked.await) });
         }
-        let mut answers: Vec<Result<FineAnswer, FineFailure>> =
-            (0..count).map(|_| Err(FineFailure::passing("its site did not answer"))).collect();
         loop {
             tokio::select! {
                 () = self.scan.stopped() => return answers,
@@ -55,10 +62,34 @@ impl<'a> AttachedSites<'a> {
     }
 }
 
+/// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result.
+async fn ask(
+    sessions: Arc<Sessions>,
+    request: FineRequest,
+    facts: FineScan,
+    absence_max: Duration,
+) -> Result<FineAnswer, FineFailure> {
+    loop {
+        let mut changes = sessions.changes();
+        changes.mark_unchanged();
+        let absent = match sessions.ask_fine(request.clone(), facts).await {
+            Ok(answer) => return Ok(answer),
+            Err(NoAnswer::Failed(failure)) => return Err(failure),
+            Err(NoAnswer::Absent(failure)) => failure,
+        };
+        let back = async { while sessions.attached(&request.site).is_none() && changes.changed().await.is_ok() {} };
+        if tokio::time::timeout(absence_max, back).await.is_err() {
+            return Err(absent);
+        }
+    }
+}
+
 impl FineSource for AttachedSites<'_> {
     fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
         if self.scan.spec.options.no_sync {
-            return requests.iter().map(|_| Err(FineFailure::passing("the scan asks no site"))).collect();
+            // Nobody expects them of a scan that is not to ask.
+            let refused = FineFailure { reason: "the scan asks no site".to_owned(), refused: true };
+            return requests.iter().map(|_| Err(refused.clone())).collect();
         }
         self.runtime.block_on(self.ask_all(requests))
     }

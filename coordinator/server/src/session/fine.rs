@@ -30,6 +30,20 @@ pub(crate) struct FineScan {
     pub(crate) follow_symlinks: bool,
 }
 
+/// The end of a query without an answer.
+pub(crate) enum NoAnswer {
+    /// The site was not there, or went away before it answered: asked again, it may answer.
+    Absent(FineFailure),
+    /// Any other reason.
+    Failed(FineFailure),
+}
+
+impl NoAnswer {
+    fn absent(reason: &str) -> NoAnswer {
+        NoAnswer::Absent(FineFailure::passing(reason))
+    }
+}
+
 /// The queries that have not been answered.
 #[derive(Default)]
 pub(super) struct FineQueries {
@@ -58,9 +72,9 @@ impl Drop for Waiting<'_> {
 
 impl Sessions {
     /// Asks a site for fine chunks, and waits for its answer; an error has the reason.
-    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, FineFailure> {
+    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, NoAnswer> {
         let FineRequest { site, repository, method, method_id, choice } = request;
-        let Some(mut live) = self.live(&site) else { return Err(FineFailure::passing("its site is not attached")) };
+        let Some(mut live) = self.live(&site) else { return Err(NoAnswer::absent("its site is not attached")) };
         let queries = &self.fine_queries;
         let number = queries.next.fetch_add(1, Ordering::Relaxed) + 1;
         let message = Down::FineQuery(FineQuery {
@@ -76,13 +90,17 @@ impl Sessions {
         lock(&queries.open).insert(number, Open { site: site.clone(), choice: Arc::new(choice), answered });
         let _waiting = Waiting { queries, number };
         if !self.send(&site, message) {
-            return Err(FineFailure::passing("its site does not read its messages"));
+            return Err(NoAnswer::absent("its site does not read its messages"));
         }
         tokio::select! {
-            answer = answer => answer.unwrap_or_else(|_| Err(FineFailure::passing("its site did not answer"))),
-            () = live.ended() => Err(FineFailure::passing("its site disconnected before it answered")),
+            answer = answer => match answer {
+                Ok(answer) => answer.map_err(NoAnswer::Failed),
+                Err(_) => Err(NoAnswer::absent("its site did not answer")),
+            },
+            () = live.ended() => Err(NoAnswer::absent("its site disconnected before it answered")),
             () = tokio::time::sleep(ANSWER_MAX) => {
-                Err(FineFailure::passing(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60)))
+                let minutes = ANSWER_MAX.as_secs() / 60;
+                Err(NoAnswer::Failed(FineFailure::passing(format!("its site did not answer within {minutes} minutes"))))
             }
         }
     }

@@ -103,7 +103,7 @@ pub struct FineRepository {
     pub expanded_chunks: u64,
     /// The reason, if the site gave no more.
     pub reason: Option<String>,
-    /// True if the reason is the policy of the site.
+    /// True if the reason is the policy of the site, or that the scan asks no site.
     pub refused: bool,
     /// The repository.
     pub repository: String,
@@ -182,6 +182,9 @@ pub struct RunSection {
 /// Work of a site in this run.
 #[derive(Clone, Serialize, Debug)]
 pub struct RunSite {
+    /// Bytes of documents read once more for fine chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fine_read_bytes: Option<u64>,
     /// Bytes of documents read.
     pub read_bytes: u64,
     /// Documents read.
