@@ -4,6 +4,7 @@
 //! analysis. A file that turns out damaged is made again from its inputs: runs from segments, all else by
 //! analysing again. The result is the same whatever had to be done again.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ use cognate_storage::journal::{Event, ScanEvent, What};
 use cognate_storage::store::{IndexId, LayerRow, ScanRow, ScanStep, Store};
 use cognate_storage::template;
 
+/// Number of earlier scans whose fine chunks are looked through.
+const EARLIER_MAX: usize = 4;
 /// Number of repairs of damage before it is reported.
 const REPAIRS_MAX: u32 = 3;
 
@@ -249,28 +252,26 @@ impl Analyser {
         let method_id = row.method_id(layer).ok_or_else(|| Error::Refused("a scan without a method".to_owned()))?;
         if scan.spec.in_process {
             let files = || FineFiles::in_process(folder, &self.folder, layer, method_id);
-            return Ok(FineRound { source, method_id, files: files(), earlier: Some(files()), durable: false });
+            let earlier = vec![files()];
+            return Ok(FineRound { source, method_id, files: files(), earlier, keeps_earlier: true, durable: false });
         }
-        let files = FineFiles::new(folder, layer);
-        Ok(FineRound {
-            source,
-            method_id,
-            files,
-            earlier: self.earlier_fine_chunks(scan.id, method_id)?,
-            durable: true,
-        })
+        let (files, earlier) = (FineFiles::new(folder, layer), self.earlier_fine_chunks(scan.id, method_id)?);
+        Ok(FineRound { source, method_id, files, earlier, keeps_earlier: false, durable: true })
     }
 
-    /// The fine chunks of the latest published scan under a method, whatever else it was about.
-    fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Option<FineFiles>, Error> {
+    /// The fine chunks of the latest published scans under a method, whatever else they were about: a scan of each kind
+    /// keeps its own.
+    fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
         let scans = self.store.scans()?.into_iter();
         let published = scans.filter(|(other, row)| *other != id && row.step() == ScanStep::Published);
         let layers = published.flat_map(|(other, row)| {
             let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
             of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
         });
-        let latest = layers.filter(|(_, files)| files.has_chunks()).max_by_key(|(number, _)| *number);
-        Ok(latest.map(|(_, files)| files))
+        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_chunks()).collect();
+        earlier.sort_unstable_by_key(|(number, _)| Reverse(*number));
+        earlier.truncate(EARLIER_MAX);
+        Ok(earlier.into_iter().map(|(_, files)| files).collect())
     }
 
     /// Finds the links of a layer whose method needs to look at pairs one by one.

@@ -145,8 +145,10 @@ pub(crate) struct FineRound<'a> {
     pub(crate) source: &'a dyn FineSource,
     pub(crate) method_id: MethodId,
     pub(crate) files: FineFiles,
-    /// The files of the latest scan under the same method.
-    pub(crate) earlier: Option<FineFiles>,
+    /// The files of the latest scans under the same method.
+    pub(crate) earlier: Vec<FineFiles>,
+    /// True if all fine chunks of earlier comparisons stay: one file serves those of a state, whatever each is about.
+    pub(crate) keeps_earlier: bool,
     /// True if the fine chunks must survive a loss of power.
     pub(crate) durable: bool,
 }
@@ -163,14 +165,18 @@ impl Task<'_> {
     ) -> Result<(LinkFile, FineFigures), Error> {
         let candidates = self.fine_candidates(coarse)?;
         let wanted = self.wanted_chunks(&candidates.pairs)?;
-        let earlier = round.earlier.as_ref().filter(|files| files.has_chunks());
-        let earlier = earlier.map(|files| Expansions::open(&files.expansions));
-        let earlier = earlier.transpose().unwrap_or_else(|error| {
-            tracing::info!(%error, "the fine chunks of an earlier scan are not used");
-            None
-        });
+        let mut earlier = Vec::new();
+        for files in round.earlier.iter().filter(|files| files.has_chunks()) {
+            match Expansions::open(&files.expansions) {
+                Ok(expansions) => earlier.push(expansions),
+                Err(error) => tracing::info!(%error, "the fine chunks of an earlier scan are not used"),
+            }
+        }
         let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
-        let roots = self.ask(wanted, round, earlier.as_ref(), &mut writer)?;
+        let roots = self.ask(wanted, round, &earlier, &mut writer)?;
+        if round.keeps_earlier {
+            earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
+        }
         let expansions = writer.finish(round.durable)?;
         let (measured, covered) = self.measured_finely(&candidates.pairs, &expansions)?;
         self.add_coverage(covered, &expansions, overlap)?;

@@ -244,8 +244,8 @@ fn a_pair_is_linked_exactly_at_its_threshold_and_not_one_byte_above() {
     // The share of the smaller, as a decimal that is exact: shared / 40,000 has at most seven digits.
     let share_at = |shared: u64| format!("{}.{:07}", shared * 250 / 10_000_000, shared * 250 % 10_000_000);
     for (share, links) in [(share_at(shared), 1), (share_at(shared + 1), 0)] {
-        let report =
-            sandbox.report(&folders, &["--min-shared-bytes", "1000000000", "--min-containment", share.as_str()]);
+        let thresholds = ["--min-shared-bytes", "1000000000", "--min-containment", share.as_str()];
+        let report = sandbox.report(&folders, &[&thresholds[..], &["--precision", "coarse"]].concat());
         assert_eq!(report["clusters"].as_array().unwrap().len(), links, "{share} of 40000, {shared} shared");
     }
 }

@@ -233,7 +233,7 @@ fn a_partial_index_never_counts_as_a_complete_one() {
     let report = refine(&federation, &coarse, &[]).report();
     assert_eq!(indexes(&federation), [(100, false), (1000, true)]);
     // Without a complete index there is nothing to analyse at this mean.
-    let fine = ["--chunk-bytes", "100"];
+    let fine = ["--chunk-bytes", "100", "--precision", "coarse"];
     let refused = federation.scan(&["--chunk-bytes", "100", "--no-sync"]);
     assert!(refused.stderr.contains("no sync of it has completed"), "{refused:?}");
     assert_ne!(refused.code, Some(0));
@@ -265,7 +265,7 @@ fn a_partial_index_never_counts_as_a_complete_one() {
         federation.start_coordinator();
         let again = refine(&federation, &coarse, &["--no-sync"]).report();
         assert_eq!(again["scan"]["digest"], report["scan"]["digest"], "after {step}");
-        federation.check(federation.scan(&["--chunk-bytes", "100", "--no-sync"]), &fine);
+        federation.check(federation.scan(&[&fine[..], &["--no-sync"]].concat()), &fine);
         assert_eq!(indexes(&federation), [(100, false), (100, false), (100, true), (1000, true)], "after {step}");
     }
     // The index of a refinement is removed with the last scan that refers to it.

@@ -146,7 +146,7 @@ fn marked_tags_are_left_out_as_by_brute_force_and_unmarking_restores_the_report(
 #[test]
 fn single_tags_are_marked_at_sites_that_have_them_and_nonsense_is_refused() {
     let federation = Federation::of(902, 2, 60);
-    let before = federation.scan(&[]).report();
+    let before = federation.scan(&["--precision", "coarse"]).report();
     let file = federation.site("a").folder().join("one");
     std::fs::write(&file, b"not synced yet").unwrap();
     let chunks = |path: &str| {
@@ -178,7 +178,7 @@ fn single_tags_are_marked_at_sites_that_have_them_and_nonsense_is_refused() {
         corpus(&federation)
     };
     let expected = corpus.set_aside(&both);
-    let after = federation.scan(NO_SYNC).report();
+    let after = federation.scan(&[NO_SYNC, &["--precision", "coarse"]].concat()).report();
     assert_eq!(after["set_aside"], expected);
     check_lists(&after, &corpus, Rules::default());
 }
@@ -288,7 +288,9 @@ fn a_viewer_marks_nothing() {
 #[test]
 fn the_frame_of_pages_is_suggested_and_similar_pages_are_not() {
     let federation = of_pages(906, 20);
-    let before = federation.scan(&[]).report();
+    // Templates are of whole chunks: the rest of a frame, in chunks that each page has alone, still counts in pieces.
+    let coarse = ["--precision", "coarse"];
+    let before = federation.scan(&coarse).report();
     let names = |cluster: &Value| -> Vec<String> {
         let documents = cluster["documents"].as_array().unwrap().iter();
         documents.map(|row| row["path"].as_str().unwrap().to_owned()).collect()
@@ -307,7 +309,7 @@ fn the_frame_of_pages_is_suggested_and_similar_pages_are_not() {
     federation.operate(&["template", "suggest", "latest", "--accept"]).refusal(2);
     federation.operate(&["template", "suggest", "latest", "--accept", "--until-quiet", "--yes"]).expect(0);
     assert!(!templates(&federation).is_empty());
-    let after = federation.scan(NO_SYNC).report();
+    let after = federation.scan(&[NO_SYNC, &coarse].concat()).report();
     let mut pairs = BTreeMap::new();
     for cluster in after["clusters"].as_array().unwrap() {
         for name in names(cluster) {

@@ -20,6 +20,9 @@ const HEADER_BYTES: usize = 16 + 4;
 /// A length and a tag.
 const FINE_BYTES: usize = 2;
 
+/// Chunks of earlier comparisons that stay in any case.
+const KEPT_CHUNKS_MAX: usize = 1 << 16;
+
 /// Where the fine chunks of a chunk are.
 #[derive(Clone, Copy)]
 struct Place {
@@ -78,6 +81,21 @@ impl ExpansionsWriter {
         let offset = self.end + HEADER_BYTES as u64;
         self.places.insert(expansion.tag, Place { offset, count });
         self.write(&record)
+    }
+
+    /// Adds the chunks of an earlier file, unless they are many more than those of this one: most are then of no use.
+    pub(super) fn keep(&mut self, earlier: &Expansions) -> Result<(), Error> {
+        if earlier.places.len() > 2 * self.places.len() + KEPT_CHUNKS_MAX {
+            return Ok(());
+        }
+        let mut tags: Vec<Tag> = earlier.places.keys().copied().collect();
+        tags.sort_unstable();
+        for tag in tags {
+            if let Some(fine) = earlier.get(&tag)? {
+                self.push(&Expansion { tag, fine })?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -167,7 +185,10 @@ mod tests {
         }
         assert!(writer.contains(&Tag([200; 16])) && !writer.contains(&Tag([9; 16])));
         let written = writer.finish(false).unwrap();
-        for expansions in [written, Expansions::open(&path).unwrap()] {
+        let mut next = ExpansionsWriter::create(&folder.path().join("next")).unwrap();
+        next.push(&expansion(3)).unwrap();
+        next.keep(&written).unwrap();
+        for expansions in [written, Expansions::open(&path).unwrap(), next.finish(false).unwrap()] {
             for number in [0, 3, 200] {
                 assert_eq!(expansions.get(&Tag([number; 16])).unwrap(), Some(expansion(number).fine));
             }

@@ -77,7 +77,7 @@ impl Task<'_> {
         &self,
         wanted: Vec<WantedChunk>,
         round: &FineRound<'_>,
-        earlier: Option<&Expansions>,
+        earlier: &[Expansions],
         writer: &mut ExpansionsWriter,
     ) -> Result<Vec<FineRoot>, Error> {
         let mut roots = vec![FineRoot::default(); self.subject.frozen.roots.len()];
@@ -85,7 +85,7 @@ impl Task<'_> {
         for chunk in wanted {
             let root = self.root_of(chunk.content);
             roots[usize::from(root)].chunks += 1;
-            match earlier.map(|earlier| earlier.get(&chunk.tag)).transpose()?.flatten() {
+            match earlier.iter().find_map(|earlier| earlier.get(&chunk.tag).transpose()).transpose()? {
                 Some(fine) => {
                     writer.push(&Expansion { tag: chunk.tag, fine })?;
                     roots[usize::from(root)].expanded_chunks += 1;
