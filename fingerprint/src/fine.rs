@@ -32,7 +32,7 @@ const RADIUS: usize = 3;
 /// A fine chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FineChunk {
-    /// The lowest byte of SipHash-2-4 over the bytes, under a key of its own derived from the federation key.
+    /// The lowest byte of `SipHash`-2-4 over the bytes, under a key of its own derived from the federation key.
     pub tag: u8,
     /// Its length: 1 to [`FINE_BYTES_MAX`].
     pub length_bytes: u8,

@@ -1,6 +1,6 @@
-//! SipHash-2-4: a keyed hash that is fast on a few bytes, where BLAKE3 takes as long as on sixty-four.
+//! `SipHash`-2-4: a keyed hash that is fast on a few bytes, where BLAKE3 takes as long as on sixty-four.
 //!
-//! Source: Aumasson, Bernstein, "SipHash: a fast short-input PRF" (INDOCRYPT 2012), section 2.
+//! Source: Aumasson, Bernstein, "`SipHash`: a fast short-input PRF" (INDOCRYPT 2012), section 2.
 
 /// A key.
 #[derive(Clone, Copy)]

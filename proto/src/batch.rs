@@ -292,7 +292,7 @@ impl v1::DocumentTable {
                 DocumentState::Unspecified => {
                     return field("states", "has one that this version does not know");
                 }
-                DocumentState::Read | DocumentState::Changing => references.next()?,
+                state if state.has_content() => references.next()?,
                 _ => (None, 0),
             };
             documents.push(DocumentRow { path, state, content, modified, message_id_hash: None });
@@ -320,6 +320,13 @@ impl v1::DocumentTable {
             }
         }
         Ok(())
+    }
+}
+
+impl DocumentState {
+    /// True for the states of documents that were fingerprinted.
+    pub fn has_content(self) -> bool {
+        matches!(self, DocumentState::Read | DocumentState::ReadAsText | DocumentState::Changing)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Findings;
 use crate::fine::{FineFiles, FineRound, FineSource};
-use crate::freeze::Frozen;
+use crate::freeze::{Beside, Frozen};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
 use crate::result;
@@ -189,8 +189,12 @@ impl Analyser {
     ) -> Result<Layered, Error> {
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
-        let bytes = before.map(|before| &before.frozen);
-        let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, bytes)?;
+        let beside = match before {
+            Some(before) => Beside::Bytes(&before.frozen),
+            None if scan.spec.layers.len() > 1 => Beside::Text(1),
+            None => Beside::Nothing,
+        };
+        let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, beside)?;
         frozen.set_aside(self.frozen_templates(row, layer)?)?;
         frozen.set_controls(&scan.spec.options.control)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());

@@ -26,6 +26,8 @@ const DIGEST_BYTES: usize = size_of::<ContentDigest>();
 const CONTENT_BYTES: usize = DIGEST_BYTES + 8 + 4;
 /// The home of a content that is under several labels, or none.
 const NO_HOME: u32 = u32::MAX;
+/// In place of the home of a content for which text speaks: it has no links.
+const SPOKEN_FOR: u32 = u32::MAX - 1;
 /// The files, in the order in which they are removed: without links the others are of no use.
 const FILES: [&str; 3] = ["links", "analysis", "contents"];
 
@@ -102,6 +104,9 @@ impl Checkpoint {
 
 /// The label by which the holders of a content affect its links.
 fn home(subject: &Subject<'_>, content: usize) -> u32 {
+    if subject.frozen.contents[content].spoken_for {
+        return SPOKEN_FOR;
+    }
     if !subject.across_only {
         return NO_HOME;
     }
@@ -127,6 +132,9 @@ pub(crate) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
     for (number, content) in subject.frozen.contents.iter().enumerate() {
         hasher.update(&content.digest.0);
         hasher.update(&content.payload_bytes.to_le_bytes());
+        if content.spoken_for {
+            hasher.update(&SPOKEN_FOR.to_le_bytes());
+        }
         let copies = subject.copies.of_content(index(number));
         hasher.update(&(copies.len() as u64).to_le_bytes());
         for place in copies {

@@ -212,7 +212,7 @@ impl<'a> Reached<'a> {
     /// many contents they are.
     fn in_common(&self) -> InCommon {
         let count = usize::from(self.level.label_count);
-        let mut found = InCommon { documents: vec![0; count * count], contents: vec![0; count * count] };
+        let mut found = InCommon::of(count);
         let mut copies = vec![0; count];
         for (content, frozen) in self.subject.frozen.contents.iter().enumerate() {
             if frozen.size_bytes == 0 {
@@ -225,6 +225,11 @@ impl<'a> Reached<'a> {
                 for other in (0..count).filter(|other| *other != own && self.is_at(content, *other)) {
                     found.documents[own * count + other] += copies;
                     found.contents[own * count + other] += 1;
+                    // It has no chunks in the comparison: a copy is all that it can have.
+                    if frozen.spoken_for {
+                        found.copied_bytes[own * count + other] += copies * frozen.size_bytes;
+                        found.copied_once_bytes[own * count + other] += frozen.size_bytes;
+                    }
                 }
             }
         }
@@ -262,6 +267,16 @@ impl<'a> Reached<'a> {
 struct InCommon {
     documents: Vec<u64>,
     contents: Vec<u64>,
+    /// Bytes of copies of contents for which text speaks, and of those contents.
+    copied_bytes: Vec<u64>,
+    copied_once_bytes: Vec<u64>,
+}
+
+impl InCommon {
+    fn of(labels: usize) -> InCommon {
+        let [documents, contents, copied_bytes, copied_once_bytes] = [(); 4].map(|()| vec![0; labels * labels]);
+        InCommon { documents, contents, copied_bytes, copied_once_bytes }
+    }
 }
 
 fn overlap(
@@ -292,9 +307,11 @@ fn overlap(
                     b: label_name(b),
                     documents: [cell(a, b), cell(b, a)].map(|cell| in_common.documents[cell]),
                     contents: [cell(a, b), cell(b, a)].map(|cell| in_common.contents[cell]),
-                    shared_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_bytes[cell]),
+                    shared_bytes: [cell(a, b), cell(b, a)]
+                        .map(|cell| covered.shared_bytes[cell] + in_common.copied_bytes[cell]),
                     template_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.template_bytes[cell]),
-                    shared_once_bytes: [cell(a, b), cell(b, a)].map(|cell| covered.shared_once_bytes[cell]),
+                    shared_once_bytes: [cell(a, b), cell(b, a)]
+                        .map(|cell| covered.shared_once_bytes[cell] + in_common.copied_once_bytes[cell]),
                 });
             }
         }

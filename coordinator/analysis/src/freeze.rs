@@ -99,6 +99,19 @@ pub(crate) struct FrozenContent {
     /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
+    /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
+    pub(crate) spoken_for: bool,
+}
+
+/// The other layer of a scan over bytes and text.
+#[derive(Clone, Copy)]
+pub(crate) enum Beside<'a> {
+    /// There is none.
+    Nothing,
+    /// What was frozen of the bytes of the same documents: this is the layer of text.
+    Bytes(&'a Frozen),
+    /// The number of the layer of text: this is the one of bytes.
+    Text(usize),
 }
 
 impl Frozen {
@@ -108,14 +121,13 @@ impl Frozen {
         read.chain(self.unread.iter().map(|(root, path, _)| (*root, path.as_bytes())))
     }
 
-    /// Puts the indexes of a layer of a frozen scan together. `bytes` is what was frozen of the bytes of the same documents,
-    /// where that is the layer before.
+    /// Puts the indexes of a layer of a frozen scan together.
     pub(crate) fn build(
         indexes: &Indexes,
         (row, layer): (&ScanRow, usize),
         method: &Method,
         selection: &Selection,
-        bytes: Option<&Frozen>,
+        beside: Beside<'_>,
     ) -> Result<Frozen, Error> {
         let mut rows: Vec<&FrozenRow> = row.frozen_of(layer).collect();
         rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
@@ -133,10 +145,17 @@ impl Frozen {
             shards: RunShards::new(Vec::new()),
             set_aside: Vec::new(),
         };
-        let choice = Choice::new(method.view(), selection, bytes.map(Frozen::files));
+        let bytes = match beside {
+            Beside::Bytes(bytes) => Some(bytes.files()),
+            Beside::Nothing | Beside::Text(_) => None,
+        };
+        let choice = Choice::new(method.view(), selection, bytes);
         let numbers = frozen.number_contents(&loaded, &choice, method.capabilities().has_chunks());
         for (root, index) in (0..).zip(&loaded) {
             frozen.take_documents(root, index, &numbers, &choice);
+        }
+        if let Beside::Text(layer) = beside {
+            frozen.leave_to_text(indexes, row, layer)?;
         }
         frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
         for row in rows {
@@ -180,6 +199,7 @@ impl Frozen {
                         payload_bytes: if has_chunks { weight } else { content.size_bytes },
                         weight,
                         chunk_count: content.chunk_count,
+                        spoken_for: false,
                     });
                 }
             }
@@ -227,7 +247,28 @@ impl Frozen {
         self.bare.push(BareDocument { root, path, is_container, part, message_id_hash });
     }
 
-    /// Opens the runs. A content that several indexes have is counted through the first of them alone.
+    /// Leaves the documents for which text speaks to the layer of text: what programs pack around the words, or mark them up
+    /// with, relates documents that have nothing to say to each other.
+    fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, layer: usize) -> Result<(), Error> {
+        for text in row.frozen_of(layer) {
+            let index = indexes.load(IndexId(text.index), text.sequence)?;
+            let is_root = |root: &FrozenRoot| {
+                (root.site.as_str(), root.repository.as_str()) == (text.site.as_str(), text.repository.as_str())
+            };
+            let place = self.roots.iter().position(is_root);
+            for document in self.documents.iter().filter(|document| Some(usize::from(document.root)) == place) {
+                let state = index.documents.get(&document.path).map(|document| document.state);
+                if state.is_some_and(is_for_text) {
+                    self.contents[document.content.0 as usize].spoken_for = true;
+                }
+            }
+            indexes.unload(IndexId(text.index));
+        }
+        Ok(())
+    }
+
+    /// Opens the runs. A content that several indexes have is counted through the first of them alone; one for which text
+    /// speaks is counted through none.
     fn take_runs(
         &mut self,
         indexes: &Indexes,
@@ -241,6 +282,9 @@ impl Frozen {
             let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
             for (digest, content) in &index.contents {
                 let Some(&number) = numbers.get(digest) else { continue };
+                if self.contents[number as usize].spoken_for {
+                    continue;
+                }
                 if !std::mem::replace(&mut taken[number as usize], true) {
                     map[content.ordinal as usize] = Some(ContentIndex(number));
                 }
@@ -252,6 +296,13 @@ impl Frozen {
         }
         Ok(())
     }
+}
+
+/// True if a document in this state under the view of text shares nothing with others as bytes: its text speaks for it, or
+/// is refused, or there is none.
+fn is_for_text(state: DocumentState) -> bool {
+    use DocumentState::{Encrypted, NoTextFound, ReadAsText, Unsupported};
+    matches!(state, ReadAsText | NoTextFound | Encrypted | Unsupported)
 }
 
 fn index32(place: usize) -> u32 {

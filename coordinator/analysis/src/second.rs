@@ -17,7 +17,7 @@ use cognate_similarity::{Error as EngineError, RunShards, Shards as _};
 use crate::analyser::Analyser;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::{Beside, Frozen};
 use crate::refine::{Choice, Choices};
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -118,7 +118,7 @@ impl Analyser {
     /// A layer without what other layers say of it.
     fn frozen_alone(&self, scan: &ScanJob, at: (&ScanRow, usize), method: &Method) -> Result<Frozen, Error> {
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.indexes, at, method, &selection, None)?;
+        let mut frozen = Frozen::build(&self.indexes, at, method, &selection, Beside::Nothing)?;
         frozen.set_controls(&scan.spec.options.control)?;
         Ok(frozen)
     }

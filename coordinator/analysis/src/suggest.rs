@@ -24,7 +24,7 @@ use self::spread::{Contents, Kinds, NOWHERE, Seen, Spread};
 use crate::analyser::Analyser;
 use crate::copies::Copies;
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::{Beside, Frozen};
 use crate::result::cluster_name;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -69,7 +69,7 @@ impl Analyser {
     ) -> Result<(), Error> {
         let method = scan.spec.first().method;
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, None)?;
+        let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, Beside::Nothing)?;
         frozen.set_aside(self.frozen_templates(row, 0)?)?;
         let copies = Copies::of(&frozen);
         let folder = self.scan_folder(scan.id);

@@ -1,6 +1,7 @@
 //! The text views: what a reader sees is compared, whatever it is stored as, and what is inside of archives as well.
 
 mod both;
+mod office;
 
 use std::path::{Path, PathBuf};
 

@@ -169,6 +169,7 @@ fn message_ids_stay_with_their_documents_and_rows_that_are_not_there_are_refused
 fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
     let state = prop_oneof![
         Just(DocumentState::Read),
+        Just(DocumentState::ReadAsText),
         Just(DocumentState::Changing),
         Just(DocumentState::Removed),
         Just(DocumentState::Damaged),
@@ -177,7 +178,7 @@ fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
     proptest::collection::btree_map("[a-c/é]{1,9}", row, 0..30).prop_map(|rows| {
         let row = |(path, (state, content, modified, message_id_hash)): (String, (DocumentState, u8, i64, _))| {
             let path = DocumentPath::new(path.as_bytes()).ok()?;
-            let is_read = matches!(state, DocumentState::Read | DocumentState::Changing);
+            let is_read = state.has_content();
             let content = is_read.then_some(ContentDigest([content; 16]));
             Some(DocumentRow { path, state, content, modified: if is_read { modified } else { 0 }, message_id_hash })
         };

@@ -935,6 +935,9 @@ pub enum DocumentState {
     Changing = 2,
     /// Not in the repository any more.
     Removed = 3,
+    /// Under a text view: fingerprinted, and what a reader sees of it speaks for it, not the bytes that a program packed it in:
+    /// an office file, PDF, mail or HTML. `contents` has its content.
+    ReadAsText = 4,
     /// Could not be read, with the reason.
     PermissionDenied = 16,
     Vanished = 17,
@@ -958,6 +961,8 @@ pub enum DocumentState {
     TimedOut = 47,
     OutOfMemory = 48,
     Crashed = 49,
+    /// An office file or PDF in which no text was found: it may be pictures of pages.
+    NoTextFound = 50,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -970,6 +975,7 @@ impl DocumentState {
             Self::Read => "DOCUMENT_STATE_READ",
             Self::Changing => "DOCUMENT_STATE_CHANGING",
             Self::Removed => "DOCUMENT_STATE_REMOVED",
+            Self::ReadAsText => "DOCUMENT_STATE_READ_AS_TEXT",
             Self::PermissionDenied => "DOCUMENT_STATE_PERMISSION_DENIED",
             Self::Vanished => "DOCUMENT_STATE_VANISHED",
             Self::NotAFile => "DOCUMENT_STATE_NOT_A_FILE",
@@ -989,6 +995,7 @@ impl DocumentState {
             Self::TimedOut => "DOCUMENT_STATE_TIMED_OUT",
             Self::OutOfMemory => "DOCUMENT_STATE_OUT_OF_MEMORY",
             Self::Crashed => "DOCUMENT_STATE_CRASHED",
+            Self::NoTextFound => "DOCUMENT_STATE_NO_TEXT_FOUND",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -998,6 +1005,7 @@ impl DocumentState {
             "DOCUMENT_STATE_READ" => Some(Self::Read),
             "DOCUMENT_STATE_CHANGING" => Some(Self::Changing),
             "DOCUMENT_STATE_REMOVED" => Some(Self::Removed),
+            "DOCUMENT_STATE_READ_AS_TEXT" => Some(Self::ReadAsText),
             "DOCUMENT_STATE_PERMISSION_DENIED" => Some(Self::PermissionDenied),
             "DOCUMENT_STATE_VANISHED" => Some(Self::Vanished),
             "DOCUMENT_STATE_NOT_A_FILE" => Some(Self::NotAFile),
@@ -1017,6 +1025,7 @@ impl DocumentState {
             "DOCUMENT_STATE_TIMED_OUT" => Some(Self::TimedOut),
             "DOCUMENT_STATE_OUT_OF_MEMORY" => Some(Self::OutOfMemory),
             "DOCUMENT_STATE_CRASHED" => Some(Self::Crashed),
+            "DOCUMENT_STATE_NO_TEXT_FOUND" => Some(Self::NoTextFound),
             _ => None,
         }
     }

@@ -69,14 +69,14 @@ impl<'t, 'a> PartReader<'t, 'a> {
         let mut names = Names::new(self.tools.root, path);
         let mut outcomes = PartOutcomes::default();
         while let Some(part) = parts.next_part().map_err(StreamError::Stream)? {
-            let is_own = part.name.is_empty();
+            let (is_own, kind) = (part.name.is_empty(), part.kind);
             if is_own && outcomes.inside.is_empty() {
-                on_single(parts, part.kind);
+                on_single(parts, kind);
             }
             let text = self.text(parts)?;
             let end = parts.outcome().map_err(StreamError::Stream)?;
             outcomes.may_differ |= may_differ_next_time(end.outcome);
-            let (outcome, passages) = self.outcome(text, &end);
+            let (outcome, passages) = self.outcome(kind, text, &end);
             for (number, passage) in (1u64..).zip(passages) {
                 let name = match is_own {
                     true => format!("#{number}"),
@@ -101,9 +101,9 @@ impl<'t, 'a> PartReader<'t, 'a> {
     }
 
     /// The outcome of a part by its text and its end, and its passages.
-    fn outcome(&self, text: PartText, end: &PartEnd) -> (PartOutcome, Vec<PartOutcome>) {
+    fn outcome(&self, kind: Kind, text: PartText, end: &PartEnd) -> (PartOutcome, Vec<PartOutcome>) {
         let message_id_hash = end.message_id_hash.filter(|_| self.options.message_id_hashes);
-        let (state, has_text) = state_after(end.outcome);
+        let (state, has_text) = state_after(kind, end.outcome, end.text_bytes);
         let (state, content, passages) = match text {
             _ if !has_text => (state, None, Vec::new()),
             PartText::Passages(passages) => (DocumentState::Container, None, passages),

@@ -4,7 +4,7 @@ use std::io;
 
 use cognate_fingerprint::UnsupportedDocument;
 use cognate_proto::batch::DocumentState;
-use cognate_view::{Outcome, Reason};
+use cognate_view::{Kind, Outcome, Reason};
 use rustix::io::Errno;
 
 /// The state of a document that cannot be read because of an error.
@@ -28,13 +28,26 @@ pub(crate) fn state_of(error: &io::Error) -> DocumentState {
     }
 }
 
-/// The state after an extraction, and true if there is text.
-pub(super) fn state_after(outcome: Outcome) -> (DocumentState, bool) {
+/// The state after an extraction that found so many bytes of text, and true if there is text to compare.
+pub(super) fn state_after(kind: Kind, outcome: Outcome, text_bytes: u64) -> (DocumentState, bool) {
     match outcome {
-        Outcome::Text => (DocumentState::Read, true),
+        Outcome::Text => state_of_text(kind, text_bytes),
         Outcome::NoText => (DocumentState::NoText, false),
         Outcome::Container => (DocumentState::Container, false),
         Outcome::Unextractable(reason) => (state_for(reason), false),
+    }
+}
+
+/// Text speaks for a document whose bytes a program has packed or marked up. Where an office file or a PDF has none, it is
+/// not compared as text: its pages may be pictures.
+fn state_of_text(kind: Kind, text_bytes: u64) -> (DocumentState, bool) {
+    match kind {
+        Kind::Docx | Kind::Xlsx | Kind::Pptx | Kind::OpenDocument | Kind::Pdf | Kind::Rtf => match text_bytes {
+            0 => (DocumentState::NoTextFound, false),
+            _ => (DocumentState::ReadAsText, true),
+        },
+        Kind::Html | Kind::Mail if text_bytes > 0 => (DocumentState::ReadAsText, true),
+        _ => (DocumentState::Read, true),
     }
 }
 
@@ -78,12 +91,12 @@ mod tests {
 
     #[test]
     fn only_text_has_text_and_only_three_reasons_may_differ_next_time() {
-        assert_eq!(state_after(Outcome::Text), (DocumentState::Read, true));
-        assert_eq!(state_after(Outcome::NoText), (DocumentState::NoText, false));
-        assert_eq!(state_after(Outcome::Container), (DocumentState::Container, false));
+        assert_eq!(state_after(Kind::Text, Outcome::Text, 5), (DocumentState::Read, true));
+        assert_eq!(state_after(Kind::Other, Outcome::NoText, 0), (DocumentState::NoText, false));
+        assert_eq!(state_after(Kind::Zip, Outcome::Container, 0), (DocumentState::Container, false));
         let check = |reason, state, differs| {
             let outcome = Outcome::Unextractable(reason);
-            assert_eq!((state_after(outcome), may_differ_next_time(outcome)), ((state, false), differs));
+            assert_eq!((state_after(Kind::Docx, outcome, 5), may_differ_next_time(outcome)), ((state, false), differs));
         };
         check(Reason::Encrypted, DocumentState::Encrypted, false);
         check(Reason::Damaged, DocumentState::Damaged, false);
@@ -95,5 +108,19 @@ mod tests {
         check(Reason::TimedOut, DocumentState::TimedOut, true);
         check(Reason::OutOfMemory, DocumentState::OutOfMemory, true);
         check(Reason::Crashed, DocumentState::Crashed, true);
+    }
+
+    #[test]
+    fn text_speaks_for_office_files_mail_and_html_and_an_office_file_without_text_is_not_compared() {
+        let check = |kind, bytes, state| assert_eq!(state_after(kind, Outcome::Text, bytes).0, state, "{kind:?}");
+        for kind in [Kind::Docx, Kind::Xlsx, Kind::Pptx, Kind::OpenDocument, Kind::Pdf, Kind::Rtf] {
+            check(kind, 9, DocumentState::ReadAsText);
+            check(kind, 0, DocumentState::NoTextFound);
+        }
+        for kind in [Kind::Html, Kind::Mail] {
+            check(kind, 9, DocumentState::ReadAsText);
+            check(kind, 0, DocumentState::Read);
+        }
+        check(Kind::Text, 9, DocumentState::Read);
     }
 }

@@ -210,6 +210,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::TimedOut => "unextractable: took too long",
         DocumentState::OutOfMemory => "unextractable: took too much memory",
         DocumentState::Crashed => "unextractable: the reader crashed",
+        DocumentState::NoTextFound => "not compared by text: no text was found in it",
         _ => "unreadable",
     }
 }

@@ -223,10 +223,9 @@ impl<'a> Collector<'a> {
     ) -> Result<(), Stopped> {
         self.classes.count(done.class, done.stamp.length_bytes);
         self.memory.remember(&path, &done, earlier);
-        let read_state = if done.changing { DocumentState::Changing } else { DocumentState::Read };
-        let with_state = |outcome: PartOutcome| match outcome.state {
-            DocumentState::Read => PartOutcome { state: read_state, ..outcome },
-            _ => outcome,
+        let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
+            true => PartOutcome { state: DocumentState::Changing, ..outcome },
+            false => outcome,
         };
         for (path, outcome) in done.inside {
             self.send_part(path, with_state(outcome), done.stamp)?;

@@ -176,7 +176,8 @@ fn named_pairs(subject: &Subject<'_>) -> Vec<(u32, u32)> {
     let mut of_path: HashMap<&[u8], Vec<(u16, u32)>> = HashMap::new();
     let mut of_name: HashMap<&[u8], Vec<(u16, u32)>> = HashMap::new();
     for document in &subject.frozen.documents {
-        if subject.frozen.contents[document.content.0 as usize].weight == 0 {
+        let content = &subject.frozen.contents[document.content.0 as usize];
+        if content.weight == 0 || content.spoken_for {
             continue;
         }
         let path = document.path.as_bytes();

@@ -67,6 +67,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::TimedOut => "unextractable: timed out",
         DocumentState::OutOfMemory => "unextractable: out of memory",
         DocumentState::Crashed => "unextractable: crashed",
+        DocumentState::NoTextFound => "not compared by text: no text was found in it",
         _ => "cannot be read",
     }
 }

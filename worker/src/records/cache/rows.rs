@@ -330,7 +330,7 @@ impl PartRow {
         };
         let state = DocumentState::try_from(self.state).ok()?;
         // A document that was read has a content, and no other has one.
-        let is_consistent = (state == DocumentState::Read) == list.is_some();
+        let is_consistent = state.has_content() == list.is_some() && state != DocumentState::Changing;
         is_consistent.then_some(StoredPart { state, list, message_id_hash: optional_16(&self.message_id_hash)? })
     }
 }
