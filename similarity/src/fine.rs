@@ -65,7 +65,8 @@ pub fn by_chunks(a: &[ChunkCount], b: &[ChunkCount]) -> ByChunks {
                     let count = chunk.count - common;
                     found.left[side].extend((count > 0).then_some(ChunkCount { count, ..chunk }));
                 }
-                (a.next(), b.next());
+                a.next();
+                b.next();
             }
             _ => found.left[1].extend(b.next().copied()),
         }
@@ -84,7 +85,8 @@ const SORTED_BY_PASSES_MIN: usize = 128;
 /// Bits of a fine chunk in a row: its tag, and its length less 1.
 const FINE_BITS: u32 = 12;
 /// Bits of the place of a row; the others are the row itself.
-const PLACE_BITS: u32 = 64 - FINE_BITS * LONG_ROW as u32;
+const PLACE_BITS: u32 = 64 - 3 * FINE_BITS;
+const _: () = assert!(LONG_ROW == 3 && ROW < LONG_ROW);
 
 /// Measures pairs by the fine chunks of those chunks that are left. It holds memory that one pair after the other uses.
 #[derive(Debug, Default)]
@@ -183,15 +185,14 @@ impl Side {
 
 /// Sorts rows that come by their places: some passes over a few bits each, which keep the order of places.
 fn sort_rows(rows: &mut Vec<u64>, spare: &mut Vec<u64>, row: usize) {
-    let digit_bits = match rows.len() {
-        ..SORTED_BY_PASSES_MIN => return rows.sort_unstable(),
-        ..4096 => 8,
-        _ => 12,
-    };
+    if rows.len() < SORTED_BY_PASSES_MIN {
+        return rows.sort_unstable();
+    }
+    let digit_bits = if rows.len() < 4096 { 8 } else { 12 };
     spare.resize(rows.len(), 0);
     let mut starts = vec![0_usize; (1 << digit_bits) + 1];
-    for shift in (PLACE_BITS..PLACE_BITS + FINE_BITS * row as u32).step_by(digit_bits) {
-        let digit = |row: u64| (row >> shift) as usize & ((1 << digit_bits) - 1);
+    for shift in (PLACE_BITS..64).step_by(digit_bits).take((12 * row).div_ceil(digit_bits)) {
+        let digit = |row: u64| usize::try_from((row >> shift) & ((1 << digit_bits) - 1)).expect("it has twelve bits");
         starts.fill(0);
         rows.iter().for_each(|row| starts[digit(*row) + 1] += 1);
         (1..starts.len()).for_each(|place| starts[place] += starts[place - 1]);

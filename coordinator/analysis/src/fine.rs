@@ -1,8 +1,8 @@
 //! Fine figures of a layer: after the comparison by whole chunks, sites cut the chunks that candidate pairs do not share into
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
-//! [`candidates`] bounds the pairs, [`wanted`] finds their chunks and asks for them, [`expansions`] keeps the answers, and
-//! [`links`] measures the pairs again.
+//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
+//! `links` measures the pairs again.
 
 mod candidates;
 mod coverage;

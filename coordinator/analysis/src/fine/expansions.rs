@@ -14,7 +14,7 @@ use cognate_proto::fine::Expansion;
 use crate::error::Error;
 
 const MAGIC: [u8; 8] = *b"CGNATFI1";
-const CHECKSUM_BYTES: u64 = 32;
+const CHECKSUM_BYTES: usize = 32;
 /// A tag, and the number of fine chunks.
 const HEADER_BYTES: usize = 16 + 4;
 /// A length and a tag.
@@ -121,7 +121,7 @@ impl Expansions {
         let read = || -> io::Result<HashMap<Tag, Place>> {
             let file = File::open(path)?;
             let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it is damaged");
-            let end = file.metadata()?.len().checked_sub(CHECKSUM_BYTES).ok_or_else(damaged)?;
+            let end = file.metadata()?.len().checked_sub(CHECKSUM_BYTES as u64).ok_or_else(damaged)?;
             let mut input = BufReader::with_capacity(1 << 18, file);
             let (mut hasher, mut at) = (blake3::Hasher::new(), 0_u64);
             let mut take = |input: &mut BufReader<File>, bytes: &mut [u8]| {
@@ -146,7 +146,7 @@ impl Expansions {
                 let mut fine = vec![0; usize::try_from(length).map_err(|_| damaged())?];
                 offset = take(&mut input, &mut fine)?;
             }
-            let mut checksum = [0; CHECKSUM_BYTES as usize];
+            let mut checksum = [0; CHECKSUM_BYTES];
             input.read_exact(&mut checksum)?;
             let intact = magic == MAGIC && checksum == *hasher.finalize().as_bytes();
             if intact { Ok(places) } else { Err(damaged()) }

@@ -127,7 +127,7 @@ impl Task<'_> {
             FineRequest {
                 site: place.site.clone(),
                 repository: place.repository.clone(),
-                method: method.clone(),
+                method: *method,
                 method_id: round.method_id,
                 choice: portion.choice.clone(),
             }
