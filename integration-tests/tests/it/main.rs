@@ -14,6 +14,7 @@ mod faults;
 mod federation;
 mod find;
 mod find_hashes;
+mod fine;
 mod hostile;
 mod identity;
 mod ledger;

@@ -1,0 +1,138 @@
+//! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
+
+use cognate_integration_tests::sandbox::compare_args;
+use cognate_integration_tests::tree::Files;
+use cognate_integration_tests::{Dice, Federation, Sandbox};
+use serde_json::Value;
+
+/// Lines of a text, and the same with a word changed in one line of twelve: every chunk of a thousand bytes differs.
+fn versions(dice: &mut Dice) -> [String; 2] {
+    let mut texts = [String::new(), String::new()];
+    for line in 0..400 {
+        let words: Vec<String> = (0..12).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
+        let text = words.join(" ");
+        let edited = if line % 12 == 5 { text.replacen(&words[6], "another word", 1) } else { text.clone() };
+        texts[0].push_str(&format!("{text}\n"));
+        texts[1].push_str(&format!("{edited}\n"));
+    }
+    texts
+}
+
+/// The share of a that is in windows of 32 bytes which b has too.
+fn truth(a: &[u8], b: &[u8]) -> f64 {
+    let windows: std::collections::HashSet<&[u8]> = b.windows(32).collect();
+    let mut common = vec![false; a.len()];
+    for (place, window) in a.windows(32).enumerate() {
+        if windows.contains(window) {
+            common[place..place + 32].fill(true);
+        }
+    }
+    common.iter().filter(|common| **common).count() as f64 / a.len() as f64
+}
+
+fn files(texts: &[String]) -> Files {
+    let mut files = Files::new();
+    for (number, text) in texts.iter().enumerate() {
+        files.insert(format!("d/{number}.txt"), text.clone().into_bytes());
+    }
+    files
+}
+
+fn trees(seed: u64) -> [Files; 2] {
+    let mut dice = Dice::new(seed);
+    let pairs: Vec<[String; 2]> = (0..8).map(|_| versions(&mut dice)).collect();
+    [0, 1].map(|side| files(&pairs.iter().map(|pair| pair[side].clone()).collect::<Vec<_>>()))
+}
+
+fn fine(report: &Value) -> &Value {
+    &report["scan"]["fine"]
+}
+
+#[test]
+fn documents_with_an_edit_in_every_chunk_are_reported_with_what_they_truly_share() {
+    let sandbox = Sandbox::new();
+    let [a, b] = trees(1101);
+    let folders =
+        [("a", &sandbox.tree("a", &a)), ("b", &sandbox.tree("b", &b))].map(|(name, tree)| (name, tree.clone()));
+    let folders: Vec<(&str, &std::path::Path)> = folders.iter().map(|(name, tree)| (*name, tree.as_path())).collect();
+    let coarse = sandbox.report(&folders, &["--precision", "coarse"]);
+    assert_eq!(coarse["clusters"].as_array().unwrap().len(), 0, "no whole chunk says that they are versions");
+    let report = sandbox.report(&folders, &[]);
+    assert_eq!((report["scan"]["precision"].as_str(), fine(&report)["coarse_pairs"].as_u64()), (Some("fine"), Some(0)));
+    let clusters = report["clusters"].as_array().unwrap();
+    assert_eq!(clusters.len(), 8);
+    for cluster in clusters {
+        let (path, link) = (cluster["documents"][0]["path"].as_str().unwrap(), &cluster["links"][0]);
+        assert_eq!(cluster["documents"][1]["path"], path);
+        let (told, true_share) = (link["a_in_b"].as_f64().unwrap(), truth(&a[path], &b[path]));
+        assert!(told <= true_share && true_share - told < 0.04, "{path}: {told} of {true_share}");
+    }
+    let overlap = &report["overlap"][0];
+    let (shared, total) = (overlap["shared_bytes_a"].as_f64().unwrap(), report["sites"][0]["bytes"].as_f64().unwrap());
+    assert!(shared / total > 0.9, "{overlap}");
+    let text = sandbox.cognate(compare_args(&folders, &[])).expect(0);
+    assert!(!text.text().contains("COARSE"), "{}", text.text());
+}
+
+#[test]
+fn a_site_that_gives_no_fine_chunks_takes_part_by_whole_chunks_and_is_named() {
+    let mut federation = Federation::new(1102);
+    let [a, b] = trees(1102);
+    federation.add("a", &a);
+    federation.add_with("b", None, &b, "[policy]\nfine = \"never\"\n");
+    federation.sandbox.settle();
+    federation.start_all();
+    let report = federation.scan(&[]).report();
+    let incomplete = fine(&report)["incomplete"].as_array().unwrap();
+    assert_eq!((incomplete.len(), incomplete[0]["site"].as_str()), (1, Some("b")), "{report}");
+    assert!(
+        incomplete[0]["refused"] == true && incomplete[0]["reason"].as_str().unwrap().contains("policy.fine is never")
+    );
+    assert_eq!(report["clusters"].as_array().unwrap().len(), 0, "one side alone tells nothing");
+    let scan = report["scan"]["id"].as_str().unwrap();
+    let text = federation.operate(&["report", scan]).expect(0);
+    assert!(text.text().contains("COARSE: 8 pairs") && text.text().contains("b/kb: "), "{}", text.text());
+    // The ledger of each site has what left: fine chunks of one, a refusal of the other.
+    let bytes = |site: &str| {
+        let rows = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
+        let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == "fine-chunks").cloned().unwrap();
+        row["bytes"].as_u64().unwrap()
+    };
+    assert!(bytes("a") > 10_000 && bytes("b") < 1000, "{} and {}", bytes("a"), bytes("b"));
+}
+
+#[test]
+fn parties_without_a_key_give_each_other_no_fine_chunks_unless_they_say_so() {
+    let trees = trees(1103);
+    for (fine_policy, clusters) in [("", 0), ("fine = \"always\"\n", 8)] {
+        let mut federation = Federation::new(1103);
+        let policy = format!("[policy]\nunkeyed_across_parties = true\n{fine_policy}");
+        federation.add_with("a", Some("one"), &trees[0], &policy);
+        federation.add_with("b", Some("two"), &trees[1], &policy);
+        federation.sandbox.settle();
+        federation.start_all();
+        let report = federation.scan(&[]).report();
+        assert_eq!(report["clusters"].as_array().unwrap().len(), clusters, "{fine_policy}");
+        let refused = fine(&report)["incomplete"].as_array().map_or(0, Vec::len);
+        assert_eq!(refused, if clusters == 0 { 2 } else { 0 }, "{}", fine(&report));
+    }
+}
+
+#[test]
+fn a_scan_that_asks_no_site_is_coarse_and_the_next_one_is_fine_again() {
+    let mut federation = Federation::new(1104);
+    let [a, b] = trees(1104);
+    federation.add("a", &a);
+    federation.add("b", &b);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--precision", "coarse"]).expect(0);
+    std::fs::remove_file(federation.site("b").folder().join("d/3.txt")).unwrap();
+    std::fs::write(federation.site("b").folder().join("d/4.txt"), "quite another text").unwrap();
+    // The last indexes are compared, and no site is asked: everything stays as whole chunks say.
+    let report = federation.scan(&["--no-sync"]).report();
+    assert_eq!((fine(&report)["fine_pairs"].as_u64(), report["clusters"].as_array().unwrap().len()), (Some(0), 0));
+    let report = federation.check(federation.scan(&[]), &[]);
+    assert_eq!(report["clusters"].as_array().unwrap().len(), 6);
+    assert_eq!(fine(&report)["coarse_pairs"], 0);
+}
