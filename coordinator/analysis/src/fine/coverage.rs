@@ -23,7 +23,25 @@ struct Place {
 /// The fine chunks of a chunk that are in common, and the number of the chunk's occurrences in its content.
 struct Marks {
     count: u32,
-    common: Box<[bool]>,
+    common: Bits,
+}
+
+/// A bit for each fine chunk of a chunk.
+struct Bits(Box<[u64]>);
+
+impl Bits {
+    fn of(marks: &[bool]) -> Bits {
+        let word = |marks: &[bool]| marks.iter().rev().fold(0, |word, mark| word << 1 | u64::from(*mark));
+        Bits(marks.chunks(64).map(word).collect())
+    }
+
+    fn add(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    fn holds(&self, place: usize) -> bool {
+        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
 }
 
 /// The fine chunks that contents share with others, by the roots of the others.
@@ -54,11 +72,13 @@ impl Covered {
             if !common.contains(&true) {
                 continue;
             }
+            let common = Bits::of(common);
             for root in roots {
                 let place = Place { content, tag: *tag, root: *root };
-                let marks = self.0.entry(place).or_insert_with(|| Marks { count: *count, common: common.into() });
+                let marks =
+                    self.0.entry(place).or_insert_with(|| Marks { count: *count, common: Bits(common.0.clone()) });
                 marks.count = marks.count.max(*count);
-                marks.common.iter_mut().zip(common).for_each(|(known, common)| *known |= common);
+                marks.common.add(&common);
             }
         }
     }
@@ -70,7 +90,7 @@ impl Covered {
             let same = later == place;
             if same {
                 marks.count = marks.count.max(of_later.count);
-                marks.common.iter_mut().zip(&of_later.common).for_each(|(known, common)| *known |= common);
+                marks.common.add(&of_later.common);
             }
             same
         });
@@ -123,12 +143,13 @@ impl Task<'_> {
         own.sort_unstable();
         for other in others {
             let marks = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other).map(|(_, marks)| marks);
-            let (mut common, mut count) = (vec![false; lengths.len()], 0);
+            let (mut common, mut count) = (Bits::of(&vec![false; lengths.len()]), 0);
             for marks in marks {
                 count = count.max(marks.count);
-                common.iter_mut().zip(&marks.common).for_each(|(known, common)| *known |= common);
+                common.add(&marks.common);
             }
-            let bytes: u64 = lengths.iter().zip(&common).filter(|(_, common)| **common).map(|(length, _)| length).sum();
+            let shared = lengths.iter().enumerate().filter(|(place, _)| common.holds(*place));
+            let bytes: u64 = shared.map(|(_, length)| length).sum();
             let bytes = bytes * u64::from(count);
             for copies in own.chunk_by(|a, b| a == b).filter(|copies| copies[0] != other) {
                 overlap.add_shared(copies[0], other, bytes * copies.len() as u64, bytes);
@@ -153,5 +174,21 @@ impl Task<'_> {
             })?;
         }
         Ok(holders)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_that_were_marked_in_either() {
+        let marks = |step: usize| -> Vec<bool> { (0..150).map(|place| place % step == 0).collect() };
+        let mut bits = Bits::of(&marks(7));
+        bits.add(&Bits::of(&marks(5)));
+        for place in 0..200 {
+            let expected = place < 150 && (place % 7 == 0 || place % 5 == 0);
+            assert_eq!(bits.holds(place), expected, "{place}");
+        }
     }
 }
