@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 use cognate_proto::v1::SkipReason;
 use ignore::{DirEntry, WalkBuilder};
 
@@ -150,7 +150,7 @@ fn document(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Skip
     }
     let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
     let path = document_path(relative)?;
-    if !selection.selects_path(path.as_bytes()) {
+    if !selection.selects(&Facts::of_path(path.as_bytes())) {
         skipped.count(SkipReason::NotSelected);
         return None;
     }
