@@ -17,7 +17,7 @@ pub struct SelectionRule {
     /// No document that one of these matches.
     pub exclude: Vec<String>,
     /// No larger document, in bytes.
-    pub size_bytes_max: Option<u64>,
+    pub size_max_bytes: Option<u64>,
 }
 
 /// A compiled rule.
@@ -89,14 +89,14 @@ impl Selection {
     /// True if a document is selected, by everything that is known of it.
     pub fn selects(&self, facts: &Facts<'_>) -> bool {
         let Facts { path, size_bytes } = *facts;
-        let is_larger = size_bytes.zip(self.rule.size_bytes_max).is_some_and(|(size_bytes, max)| size_bytes > max);
+        let is_larger = size_bytes.zip(self.rule.size_max_bytes).is_some_and(|(size_bytes, max)| size_bytes > max);
         !is_larger && (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
     }
 
     /// True if the path of a document is not enough to select it.
     pub fn needs_more_than_the_path(&self) -> bool {
-        let SelectionRule { include: _, exclude: _, size_bytes_max } = &self.rule;
-        size_bytes_max.is_some()
+        let SelectionRule { include: _, exclude: _, size_max_bytes } = &self.rule;
+        size_max_bytes.is_some()
     }
 
     /// True if nothing below a folder can be selected, so that it need not be entered.
@@ -152,7 +152,7 @@ impl From<&SelectionRule> for v1::SelectionSpec {
         v1::SelectionSpec {
             include: rule.include.clone(),
             exclude: rule.exclude.clone(),
-            size_bytes_max: rule.size_bytes_max,
+            size_max_bytes: rule.size_max_bytes,
         }
     }
 }
@@ -161,8 +161,8 @@ impl TryFrom<v1::SelectionSpec> for Selection {
     type Error = SelectionError;
 
     fn try_from(spec: v1::SelectionSpec) -> Result<Selection, SelectionError> {
-        let v1::SelectionSpec { include, exclude, size_bytes_max } = spec;
-        Selection::new(SelectionRule { include, exclude, size_bytes_max })
+        let v1::SelectionSpec { include, exclude, size_max_bytes } = spec;
+        Selection::new(SelectionRule { include, exclude, size_max_bytes })
     }
 }
 
@@ -172,7 +172,7 @@ mod tests {
 
     fn check(include: &[&str], exclude: &[&str], path: &str, selected: bool) {
         let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
-        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_bytes_max: None };
+        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_max_bytes: None };
         let is_selected = Selection::new(rule).unwrap().selects(&Facts::of_path(path.as_bytes()));
         assert_eq!(is_selected, selected, "include {include:?} exclude {exclude:?}: {path}");
     }
@@ -235,7 +235,7 @@ mod tests {
         for (max, size, selected) in
             [(None, u64::MAX, true), (Some(0), 0, true), (Some(0), 1, false), (Some(9), 9, true), (Some(9), 10, false)]
         {
-            let selection = Selection::new(SelectionRule { size_bytes_max: max, ..SelectionRule::default() }).unwrap();
+            let selection = Selection::new(SelectionRule { size_max_bytes: max, ..SelectionRule::default() }).unwrap();
             let facts = Facts { path: b"a", size_bytes: Some(size) };
             assert_eq!(selection.selects(&facts), selected, "{max:?} {size}");
             assert!(selection.selects(&Facts::of_path(b"a")), "{max:?}: an unknown size excludes nothing");
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_document_is_selected_only_if_every_fact_is() {
-        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["b".into()], size_bytes_max: Some(9) };
+        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["b".into()], size_max_bytes: Some(9) };
         let selection = Selection::new(rule).unwrap();
         for (path, size_bytes, selected) in [
             ("a.txt", Some(9), true),
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_left_out_only_if_nothing_below_it_can_be_selected() {
-        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_bytes_max: None };
+        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_max_bytes: None };
         let selection = Selection::new(rule).unwrap();
         for (folder, excluded) in [("a", false), ("a/b", true), ("a/b/c", true), ("x/a/b", false), ("images", false)] {
             assert_eq!(selection.excludes_folder(folder.as_bytes()), excluded, "{folder}");
@@ -275,7 +275,7 @@ mod tests {
         let rule = |patterns: usize, length: usize| SelectionRule {
             include: vec!["a".repeat(length); patterns],
             exclude: vec!["*.bak".into()],
-            size_bytes_max: Some(7),
+            size_max_bytes: Some(7),
         };
         let sent = rule(3, 5);
         let selection = Selection::try_from(v1::SelectionSpec::from(&sent)).unwrap();

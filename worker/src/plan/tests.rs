@@ -37,8 +37,8 @@ impl Remembered for Memory {
     }
 }
 
-fn up_to(size_bytes_max: u64) -> Selection {
-    Selection::new(SelectionRule { size_bytes_max: Some(size_bytes_max), ..SelectionRule::default() }).unwrap()
+fn up_to(size_max_bytes: u64) -> Selection {
+    Selection::new(SelectionRule { size_max_bytes: Some(size_max_bytes), ..SelectionRule::default() }).unwrap()
 }
 
 fn path(text: &str) -> DocumentPath {
