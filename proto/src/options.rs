@@ -246,7 +246,7 @@ impl ScanOptions {
         SelectionRule {
             include: self.include.clone(),
             exclude: self.exclude.clone(),
-            size_bytes_max: self.size_max_bytes,
+            size_max_bytes: self.size_max_bytes,
         }
     }
 }

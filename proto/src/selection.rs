@@ -1,8 +1,8 @@
 //! Selections: the documents of a repository that a scan compares. A selection narrows the offer of a site and never
 //! widens it.
 //!
-//! The worker reads, and the coordinator analyses, only selected documents by this one rule. Documents of an index that
-//! are not selected are ignored.
+//! The worker reads, and the coordinator analyses, only selected documents by this one rule: [`Selection::selects`] over
+//! the [`Facts`] of a document. Documents of an index that are not selected are ignored.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -17,7 +17,7 @@ pub struct SelectionRule {
     /// No document that one of these matches.
     pub exclude: Vec<String>,
     /// No larger document, in bytes.
-    pub size_bytes_max: Option<u64>,
+    pub size_max_bytes: Option<u64>,
 }
 
 /// A compiled rule.
@@ -29,6 +29,23 @@ pub struct Selection {
     rule: SelectionRule,
     include: GlobSet,
     exclude: GlobSet,
+}
+
+/// The facts of a document by which a rule selects it. All who select give all of them, so that a fact that is added here
+/// does not compile until each of them gives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Facts<'a> {
+    /// The path in its repository. A document inside of another has the path of the outermost file.
+    pub path: &'a [u8],
+    /// The length of the file, if it is known. An unknown length excludes nothing.
+    pub size_bytes: Option<u64>,
+}
+
+impl<'a> Facts<'a> {
+    /// A document of which only the path is known: one that was listed and not looked at, or that is gone.
+    pub fn of_path(path: &'a [u8]) -> Facts<'a> {
+        Facts { path, size_bytes: None }
+    }
 }
 
 /// The error of an invalid rule.
@@ -69,14 +86,17 @@ impl Selection {
         &self.rule
     }
 
-    /// True if a path is selected; its size is not considered.
-    pub fn selects_path(&self, path: &[u8]) -> bool {
-        (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
+    /// True if a document is selected, by everything that is known of it.
+    pub fn selects(&self, facts: &Facts<'_>) -> bool {
+        let Facts { path, size_bytes } = *facts;
+        let is_larger = size_bytes.zip(self.rule.size_max_bytes).is_some_and(|(size_bytes, max)| size_bytes > max);
+        !is_larger && (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
     }
 
-    /// True if a size is selected.
-    pub fn selects_size(&self, size_bytes: u64) -> bool {
-        self.rule.size_bytes_max.is_none_or(|max| size_bytes <= max)
+    /// True if the path of a document is not enough to select it.
+    pub fn needs_more_than_the_path(&self) -> bool {
+        let SelectionRule { include: _, exclude: _, size_max_bytes } = &self.rule;
+        size_max_bytes.is_some()
     }
 
     /// True if nothing below a folder can be selected, so that it need not be entered.
@@ -132,7 +152,7 @@ impl From<&SelectionRule> for v1::SelectionSpec {
         v1::SelectionSpec {
             include: rule.include.clone(),
             exclude: rule.exclude.clone(),
-            size_bytes_max: rule.size_bytes_max,
+            size_max_bytes: rule.size_max_bytes,
         }
     }
 }
@@ -141,8 +161,8 @@ impl TryFrom<v1::SelectionSpec> for Selection {
     type Error = SelectionError;
 
     fn try_from(spec: v1::SelectionSpec) -> Result<Selection, SelectionError> {
-        let v1::SelectionSpec { include, exclude, size_bytes_max } = spec;
-        Selection::new(SelectionRule { include, exclude, size_bytes_max })
+        let v1::SelectionSpec { include, exclude, size_max_bytes } = spec;
+        Selection::new(SelectionRule { include, exclude, size_max_bytes })
     }
 }
 
@@ -152,8 +172,8 @@ mod tests {
 
     fn check(include: &[&str], exclude: &[&str], path: &str, selected: bool) {
         let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
-        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_bytes_max: None };
-        let is_selected = Selection::new(rule).unwrap().selects_path(path.as_bytes());
+        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_max_bytes: None };
+        let is_selected = Selection::new(rule).unwrap().selects(&Facts::of_path(path.as_bytes()));
         assert_eq!(is_selected, selected, "include {include:?} exclude {exclude:?}: {path}");
     }
 
@@ -215,14 +235,35 @@ mod tests {
         for (max, size, selected) in
             [(None, u64::MAX, true), (Some(0), 0, true), (Some(0), 1, false), (Some(9), 9, true), (Some(9), 10, false)]
         {
-            let selection = Selection::new(SelectionRule { size_bytes_max: max, ..SelectionRule::default() }).unwrap();
-            assert_eq!(selection.selects_size(size), selected, "{max:?} {size}");
+            let selection = Selection::new(SelectionRule { size_max_bytes: max, ..SelectionRule::default() }).unwrap();
+            let facts = Facts { path: b"a", size_bytes: Some(size) };
+            assert_eq!(selection.selects(&facts), selected, "{max:?} {size}");
+            assert!(selection.selects(&Facts::of_path(b"a")), "{max:?}: an unknown size excludes nothing");
+            assert_eq!(selection.needs_more_than_the_path(), max.is_some());
+        }
+    }
+
+    #[test]
+    fn a_document_is_selected_only_if_every_fact_is() {
+        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["b".into()], size_max_bytes: Some(9) };
+        let selection = Selection::new(rule).unwrap();
+        for (path, size_bytes, selected) in [
+            ("a.txt", Some(9), true),
+            ("a.txt", Some(10), false),
+            ("a.txt", None, true),
+            ("a.md", Some(9), false),
+            ("a.md", None, false),
+            ("b/a.txt", Some(9), false),
+            ("b/a.md", Some(10), false),
+        ] {
+            let facts = Facts { path: path.as_bytes(), size_bytes };
+            assert_eq!(selection.selects(&facts), selected, "{facts:?}");
         }
     }
 
     #[test]
     fn a_folder_is_left_out_only_if_nothing_below_it_can_be_selected() {
-        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_bytes_max: None };
+        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_max_bytes: None };
         let selection = Selection::new(rule).unwrap();
         for (folder, excluded) in [("a", false), ("a/b", true), ("a/b/c", true), ("x/a/b", false), ("images", false)] {
             assert_eq!(selection.excludes_folder(folder.as_bytes()), excluded, "{folder}");
@@ -234,7 +275,7 @@ mod tests {
         let rule = |patterns: usize, length: usize| SelectionRule {
             include: vec!["a".repeat(length); patterns],
             exclude: vec!["*.bak".into()],
-            size_bytes_max: Some(7),
+            size_max_bytes: Some(7),
         };
         let sent = rule(3, 5);
         let selection = Selection::try_from(v1::SelectionSpec::from(&sent)).unwrap();
@@ -243,13 +284,15 @@ mod tests {
         assert!(matches!(Selection::new(rule(PATTERNS_MAX + 1, 1)), Err(SelectionError::TooMany { count: 257 })));
         assert!(Selection::new(rule(1, PATTERN_BYTES_MAX)).is_ok());
         assert!(matches!(Selection::new(rule(1, PATTERN_BYTES_MAX + 1)), Err(SelectionError::Pattern { .. })));
-        assert!(Selection::all().selects_path(b"any/thing") && Selection::all().selects_size(u64::MAX));
+        assert!(Selection::all().selects(&Facts { path: b"any/thing", size_bytes: Some(u64::MAX) }));
     }
 
     #[test]
     fn paths_that_are_not_utf8_are_matched_by_their_bytes() {
         let rule = SelectionRule { include: vec!["*.txt".into()], ..SelectionRule::default() };
         let selection = Selection::new(rule).unwrap();
-        assert!(selection.selects_path(b"a/\xff.txt") && !selection.selects_path(b"a/\xff.md"));
+        for (path, selected) in [(&b"a/\xff.txt"[..], true), (b"a/\xff.md", false)] {
+            assert_eq!(selection.selects(&Facts::of_path(path)), selected, "{path:?}");
+        }
     }
 }

@@ -11,7 +11,7 @@
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::{DocumentPath, INSIDE};
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 
 use crate::records::sent_state::document::SentDocument;
 use crate::records::stamp::Stamp;
@@ -52,7 +52,7 @@ pub(crate) enum Step<S> {
     Reuse(S),
     /// Report the document as unreadable.
     Report(DocumentState),
-    /// Skip the document: its size is not selected.
+    /// Skip the document: it is not selected.
     NotSelected,
     /// Skip the document: it is not what the refinement chose.
     Outdated,
@@ -60,7 +60,12 @@ pub(crate) enum Step<S> {
 
 impl ReadRules<'_> {
     /// The first step for a path.
-    pub(crate) fn step<R: Remembered>(&self, remembered: Option<&R>, walked: Walked) -> Step<R::Stored> {
+    pub(crate) fn step<R: Remembered>(
+        &self,
+        path: &DocumentPath,
+        remembered: Option<&R>,
+        walked: Walked,
+    ) -> Step<R::Stored> {
         let stamp = match walked {
             Walked::File(stamp) => stamp,
             Walked::Unreadable(DocumentState::Vanished) if self.refines => return Step::Outdated,
@@ -71,9 +76,9 @@ impl ReadRules<'_> {
             return Step::Outdated;
         }
         match remembered.and_then(R::stored) {
-            // The reader checks the size of what it reads again, on the open file.
+            // The reader selects again, by the open file.
             None => Step::Read,
-            Some(_) if !self.selection.selects_size(stamp.length_bytes) => Step::NotSelected,
+            Some(_) if !self.selection.selects(&stamp.facts(path)) => Step::NotSelected,
             Some(stored) => Step::Reuse(stored),
         }
     }
@@ -104,10 +109,11 @@ pub(crate) fn send_step(sent: Option<SentDocument>, row: &SentDocument, is_conte
     }
 }
 
-/// True if the row of a document stays in the index although its size is not selected now: it was sent by a sync that
-/// selected larger documents. A smaller version of it is gone and is removed.
-pub(crate) fn keeps_unselected(selection: &Selection, sent_size_bytes: Option<u64>) -> bool {
-    sent_size_bytes.is_some_and(|size_bytes| !selection.selects_size(size_bytes))
+/// True if the row of a document stays in the index although the document is not selected now: it was not selected either
+/// as it was sent, by a sync with another selection. A version that was selected is gone and is removed.
+pub(crate) fn keeps_unselected(selection: &Selection, path: &DocumentPath, sent_size_bytes: Option<u64>) -> bool {
+    let sent = Facts { path: path.as_bytes(), size_bytes: sent_size_bytes };
+    !selection.selects(&sent)
 }
 
 /// The rules by which documents are removed after a complete walk.
@@ -128,7 +134,7 @@ impl RemovalRules<'_> {
             rest.is_some_and(|rest| rest.starts_with(b"/") || rest.starts_with(INSIDE.as_bytes()))
         };
         let file = if self.is_text { path.file() } else { path.as_bytes() };
-        self.selection.selects_path(file) && !self.unreadable.iter().any(is_below)
+        self.selection.selects(&Facts::of_path(file)) && !self.unreadable.iter().any(is_below)
     }
 }
 

@@ -71,6 +71,9 @@ pub(super) fn text(state: &ScanState) -> String {
     let options = ScanOptions::of_record(state.options.as_ref());
     line("from", one_line(&options.origin));
     line("view", options.view.to_string());
+    line("only", listed(&options.include));
+    line("without", listed(&options.exclude));
+    line("size", options.size_max_bytes.map(|size| format!("at most {}", bytes(size))).unwrap_or_default());
     line("refines", options.refine.as_ref().map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
@@ -137,6 +140,9 @@ pub(super) fn object(state: &ScanState) -> Value {
             "min_shared_bytes": text.min_shared_bytes,
         })),
         "match_message_ids": options.match_message_ids,
+        "include": options.include,
+        "exclude": options.exclude,
+        "size_max": options.size_max_bytes,
         "control": options.control,
         "min_shared_bytes": first.map_or(0, |layer| layer.min_shared_bytes),
         "min_containment": options.min_containment,
@@ -155,6 +161,11 @@ pub(super) fn object(state: &ScanState) -> Value {
         "digest": none_if_empty(&state.digest),
         "result_bytes": state.result_bytes,
     })
+}
+
+/// Patterns on one line.
+fn listed(patterns: &[String]) -> String {
+    one_line(&patterns.join(", "))
 }
 
 pub(super) fn none_if_empty(text: &str) -> Option<&str> {
@@ -176,4 +187,36 @@ fn status(state: &ScanState) -> &'static str {
 /// A time, or nothing.
 pub(super) fn when(seconds: i64) -> String {
     if seconds == 0 { String::new() } else { time(seconds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(include: &[&str], size_max_bytes: Option<u64>) -> ScanState {
+        let options = ScanOptions {
+            repositories: vec![("a".parse().unwrap(), "main".parse().unwrap())],
+            include: include.iter().map(ToString::to_string).collect(),
+            exclude: vec!["*.bak".to_owned()],
+            size_max_bytes,
+            ..ScanOptions::default()
+        };
+        ScanState { scan: 7, options: Some((&options).into()), ..ScanState::default() }
+    }
+
+    #[test]
+    fn the_selection_of_a_scan_is_shown_to_people_and_to_programs() {
+        let narrowed = state(&["*.txt", "/a\u{1b}b"], Some(4000));
+        let shown = text(&narrowed);
+        for line in ["only      *.txt, /a", "without   *.bak", "size      at most 4.0 kB"] {
+            assert!(shown.lines().any(|one| one.starts_with(line)), "{line}: {shown}");
+        }
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        let shown = object(&narrowed);
+        assert_eq!(shown["include"], json!(["*.txt", "/a\u{1b}b"]));
+        assert_eq!((&shown["exclude"], &shown["size_max"]), (&json!(["*.bak"]), &json!(4000)));
+        let all = state(&[], None);
+        assert!(!text(&all).contains("\nonly") && !text(&all).contains("\nsize"));
+        assert_eq!((&object(&all)["include"], &object(&all)["size_max"]), (&json!([]), &Value::Null));
+    }
 }

@@ -8,7 +8,7 @@ use cognate_fingerprint::{ContentDigest, Method, Tag};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
-use cognate_proto::selection::{Selection, SelectionRule};
+use cognate_proto::selection::{Facts, Selection, SelectionRule};
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
 
@@ -172,7 +172,7 @@ impl Frozen {
         let rule = SelectionRule { include: patterns.to_vec(), ..SelectionRule::default() };
         let planted = Selection::new(rule).map_err(|error| Error::Invalid(format!("`control`: {error}")))?;
         for document in &mut self.documents {
-            document.control = planted.selects_path(document.path.as_bytes());
+            document.control = planted.selects(&Facts::of_path(document.path.as_bytes()));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use cognate_fingerprint::View;
 use cognate_proto::path::{DocumentPath, INSIDE};
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 
 use cognate_storage::Index;
 
@@ -54,19 +54,18 @@ impl<'a> Choice<'a> {
         selection: &'a Selection,
         files: Option<impl Iterator<Item = (u16, &'a [u8])>>,
     ) -> Choice<'a> {
-        let by_size = selection.rule().size_bytes_max.is_some();
-        let files = files.filter(|_| by_size).map(Iterator::collect);
+        let files = files.filter(|_| selection.needs_more_than_the_path()).map(Iterator::collect);
         Choice { view, selection, files }
     }
 
     /// True if the scan is about a document of a root's index.
     pub(crate) fn takes(&self, (root, index, path): (u16, &Index, &DocumentPath), size_bytes: Option<u64>) -> bool {
         if !self.view.is_text() {
-            let is_selected = size_bytes.is_none_or(|size_bytes| self.selection.selects_size(size_bytes));
-            return self.selection.selects_path(path.as_bytes()) && is_selected;
+            return self.selection.selects(&Facts { path: path.as_bytes(), size_bytes });
         }
         let (_, file) = Part::of(self.view, index, path);
-        self.selection.selects_path(file) && self.files.as_ref().is_none_or(|files| files.contains(&(root, file)))
+        self.selection.selects(&Facts::of_path(file))
+            && self.files.as_ref().is_none_or(|files| files.contains(&(root, file)))
     }
 
     /// The part of a file that a document is.

@@ -68,7 +68,8 @@ pub struct Asked {
     /// Patterns of the files that are left out.
     pub exclude: Vec<String>,
     /// The size of the largest file that is read; nothing: no limit.
-    pub size_bytes_max: Option<u64>,
+    #[serde(rename = "size_bytes_max")]
+    pub size_max_bytes: Option<u64>,
     /// True if targets of symbolic links are read.
     pub follow_symlinks: bool,
     /// True if the sites were brought up to date first.

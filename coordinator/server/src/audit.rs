@@ -68,7 +68,7 @@ fn asked(row: &ScanRow) -> Asked {
         repositories: options.repositories.iter().map(name).collect(),
         include: options.include,
         exclude: options.exclude,
-        size_bytes_max: options.size_max_bytes,
+        size_max_bytes: options.size_max_bytes,
         follow_symlinks: options.follow,
         synced: !options.no_sync,
         control: options.control,

@@ -572,7 +572,7 @@ pub struct SelectionSpec {
     pub exclude: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Larger documents are left out.
     #[prost(uint64, optional, tag = "3")]
-    pub size_bytes_max: ::core::option::Option<u64>,
+    pub size_max_bytes: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancel {

@@ -57,7 +57,7 @@ impl Reader<'_> {
             Err(state) => return Ok(ReadOutcome::Failed(state)),
         };
         let stamp = Stamp::of(&stat);
-        if !self.selection.selects_size(stamp.length_bytes) {
+        if !self.selection.selects(&stamp.facts(path)) {
             return Ok(ReadOutcome::NotSelected);
         }
         let known = known.filter(|known| known.stamp == stamp);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 use cognate_proto::v1::SkipReason;
 use ignore::{DirEntry, WalkBuilder};
 
@@ -41,19 +41,39 @@ pub(crate) enum Entry {
     Unreadable(DocumentPath, DocumentState),
 }
 
+/// The reasons for which entries are skipped. A test compares them with those of the wire.
+const REASONS: [SkipReason; 5] = [
+    SkipReason::SystemFolder,
+    SkipReason::NotSelected,
+    SkipReason::Symlink,
+    SkipReason::Special,
+    SkipReason::OtherFileSystem,
+];
+
 /// Number of skipped entries, by reason.
 #[derive(Default)]
 pub(crate) struct Skipped {
-    counts: [AtomicU64; 6],
+    counts: [AtomicU64; REASONS.len()],
 }
 
 impl Skipped {
     pub(crate) fn count(&self, reason: SkipReason) {
-        self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
+        if let Some((_, count)) = self.counters().find(|(one, _)| *one == reason) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn of(&self, reason: SkipReason) -> u64 {
-        self.counts[reason as usize].load(Ordering::Relaxed)
+        self.counts().find(|(one, _)| *one == reason).map_or(0, |(_, count)| count)
+    }
+
+    /// Every reason, with its count.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (SkipReason, u64)> {
+        self.counters().map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
+    }
+
+    fn counters(&self) -> impl Iterator<Item = (SkipReason, &AtomicU64)> {
+        REASONS.into_iter().zip(&self.counts)
     }
 }
 
@@ -150,7 +170,7 @@ fn document(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Skip
     }
     let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
     let path = document_path(relative)?;
-    if !selection.selects_path(path.as_bytes()) {
+    if !selection.selects(&Facts::of_path(path.as_bytes())) {
         skipped.count(SkipReason::NotSelected);
         return None;
     }
@@ -268,6 +288,20 @@ mod tests {
             &["src/a.rs"],
             &[(SkipReason::NotSelected, 2)],
         );
+    }
+
+    #[test]
+    fn every_reason_of_the_wire_is_counted_on_its_own() {
+        let skipped = Skipped::default();
+        // Number 0 is "unspecified" and reason for nothing.
+        let reasons: Vec<SkipReason> = (1..).map_while(|number| SkipReason::try_from(number).ok()).collect();
+        for (times, reason) in (1..).zip(&reasons) {
+            (0..times).for_each(|_| skipped.count(*reason));
+        }
+        let expected: Vec<(SkipReason, u64)> = reasons.into_iter().zip(1..).collect();
+        assert_eq!(skipped.counts().collect::<Vec<_>>(), expected);
+        skipped.count(SkipReason::Unspecified);
+        assert_eq!(skipped.of(SkipReason::Unspecified), 0);
     }
 
     #[test]

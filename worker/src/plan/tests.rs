@@ -37,8 +37,8 @@ impl Remembered for Memory {
     }
 }
 
-fn up_to(size_bytes_max: u64) -> Selection {
-    Selection::new(SelectionRule { size_bytes_max: Some(size_bytes_max), ..SelectionRule::default() }).unwrap()
+fn up_to(size_max_bytes: u64) -> Selection {
+    Selection::new(SelectionRule { size_max_bytes: Some(size_max_bytes), ..SelectionRule::default() }).unwrap()
 }
 
 fn path(text: &str) -> DocumentPath {
@@ -60,7 +60,7 @@ fn a_document_is_read_unless_its_stamp_and_its_result_are_remembered() {
     let selection = up_to(10);
     let rules = ReadRules { selection: &selection, refines: false };
     let check = |remembered: Option<Memory>, walked, step| {
-        assert_eq!(rules.step(remembered.as_ref(), walked), step, "{remembered:?} {walked:?}");
+        assert_eq!(rules.step(&path("a"), remembered.as_ref(), walked), step, "{remembered:?} {walked:?}");
     };
     let memory = |stamp, stored| Some(Memory { stamp, chosen: false, stored });
     let (small, changed, large) = (stamp(5, 1), stamp(5, 2), stamp(11, 1));
@@ -88,7 +88,7 @@ fn any_change_of_a_stamp_is_a_change_of_the_document() {
         Stamp { changed_ns: 2, ..known },
         Stamp { inode: 2, ..known },
     ] {
-        assert_eq!(rules.step(Some(&memory), Walked::File(changed)), Step::Read, "{changed:?}");
+        assert_eq!(rules.step(&path("a"), Some(&memory), Walked::File(changed)), Step::Read, "{changed:?}");
     }
 }
 
@@ -98,7 +98,7 @@ fn a_refinement_reads_only_chosen_documents_that_have_not_changed() {
     let rules = ReadRules { selection: &selection, refines: true };
     let (old, new) = (stamp(5, 1), stamp(5, 2));
     let check = |remembered: Option<Memory>, walked, step| {
-        assert_eq!(rules.step(remembered.as_ref(), walked), step, "{remembered:?} {walked:?}");
+        assert_eq!(rules.step(&path("a"), remembered.as_ref(), walked), step, "{remembered:?} {walked:?}");
     };
     let memory = |chosen, stored| Some(Memory { stamp: old, chosen, stored });
     check(None, Walked::File(old), Step::Outdated);
@@ -139,10 +139,10 @@ fn only_rows_and_contents_that_the_coordinator_does_not_have_are_sent() {
 #[test]
 fn an_unselected_row_stays_only_if_it_was_unselected_when_it_was_sent() {
     let selection = up_to(10);
-    assert!(keeps_unselected(&selection, Some(11)));
-    assert!(!keeps_unselected(&selection, Some(10)));
-    assert!(!keeps_unselected(&selection, None));
-    assert!(!keeps_unselected(&Selection::all(), Some(u64::MAX)));
+    assert!(keeps_unselected(&selection, &path("a"), Some(11)));
+    assert!(!keeps_unselected(&selection, &path("a"), Some(10)));
+    assert!(!keeps_unselected(&selection, &path("a"), None));
+    assert!(!keeps_unselected(&Selection::all(), &path("a"), Some(u64::MAX)));
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn execute(
     let (mut actions, mut seen, mut failed) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
     for (path, walked) in walked {
         let earlier = earlier.get(path).copied().unwrap_or(Earlier { memory: None, sent: None });
-        let step = rules.step(earlier.memory.as_ref(), *walked);
+        let step = rules.step(path, earlier.memory.as_ref(), *walked);
         let (new, was_read) = match (step, *walked) {
-            (Step::Read, Walked::File(stamp)) if !selection.selects_size(stamp.length_bytes) => (None, true),
+            (Step::Read, Walked::File(stamp)) if !selection.selects(&stamp.facts(path)) => (None, true),
             (Step::Read, Walked::File(stamp)) => (Some(row(stamp)), true),
             (Step::Reuse(stamp), _) => (Some(row(stamp)), false),
             (Step::Report(state), _) => {
@@ -218,7 +218,7 @@ fn execute(
             (Step::NotSelected | Step::Outdated | Step::Read, _) => (None, false),
         };
         let Some(new) = new else {
-            if keeps_unselected(selection, earlier.sent.map(|stamp| stamp.length_bytes)) {
+            if keeps_unselected(selection, path, earlier.sent.map(|stamp| stamp.length_bytes)) {
                 seen.insert(path.clone());
             }
             actions.insert(path.clone(), Action::Skip);

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cognate_proto::path::DocumentPath;
+use cognate_proto::selection::Facts;
 use rustix::fs::Stat;
 
 /// Length, times and inode of a file.
@@ -25,6 +27,11 @@ impl Stamp {
             changed_ns: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             inode: stat.st_ino.into(),
         }
+    }
+
+    /// The facts by which a scan selects a file with this stamp.
+    pub(crate) fn facts<'a>(&self, path: &'a DocumentPath) -> Facts<'a> {
+        Facts { path: path.as_bytes(), size_bytes: Some(self.length_bytes) }
     }
 
     /// The time of the last modification in seconds since 1970.

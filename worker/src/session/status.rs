@@ -92,7 +92,8 @@ pub struct IndexStatus {
     /// The patterns that exclude documents.
     pub exclude: Vec<String>,
     /// The greatest size of a document.
-    pub size_bytes_max: Option<u64>,
+    #[serde(rename = "size_bytes_max")]
+    pub size_max_bytes: Option<u64>,
     /// True if links were followed.
     pub follow_symlinks: bool,
     /// The end of the last sync that succeeded.
@@ -140,7 +141,7 @@ impl IndexStatus {
         SelectionRule {
             include: self.include.clone(),
             exclude: self.exclude.clone(),
-            size_bytes_max: self.size_bytes_max,
+            size_max_bytes: self.size_max_bytes,
         }
     }
 }

@@ -171,7 +171,7 @@ fn describe(index: &mut IndexStatus, (repository, method_id, refined): IndexKey,
         refined,
         include: rule.include.clone(),
         exclude: rule.exclude.clone(),
-        size_bytes_max: rule.size_bytes_max,
+        size_max_bytes: rule.size_max_bytes,
         follow_symlinks: job.follow_symlinks,
         ..std::mem::take(index)
     };

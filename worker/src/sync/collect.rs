@@ -201,7 +201,7 @@ impl<'a> Collector<'a> {
 
     fn collect_unselected(&mut self, path: &DocumentPath) {
         self.skipped.count(SkipReason::NotSelected);
-        if keeps_unselected(&self.context.job.selection, self.sender.sent().size_of(path)) {
+        if keeps_unselected(&self.context.job.selection, path, self.sender.sent().size_of(path)) {
             self.sender.keep(path);
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn estimate(
         }
         let Ok(stat) = root.stat(&path) else { return true };
         let stamp = Stamp::of(&stat);
-        if job.selection.selects_size(stamp.length_bytes) {
+        if job.selection.selects(&stamp.facts(&path)) {
             let known = cache.as_ref().and_then(|cache| cache.get(&job.repository, &path));
             let known = known
                 .filter(|known| known.stamp == stamp && known.hashes.kinds().contains_all(syncs.settings.file_hashes));

@@ -158,7 +158,7 @@ fn read_document(context: SyncContext<'_>, reader: &mut Reader<'_>, path: &Docum
     };
     let known = cache.get(&context.job.repository, path);
     let remembered = known.as_ref().map(|known| CachedDocument { context, cache, path, known });
-    match rules.step(remembered.as_ref(), walked) {
+    match rules.step(path, remembered.as_ref(), walked) {
         Step::Report(state) => Ok(DocumentResult::Failed(state)),
         Step::Outdated => Ok(DocumentResult::Outdated),
         Step::NotSelected => Ok(DocumentResult::NotSelected),

@@ -6,7 +6,7 @@
 use cognate_fingerprint::MethodId;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::scope::{Scope, ScopeAnnouncement};
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 use cognate_proto::v1::RefinedSummary;
 
 use super::job::Job;
@@ -42,7 +42,7 @@ impl ChosenDocuments {
 
     /// The selected documents, ascending.
     pub(crate) fn documents<'a>(&'a self, selection: &'a Selection) -> impl Iterator<Item = &'a DocumentPath> {
-        self.documents.iter().filter(|path| selection.selects_path(path.as_bytes()))
+        self.documents.iter().filter(|path| selection.selects(&Facts::of_path(path.as_bytes())))
     }
 
     /// True if a remembered document, or one `inside` of it, has a chosen content under the earlier method.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use cognate_fingerprint::Key;
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::scope::Scope;
-use cognate_proto::v1::{OpenIndex, SkipReason, SkippedCount};
+use cognate_proto::v1::{OpenIndex, SkippedCount};
 
 use super::collect::Collector;
 use super::job::{Counters, Job, SyncOutcome};
@@ -301,15 +301,8 @@ fn send_groups(
 }
 
 fn skipped_counts(skipped: &Skipped) -> Vec<SkippedCount> {
-    let reasons = [
-        SkipReason::SystemFolder,
-        SkipReason::NotSelected,
-        SkipReason::Symlink,
-        SkipReason::Special,
-        SkipReason::OtherFileSystem,
-    ];
-    let count = |reason: SkipReason| SkippedCount { reason: reason.into(), entries: skipped.of(reason) };
-    reasons.into_iter().map(count).filter(|count| count.entries > 0).collect()
+    let counts = skipped.counts().filter(|(_, entries)| *entries > 0);
+    counts.map(|(reason, entries)| SkippedCount { reason: reason.into(), entries }).collect()
 }
 
 /// The speed of reading; `None` if too little was read to measure it.
@@ -322,6 +315,7 @@ fn bytes_per_second(read_bytes: u64, elapsed: Duration) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use cognate_proto::path::DocumentPath;
+    use cognate_proto::v1::SkipReason;
 
     use super::*;
 

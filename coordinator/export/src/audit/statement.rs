@@ -167,7 +167,7 @@ fn narrowed(audit: &Audit) -> Option<String> {
     if !asked.exclude.is_empty() {
         limits.push(format!("no documents that match {}", asked.exclude.join(", ")));
     }
-    limits.extend(asked.size_bytes_max.map(|bytes| format!("no documents larger than {}", size(bytes))));
+    limits.extend(asked.size_max_bytes.map(|bytes| format!("no documents larger than {}", size(bytes))));
     limits.extend(audit.scan.refines.as_ref().map(|scan| format!("only documents that scan {scan} left interesting")));
     (!limits.is_empty()).then(|| format!("The scan was narrowed: {}.", limits.join("; ")))
 }

@@ -11,7 +11,7 @@ use cognate_proto::limits::SCOPE_CONTENTS_MAX;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::options::Refine;
 use cognate_proto::scope::{Scope, ScopeId};
-use cognate_proto::selection::Selection;
+use cognate_proto::selection::{Facts, Selection};
 use cognate_proto::v1;
 
 use cognate_analysis::refine::{Choice, Choices};
@@ -110,7 +110,7 @@ impl Scans {
             let place = names.iter().position(|(site, repository)| {
                 (site.as_str(), repository.as_str()) == (document.site, document.repository)
             });
-            let selected = selection.selects_path(document.path) && selection.selects_size(document.size_bytes);
+            let selected = selection.selects(&Facts { path: document.path, size_bytes: Some(document.size_bytes) });
             if let Some((_, found)) = place.and_then(|place| found.get_mut(&names[place])).filter(|_| selected) {
                 found.digests.push(ContentDigest(document.digest));
                 found.documents += 1;
