@@ -16,6 +16,11 @@ use crate::session::{FineScan, NoAnswer, Sessions};
 /// worker is back.
 const ABSENCE_MAX: Duration = Duration::from_secs(60);
 
+/// The number of times that a site is asked the same.
+const ATTEMPTS_MAX: u32 = 50;
+/// The time between two attempts.
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(200);
+
 /// Asks the attached sites, from a thread that may block.
 pub(super) struct AttachedSites<'a> {
     scan: &'a Scan,
@@ -69,6 +74,7 @@ async fn ask(
     facts: FineScan,
     absence_max: Duration,
 ) -> Result<FineAnswer, FineFailure> {
+    let mut left = ATTEMPTS_MAX;
     loop {
         let mut changes = sessions.changes();
         changes.mark_unchanged();
@@ -78,9 +84,12 @@ async fn ask(
             Err(NoAnswer::Absent(failure)) => failure,
         };
         let back = async { while sessions.attached(&request.site).is_none() && changes.changed().await.is_ok() {} };
-        if tokio::time::timeout(absence_max, back).await.is_err() {
+        left -= 1;
+        if left == 0 || tokio::time::timeout(absence_max, back).await.is_err() {
             return Err(absent);
         }
+        // A session that is about to end counts as attached for a moment.
+        tokio::time::sleep(ATTEMPT_PAUSE).await;
     }
 }
 
