@@ -28,7 +28,7 @@ struct Measured {
     path: String,
     size_bytes: usize,
     truth: f64,
-    told: [f64; WAYS.len()],
+    reported: [f64; WAYS.len()],
     /// Tags of both documents that each way needs.
     tags: [usize; WAYS.len()],
     /// Bytes of both documents.
@@ -82,12 +82,12 @@ fn measured(pair: &Pair) -> Result<Measured, Error> {
         path: pair.path.clone(),
         size_bytes: a.len(),
         truth: Windows::of(&b, WIDTH).shared_runs(&a).bytes() as f64 / a.len().max(1) as f64,
-        told: [0.0; WAYS.len()],
+        reported: [0.0; WAYS.len()],
         tags: [0; WAYS.len()],
         both_bytes: a.len() + b.len(),
     };
     for (place, way) in WAYS.iter().enumerate() {
-        (found.told[place], found.tags[place]) = measurer.share(way, &a, &b);
+        (found.reported[place], found.tags[place]) = measurer.share(way, &a, &b);
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! The shares that are told of a pair: by whole chunks, and by whole and fine chunks.
+//! The shares that are reported of a pair: by whole chunks, and by whole and fine chunks.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ impl Measurer {
         Ok(Measurer { chunkers, cutter: FineCutter::new(&Key::none()) })
     }
 
-    /// The share of the first document that is told, 0 to 1, and the number of tags that are needed to tell it.
+    /// The share of the first document that is reported, 0 to 1, and the number of tags that are needed for it.
     pub(super) fn share(&mut self, way: &Way, a: &[u8], b: &[u8]) -> (f64, usize) {
         let chunkers = &self.chunkers;
         let chunker = chunkers.iter().find(|(mean, _)| *mean == way.mean);

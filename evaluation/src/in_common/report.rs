@@ -10,6 +10,8 @@ use crate::statistics::share;
 const DEFAULT: usize = WAYS.len() - 1;
 /// Pairs with the greatest errors that are listed of each corpus.
 const WORST: usize = 6;
+/// Pairs of each kind that a picture shows; they come in the order in which they were drawn.
+const DRAWN: usize = 200;
 
 /// The aims, in points, and the share of pairs.
 const ERROR_MEDIAN_MAX: f64 = 4.0;
@@ -23,30 +25,30 @@ pub(super) struct Errors {
     pub(super) p90: f64,
     /// Pairs that truly share half or more.
     pub(super) half: usize,
-    /// Those of them that are told less than half.
-    pub(super) told_less: usize,
-    /// Told less truth among unrelated pairs, at the 90th percentile; none without such pairs.
+    /// Those of them that are reported less than half.
+    pub(super) reported_less: usize,
+    /// Reported less truth among unrelated pairs, at the 90th percentile; none without such pairs.
     pub(super) excess_p90: Option<f64>,
     tags_per_100_bytes: f64,
-    told_median: f64,
+    reported_median: f64,
 }
 
 impl Errors {
     pub(super) fn of(corpus: &Corpus, way: usize) -> Errors {
         let pairs = &corpus.related;
-        let errors: Vec<f64> = pairs.iter().map(|pair| 100.0 * (pair.told[way] - pair.truth).abs()).collect();
-        let excess: Vec<f64> = corpus.unrelated.iter().map(|pair| 100.0 * (pair.told[way] - pair.truth)).collect();
-        let told: Vec<f64> = pairs.iter().map(|pair| 100.0 * pair.told[way]).collect();
+        let errors: Vec<f64> = pairs.iter().map(|pair| 100.0 * (pair.reported[way] - pair.truth).abs()).collect();
+        let excess: Vec<f64> = corpus.unrelated.iter().map(|pair| 100.0 * (pair.reported[way] - pair.truth)).collect();
+        let reported: Vec<f64> = pairs.iter().map(|pair| 100.0 * pair.reported[way]).collect();
         let half = || pairs.iter().filter(|pair| pair.truth >= 0.5);
         let tags: usize = pairs.iter().map(|pair| pair.tags[way]).sum();
         Errors {
             median: quantile(&errors, 0.5).unwrap_or(0.0),
             p90: quantile(&errors, 0.9).unwrap_or(0.0),
             half: half().count(),
-            told_less: half().filter(|pair| pair.told[way] < 0.5).count(),
+            reported_less: half().filter(|pair| pair.reported[way] < 0.5).count(),
             excess_p90: quantile(&excess, 0.9),
             tags_per_100_bytes: 100.0 * share(tags, pairs.iter().map(|pair| pair.both_bytes).sum()),
-            told_median: quantile(&told, 0.5).unwrap_or(0.0),
+            reported_median: quantile(&reported, 0.5).unwrap_or(0.0),
         }
     }
 }
@@ -74,7 +76,7 @@ pub(super) fn findings(corpora: &[Corpus]) -> Findings {
     }
     findings.tables.push(worst(corpora));
     findings.remark(
-        "An error is the difference between the told and the true share of the first document, in points. A pair is \
+        "An error is the difference between the reported and the true share of the first document, in points. A pair is \
          measured here as a comparison measures a candidate, with the same code, without a threshold. The pairs have one \
          path, which makes them candidates in a comparison; renamed documents are not measured here.",
     );
@@ -82,6 +84,7 @@ pub(super) fn findings(corpora: &[Corpus]) -> Findings {
         "Unrelated pairs are the first document of one pair and the second one of another pair with the same suffix and \
          another name. Some have more in common than chance would have it: frames and licences are true shares as well.",
     );
+    findings.remark(format!("A picture shows the first {DRAWN} pairs of each kind that were drawn."));
     findings.remark("All documents are compared by their bytes, not by their text.");
     findings
 }
@@ -89,19 +92,19 @@ pub(super) fn findings(corpora: &[Corpus]) -> Findings {
 fn summary(corpora: &[Corpus]) -> Table {
     let mut table = Table::new(
         "in-common-errors",
-        "Told against true shares",
+        "Reported against true shares",
         &[
             "corpus",
             "pairs",
             "truly in common, median %",
-            "told by",
-            "told, median %",
+            "measured by",
+            "reported, median %",
             "error, median points",
             "error, p90 points",
             "truly half or more",
-            "of these told less",
+            "of these reported less",
             "unrelated pairs",
-            "told above truth, unrelated, p90 points",
+            "reported above truth, unrelated, p90 points",
             "tags for 100 bytes",
         ],
     );
@@ -114,11 +117,11 @@ fn summary(corpora: &[Corpus]) -> Table {
                 corpus.related.len().into(),
                 quantile(&truth, 0.5).into(),
                 way.name.into(),
-                errors.told_median.into(),
+                errors.reported_median.into(),
                 errors.median.into(),
                 errors.p90.into(),
                 errors.half.into(),
-                errors.told_less.into(),
+                errors.reported_less.into(),
                 corpus.unrelated.len().into(),
                 errors.excess_p90.into(),
                 errors.tags_per_100_bytes.into(),
@@ -147,17 +150,17 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
         why(format!("{:.1}", before.p90)),
     );
     findings.compare(
-        &format!("{name}: truly half or more, told less"),
+        &format!("{name}: truly half or more, reported less"),
         "at most 2 % of the pairs",
-        format!("{} of {}", errors.told_less, errors.half),
+        format!("{} of {}", errors.reported_less, errors.half),
         match errors.half {
             0 => Agreement::Open,
-            half => Agreement::of(share(errors.told_less, half) <= LESS_THAN_HALF_MAX),
+            half => Agreement::of(share(errors.reported_less, half) <= LESS_THAN_HALF_MAX),
         },
-        why(before.told_less.to_string()),
+        why(before.reported_less.to_string()),
     );
     findings.compare(
-        &format!("{name}: unrelated pairs, told above the truth at the 90th percentile"),
+        &format!("{name}: unrelated pairs, reported above the truth at the 90th percentile"),
         "at most 2 points",
         errors.excess_p90.map_or_else(|| "no pairs".to_owned(), |excess| format!("{excess:.1}")),
         errors.excess_p90.map_or(Agreement::Open, |excess| Agreement::of(excess <= EXCESS_P90_MAX)),
@@ -168,24 +171,24 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
 fn figure(number: usize, corpus: &Corpus) -> Figure {
     let axis = |label: &str| Axis::linear(label).between(0.0, 100.0);
     let panels = WAYS.iter().enumerate().map(|(place, way)| {
-        let mut panel = Panel::new(way.name, axis("truly in common, %"), axis("told, %"));
-        panel.add("told is true", Style::Dashed, [(0.0, 0.0), (100.0, 100.0)]);
-        let point = |pair: &Measured| (100.0 * pair.truth, 100.0 * pair.told[place]);
-        panel.add("pairs of one path", Style::Dots, corpus.related.iter().map(point));
-        panel.add("unrelated pairs", Style::Dots, corpus.unrelated.iter().map(point));
+        let mut panel = Panel::new(way.name, axis("truly in common, %"), axis("reported, %"));
+        panel.add("reported is true", Style::Dashed, [(0.0, 0.0), (100.0, 100.0)]);
+        let point = |pair: &Measured| (100.0 * pair.truth, 100.0 * pair.reported[place]);
+        panel.add("pairs of one path", Style::Dots, corpus.related.iter().take(DRAWN).map(point));
+        panel.add("unrelated pairs", Style::Dots, corpus.unrelated.iter().take(DRAWN).map(point));
         panel
     });
-    Figure::new(&format!("in-common-{number}"), &format!("Told and true shares: {}", corpus.name), panels.collect())
+    Figure::new(&format!("in-common-{number}"), &format!("Reported and true shares: {}", corpus.name), panels.collect())
 }
 
 fn worst(corpora: &[Corpus]) -> Table {
     let mut table = Table::new(
         "in-common-worst",
         "The pairs with the greatest errors, with fine chunks",
-        &["corpus", "path", "bytes", "truly in common, %", "told, %", "by whole chunks, %"],
+        &["corpus", "path", "bytes", "truly in common, %", "reported, %", "by whole chunks, %"],
     );
     for corpus in corpora {
-        let error = |pair: &&Measured| (pair.told[DEFAULT] - pair.truth).abs();
+        let error = |pair: &&Measured| (pair.reported[DEFAULT] - pair.truth).abs();
         let mut pairs: Vec<&Measured> = corpus.related.iter().collect();
         pairs.sort_by(|a, b| error(b).total_cmp(&error(a)).then_with(|| a.path.cmp(&b.path)));
         for pair in pairs.into_iter().take(WORST) {
@@ -194,8 +197,8 @@ fn worst(corpora: &[Corpus]) -> Table {
                 pair.path.as_str().into(),
                 pair.size_bytes.into(),
                 (100.0 * pair.truth).into(),
-                (100.0 * pair.told[DEFAULT]).into(),
-                (100.0 * pair.told[0]).into(),
+                (100.0 * pair.reported[DEFAULT]).into(),
+                (100.0 * pair.reported[0]).into(),
             ]);
         }
     }

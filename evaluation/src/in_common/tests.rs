@@ -41,15 +41,15 @@ fn folders() -> (tempfile::TempDir, [PathBuf; 2]) {
 }
 
 #[test]
-fn fine_chunks_tell_what_whole_chunks_do_not() {
+fn fine_chunks_find_what_whole_chunks_do_not() {
     let mut rng = Rng::new(8);
     let a = text(&mut rng, 4000);
     let b = edited(&a, 200);
     let mut measurer = Measurer::new().unwrap();
-    let told: Vec<f64> = WAYS.iter().map(|way| measurer.share(way, &a, &b).0).collect();
+    let reported: Vec<f64> = WAYS.iter().map(|way| measurer.share(way, &a, &b).0).collect();
     let truth = Windows::of(&b, WIDTH).shared_runs(&a).bytes() as f64 / a.len() as f64;
-    assert!(truth > 0.99 && told[0] < 0.1 && told[1] < 0.8, "{truth} {told:?}");
-    assert!((told[2] - truth).abs() < 0.06, "{truth} {told:?}");
+    assert!(truth > 0.99 && reported[0] < 0.1 && reported[1] < 0.8, "{truth} {reported:?}");
+    assert!((reported[2] - truth).abs() < 0.06, "{truth} {reported:?}");
     for way in &WAYS {
         let (all, _) = measurer.share(way, &a, &a);
         assert!((all - 1.0).abs() < 1e-12, "{way:?}");
@@ -82,19 +82,19 @@ fn quantiles_are_values_that_occur() {
 }
 
 #[test]
-fn a_pair_that_shares_half_and_is_told_less_is_counted() {
-    let pair = |truth, told| Measured {
+fn a_pair_that_shares_half_and_is_reported_less_is_counted() {
+    let pair = |truth, reported| Measured {
         path: String::new(),
         size_bytes: 100,
         truth,
-        told: [told; WAYS.len()],
+        reported: [reported; WAYS.len()],
         tags: [3; WAYS.len()],
         both_bytes: 200,
     };
     let related = vec![pair(0.5, 0.49), pair(0.6, 0.5), pair(0.49, 0.1), pair(1.0, 1.0)];
     let corpus = Corpus { name: String::new(), related, unrelated: vec![pair(0.1, 0.15)] };
     let errors = Errors::of(&corpus, 0);
-    assert_eq!((errors.half, errors.told_less), (3, 1));
+    assert_eq!((errors.half, errors.reported_less), (3, 1));
     assert!((errors.median - 1.0).abs() < 1e-9, "{}", errors.median);
     assert!(errors.excess_p90.is_some_and(|excess| (excess - 5.0).abs() < 1e-9));
 }
