@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, Args};
 use cognate_evaluation::{EXPERIMENTS, Experiment, Setting};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -20,7 +20,8 @@ use crate::stop::Stop;
 #[command(after_help = "Examples:
   cognate evaluate --list
   cognate evaluate chunkers --corpus /srv/manuals -o findings
-  cognate evaluate hp2005 --corpus /srv/manuals --full -o findings")]
+  cognate evaluate hp2005 --corpus /srv/manuals --full -o findings
+  cognate evaluate in-common --pairs /srv/manuals/v4 /srv/manuals/v5 -o findings")]
 pub(crate) struct EvaluateArgs {
     /// Name of the experiment
     #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)))]
@@ -28,6 +29,9 @@ pub(crate) struct EvaluateArgs {
     /// Folder of documents [default: some are made from the seed]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
+    /// Two folders with versions of the same documents, for in-common; repeatable
+    #[arg(long, value_names = ["A", "B"], num_args = 2, action = ArgAction::Append, conflicts_with = "corpus")]
+    pairs: Vec<PathBuf>,
     /// Run the entire corpus and all repetitions, which can take longer than two minutes
     #[arg(long)]
     full: bool,
@@ -48,6 +52,11 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
         return list();
     };
     let experiment = Experiment::named(name).ok_or_else(|| usage(format!("there is no experiment `{name}`")))?;
+    if experiment.compares_folders() == args.pairs.is_empty() {
+        let sentence = if args.pairs.is_empty() { "needs --pairs A B" } else { "takes --corpus, not --pairs" };
+        return Err(usage(format!("the experiment `{name}` {sentence}")));
+    }
+    let pairs: Vec<[PathBuf; 2]> = args.pairs.as_chunks::<2>().0.to_vec();
     // Signals need a runtime; the experiment itself is synchronous.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let stop = runtime.block_on(async { Stop::on_signals() })?;
@@ -60,7 +69,13 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
         bar.set_position(done);
         stop.signal().is_none()
     };
-    let setting = Setting { corpus: args.corpus.as_deref(), full: args.full, seed: args.seed, progress: &progress };
+    let setting = Setting {
+        corpus: args.corpus.as_deref(),
+        pairs: &pairs,
+        full: args.full,
+        seed: args.seed,
+        progress: &progress,
+    };
     let found = experiment.run(&setting);
     bar.finish_and_clear();
     match (stop.signal(), found) {

@@ -4,9 +4,9 @@ use crate::error::Error;
 use crate::findings::Findings;
 use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, window};
 use crate::setting::Setting;
-use crate::{broder, broder_web, chunkers, fuzzy, hp2005, similarity_index};
+use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, similarity_index};
 
-/// An experiment of a paper.
+/// An experiment: of a paper, or of this project's own figures.
 #[derive(Debug)]
 pub struct Experiment {
     /// The name, as it is typed.
@@ -19,6 +19,9 @@ pub struct Experiment {
 }
 
 const RESEARCH: &str = "a hundred different texts of 9 to 540 KB (of a folder with RC_orig inside, those)";
+
+/// The experiment that compares folders.
+const IN_COMMON: &str = "in-common";
 
 /// All experiments, in the order in which they are listed.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -94,12 +97,23 @@ pub const EXPERIMENTS: &[Experiment] = &[
         corpus: "English texts or web pages, some of them versions of others",
         run: fuzzy::run,
     },
+    Experiment {
+        name: IN_COMMON,
+        about: "how close reported shares are to what documents truly have in common",
+        corpus: "with --pairs: folders with two versions of the same documents",
+        run: in_common::run,
+    },
 ];
 
 impl Experiment {
     /// The experiment of this name.
     pub fn named(name: &str) -> Option<&'static Experiment> {
         EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+    }
+
+    /// True if it compares pairs of folders, false if it reads one corpus.
+    pub fn compares_folders(&self) -> bool {
+        self.name == IN_COMMON
     }
 
     /// Runs the experiment.
@@ -134,7 +148,7 @@ mod tests {
     #[test]
     fn an_experiment_that_its_caller_ends_has_no_findings() {
         let progress = |_: &str, _, _| false;
-        let setting = Setting { corpus: None, full: false, seed: 1, progress: &progress };
+        let setting = Setting { corpus: None, pairs: &[], full: false, seed: 1, progress: &progress };
         for experiment in EXPERIMENTS.iter().filter(|experiment| matches!(experiment.name, "broder" | "runtime")) {
             assert!(matches!(experiment.run(&setting), Err(Error::Stopped)), "{}", experiment.name);
         }

@@ -11,6 +11,9 @@ pub struct Findings {
     pub title: String,
     /// The paper and the section.
     pub paper: String,
+    /// True if the comparisons are with aims of this project and not with a paper.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub against_aims: bool,
     /// The corpus and the settings, as names with values.
     pub facts: Vec<(String, String)>,
     /// The paper's figures and findings, each against ours.
@@ -84,6 +87,7 @@ impl Findings {
         Findings {
             title: title.to_owned(),
             paper: paper.to_owned(),
+            against_aims: false,
             facts: Vec::new(),
             comparisons: Vec::new(),
             figures: Vec::new(),

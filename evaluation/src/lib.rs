@@ -18,6 +18,7 @@ mod figure;
 mod findings;
 mod fuzzy;
 mod hp2005;
+mod in_common;
 mod kdd2009;
 mod machine;
 mod methods;

@@ -7,6 +7,9 @@ use crate::findings::{Findings, Table};
 /// The page only links to the CSV files of longer tables.
 const ROWS_MAX: usize = 48;
 
+const PAPER_HEAD: &str = "\n## Against the paper\n\n| | the paper | here | agrees | why |\n|---|---|---|---|---|\n";
+const AIMS_HEAD: &str = "\n## Against the aims\n\n| | aim | here | met | before |\n|---|---|---|---|---|\n";
+
 /// The page of an experiment.
 pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
     let mut page = format!("# {}\n\n`cognate evaluate {experiment}`. {}\n", findings.title, findings.paper);
@@ -17,7 +20,7 @@ pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
         }
     }
     if !findings.comparisons.is_empty() {
-        page.push_str("\n## Against the paper\n\n| | the paper | here | agrees | why |\n|---|---|---|---|---|\n");
+        page.push_str(if findings.against_aims { AIMS_HEAD } else { PAPER_HEAD });
         for row in &findings.comparisons {
             let words = [&row.what, &row.paper, &row.ours].map(|text| cell(text)).join(" | ");
             let _ = writeln!(page, "| {words} | **{}** | {} |", row.agreement.word(), cell(&row.why));
@@ -75,6 +78,17 @@ mod tests {
         for part in ["# Title", "a\\|b", "| Fig. 1 | 50 % | 51 % | **yes** | same data |", "| x | 0.1235 |"] {
             assert!(page.contains(part), "{part}\n{page}");
         }
+    }
+
+    #[test]
+    fn comparisons_with_aims_are_not_called_those_with_a_paper() {
+        let mut findings = Findings::new("Title", "");
+        findings.compare("error", "at most 4", "3", Agreement::Yes, "");
+        findings.against_aims = true;
+        let page = page("name", &findings);
+        assert!(
+            page.contains("## Against the aims") && page.contains("| aim | here | met |") && !page.contains("paper")
+        );
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::error::Error;
 pub struct Setting<'a> {
     /// The folder of the documents; if there is none, most experiments generate documents from the seed.
     pub corpus: Option<&'a Path>,
+    /// Pairs of folders with two versions of the same documents, for the experiments that compare such.
+    pub pairs: &'a [[PathBuf; 2]],
     /// True for all of the corpus and all repetitions; false for a part that takes less than two minutes.
     pub full: bool,
     /// The seed of all random numbers.
@@ -54,7 +56,7 @@ mod tests {
 
     fn with<T>(corpus: Option<&str>, full: bool, check: impl Fn(&Setting<'_>) -> T) -> T {
         let progress = |_: &str, done, total| done < total;
-        check(&Setting { corpus: corpus.map(Path::new), full, seed: 1, progress: &progress })
+        check(&Setting { corpus: corpus.map(Path::new), pairs: &[], full, seed: 1, progress: &progress })
     }
 
     #[test]

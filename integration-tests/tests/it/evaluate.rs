@@ -66,3 +66,39 @@ fn an_experiment_without_its_input_names_the_missing_input() {
     let run = sandbox.cognate(["evaluate", "--list"]).expect(0);
     assert!(run.text().contains("hp2005") && run.text().contains("corpus:"), "{run:?}");
 }
+
+#[test]
+fn reported_shares_are_held_against_the_truth_of_two_folders() {
+    let sandbox = Sandbox::new();
+    let corpus = corpus(&sandbox);
+    let (old, new) = (corpus.join("old"), corpus.join("new"));
+    let (old, new, out) = (old.to_str().unwrap(), new.to_str().unwrap(), sandbox.path("out"));
+    let out = out.to_str().unwrap();
+    let run = sandbox.cognate(["evaluate", "in-common", "--pairs", old, new, "--pairs", new, old, "-o", out]).expect(0);
+    assert!(run.text().contains("old / new: median error") && run.text().contains("new / old: "), "{run:?}");
+    let json = std::fs::read_to_string(sandbox.path("out/in-common.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rows = json["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    let (coarse, fine) = (&rows[0], &rows[2]);
+    // An insertion spoils a chunk or two of a dozen, and a few bytes of them.
+    assert_eq!(coarse[1], 12);
+    assert!(coarse[5].as_f64().unwrap() > 5.0 && fine[5].as_f64().unwrap() < 1.0, "{rows:?}");
+    let page = std::fs::read_to_string(sandbox.path("out/in-common.md")).unwrap();
+    assert!(page.contains("## Against the aims") && page.contains("in-common-2.svg"), "{page}");
+    assert_eq!(names(&sandbox.path("out")).len(), 6);
+}
+
+#[test]
+fn pairs_of_folders_and_a_corpus_belong_to_different_experiments() {
+    let sandbox = Sandbox::new();
+    let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
+    let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
+    let run = sandbox.cognate(["evaluate", "in-common", "-o", out]).expect(2);
+    assert!(run.stderr.contains("needs --pairs"), "{run:?}");
+    let run = sandbox.cognate(["evaluate", "chunkers", "--pairs", corpus, corpus, "-o", out]).expect(2);
+    assert!(run.stderr.contains("not --pairs"), "{run:?}");
+    sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, "-o", out]).expect(2);
+    let run = sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, corpus, "-o", out]).expect(1);
+    assert!(run.stderr.contains("the same path and different bytes"), "{run:?}");
+}
