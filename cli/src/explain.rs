@@ -3,7 +3,6 @@
 mod difference;
 mod gather;
 mod local;
-pub(crate) mod model;
 mod text;
 
 use std::io::Write as _;

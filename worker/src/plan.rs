@@ -109,13 +109,6 @@ pub(crate) fn send_step(sent: Option<SentDocument>, row: &SentDocument, is_conte
     }
 }
 
-/// True if the row of a document stays in the index although the document is not selected now: it was not selected either
-/// as it was sent, by a sync with another selection. A version that was selected is gone and is removed.
-pub(crate) fn keeps_unselected(selection: &Selection, path: &DocumentPath, sent_size_bytes: Option<u64>) -> bool {
-    let sent = Facts { path: path.as_bytes(), size_bytes: sent_size_bytes };
-    !selection.selects(&sent)
-}
-
 /// The rules by which documents are removed after a complete walk.
 pub(crate) struct RemovalRules<'a> {
     pub(crate) selection: &'a Selection,
@@ -126,6 +119,16 @@ pub(crate) struct RemovalRules<'a> {
 }
 
 impl RemovalRules<'_> {
+    /// True if the row of a document stays in the index although the document is not selected now: it was not selected
+    /// either as it was sent, by a sync with another selection. A version that was selected is gone and is removed.
+    ///
+    /// Under a text view no row stays. A row has the size of a text and not of its file, so the coordinator could not
+    /// leave it out of the scan.
+    pub(crate) fn keeps_unselected(&self, path: &DocumentPath, sent_size_bytes: Option<u64>) -> bool {
+        let sent = Facts { path: path.as_bytes(), size_bytes: sent_size_bytes };
+        !self.is_text && !self.selection.selects(&sent)
+    }
+
     /// True if a document that was sent and that the walk did not see is gone. A document that is not selected, or below
     /// an unreadable folder, may still exist.
     pub(crate) fn is_removed(&self, path: &DocumentPath) -> bool {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use cognate_fingerprint::{Key, Method, View};
 use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 
-use super::model::{Difference, Explained, Hunk};
 use crate::document_reader::{DocumentReader, bytes, split};
+use cognate_result::explain::record::{Difference, Explained, Hunk};
 
 /// Lines around what changed.
 const CONTEXT: usize = 2;

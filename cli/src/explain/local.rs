@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use cognate_fingerprint::{Key, Method, View};
-use cognate_result::explain::{Map, Placed, Stretch};
+use cognate_result::explain::record::Explained;
+use cognate_result::explain::{Map, Placed};
 
-use super::gather::measured;
-use super::model::{Explained, Shared};
 use crate::document_reader::{DocumentReader, split};
 use crate::exit::usage;
 
@@ -47,20 +46,7 @@ pub(super) fn add(explained: &mut Explained, files: [&PathBuf; 2], key: &Key) ->
             )));
         }
         let map = Map::of(&sides[0].0, &sides[1].0);
-        let stretches = |list: &[Stretch]| list.iter().map(|one| [one.offset, one.length_bytes]).collect();
-        let shared = |run: &cognate_result::explain::Run| Shared {
-            offset_a: run.a,
-            offset_b: run.b,
-            length_bytes: run.length_bytes,
-        };
-        pair.shared = Some(map.runs.iter().map(shared).collect());
-        (pair.shared_omitted, pair.unplaced) = (0, None);
-        pair.templates_a = stretches(&map.templates_a);
-        pair.templates_b = stretches(&map.templates_b);
-        // What the coordinator said leaves out templates that are not known here.
-        if pair.shared_bytes.is_none() {
-            measured(pair, map.measure.shared_bytes, map.measure.a_payload_bytes, map.measure.b_payload_bytes);
-        }
+        pair.add_map(&map);
     }
     Ok(())
 }

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use cognate_proto::path::printable;
 
-use super::model::{Difference, Document, Explained, Pair};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
+use cognate_result::explain::record::{Difference, Document, Explained, Pair};
+use cognate_result::report::Ratio;
 
 /// How many places a bar has.
 const BAR: usize = 64;
@@ -34,7 +35,7 @@ pub(super) fn write(explained: &Explained, limit: usize, out: &mut impl Write) -
 
 fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "\nBY {} ({})\n", pair.view.to_uppercase(), pair.method)?;
-    let percent = |share: Option<f64>| share.map_or("unknown".to_owned(), |share| format!("{:.1} %", floor(share)));
+    let percent = |share: Option<Ratio>| share.map_or("unknown".to_owned(), |share| format!("{:.1} %", floor(share)));
     if pair.identical {
         writeln!(out, "  They are the same: {}.", bytes(pair.a.size_bytes))?;
     } else if let Some(shared_bytes) = pair.shared_bytes {
@@ -59,8 +60,8 @@ fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result
 }
 
 /// In per cent; less than all is never shown as all.
-fn floor(share: f64) -> f64 {
-    (share * 1000.0).floor() / 10.0
+fn floor(share: Ratio) -> f64 {
+    (share.to_f64() * 1000.0).floor() / 10.0
 }
 
 /// Each document as a bar, in which what both have is dark.

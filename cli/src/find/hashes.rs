@@ -8,8 +8,9 @@ use anyhow::Context as _;
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1::find_hashes_request::Message as Up;
 use cognate_proto::v1::{FileHashState, FindHashesOpen, FindHashesRequest};
+use cognate_server::find::hashes::record::{CoverageRow, HashRow, HashesRecord, Head};
 use cognate_server::find::hashes::{HashAnswer, HashCoverage, HashHolder, Listed, record};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::output::typed_line;
 use super::{FindArgs, FindFormat, ask};
@@ -51,7 +52,7 @@ pub(super) async fn run(args: &FindArgs, list: &Path, stop: &Stop) -> anyhow::Re
     write_with(args.output.as_deref(), stop, |out| match args.format {
         FindFormat::Text => text(&listed, &answer, out),
         FindFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, &record::object(&listed, &answer))?;
+            serde_json::to_writer_pretty(&mut *out, &HashesRecord::of(&listed, &answer))?;
             Ok(writeln!(out)?)
         }
         FindFormat::Ndjson => lines(&listed, &answer, out),
@@ -190,9 +191,9 @@ fn coverage(row: &HashCoverage, out: &mut impl Write) -> anyhow::Result<()> {
 
 fn lines(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::Result<()> {
     let mut line = |kind: &str, value: Value| typed_line(out, kind, value);
-    line("find-hashes", record::head(listed, answer))?;
-    answer.coverage.iter().try_for_each(|row| line("coverage", record::coverage(row)))?;
-    answer.hits.iter().try_for_each(|(number, hit)| line("match", record::one(listed, *number, hit)))
+    line("find-hashes", json!(Head::of(listed, answer)))?;
+    answer.coverage.iter().try_for_each(|row| line("coverage", json!(CoverageRow::from(row))))?;
+    answer.hits.iter().try_for_each(|(number, hit)| line("match", json!(HashRow::of(listed, *number, hit))))
 }
 
 fn csv(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::Result<()> {

@@ -74,6 +74,27 @@ fn every_option_has_a_flag_a_field_a_key_and_a_place_in_the_message() {
     assert!(EXCEPTIONS.iter().all(|(name, ..)| options().iter().any(|option| option == name)));
 }
 
+/// The rows of the guide: an option, and the ways in which it can be set.
+fn rows_of_guide() -> Vec<(&'static str, &'static str)> {
+    let guide = include_str!("../../../docs/scan-options.md");
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `"));
+    let cells = |row: &'static str| Some((row.split('`').next()?, row.trim_end_matches(" |").rsplit("| ").next()?));
+    rows.filter_map(cells).collect()
+}
+
+#[test]
+fn the_guide_lists_every_option_and_where_it_is_set() {
+    let (rows, api) = (rows_of_guide(), keys_of_api());
+    let mut listed: Vec<&str> = rows.iter().map(|(option, _)| *option).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, options(), "docs/scan-options.md");
+    for (option, ways) in rows {
+        assert_eq!(ways.contains('A'), api.iter().any(|key| key == option), "{option}: {ways}");
+        let is_field = fields_of_form().contains(&option) || option == "repositories";
+        assert_eq!(ways.contains('P'), is_field, "{option}: {ways}");
+    }
+}
+
 #[test]
 fn what_is_typed_becomes_the_option_of_its_name() {
     #[derive(clap::Parser)]

@@ -12,8 +12,8 @@ use cognate_proto::path::{DocumentPath, printable, unescaped};
 use super::{ConfigArgs, setup};
 use crate::document_reader::{DocumentReader, split};
 use crate::exit::{Exit, usage};
-use crate::explain::model::{Document, Explained, Pair, SCHEMA};
 use cognate_export::human::count;
+use cognate_result::explain::record::{Document, Explained, Pair, SCHEMA};
 
 /// Shows the text of this site's own file at the places that it shares with another document. The other document is not
 /// needed: it has the same text there. Nothing is sent.

@@ -1,9 +1,19 @@
 //! What two documents share, and where: their chunks side by side, in order.
+//!
+//! [`DocumentName`] finds the two in a result, [`Pair::of`](record::Pair::of) compares them by its rows, and a [`Map`] has the places. The
+//! types of [`record`] are the answer for people and for programs.
+
+mod name;
+mod pair;
+pub mod record;
 
 use std::collections::HashMap;
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::PairMeasure;
+
+pub use self::name::DocumentName;
+pub use self::pair::{common_views, request};
 
 /// A chunk in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::identity::Members;
 
 /// Makes auditors' reports.
-pub struct Audits {
+pub(crate) struct Audits {
     pub(crate) analyser: Arc<Analyser>,
     pub(crate) members: Arc<Members>,
 }

@@ -30,7 +30,7 @@ const CHECKS_MAX: usize = 1000;
 const RECORD_BYTES_MAX: usize = 32 << 20;
 
 /// Cases: queries with all their answers.
-pub struct Cases {
+pub(crate) struct Cases {
     pub(crate) records: Arc<Records>,
     pub(crate) finder: Arc<Finder>,
     pub(crate) folder: PathBuf,
@@ -42,7 +42,7 @@ impl Cases {
     ///
     /// # Errors
     /// Fails if there is one of the name, the query is invalid, or the state cannot be written.
-    pub fn open_case(&self, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
+    pub(crate) fn open_case(&self, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
         check_name(&case.name, &case.note)?;
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         let known = self.records.store.case(&case.name)?;
@@ -78,7 +78,7 @@ impl Cases {
     }
 
     /// A case with its query.
-    pub fn case(&self, name: &str) -> Result<v1::Case, Error> {
+    pub(crate) fn case(&self, name: &str) -> Result<v1::Case, Error> {
         let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` lists them"));
         self.records.store.case(name)?.ok_or_else(unknown)
     }
@@ -123,7 +123,7 @@ impl Cases {
     }
 
     /// Erases the answers that name a site.
-    pub fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
+    pub(crate) fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         for case in self.records.store.cases()? {
             for (number, check) in (0_u32..).zip(&case.checks) {

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 type By<M> = Family<[(&'static str, String); 1], M>;
 
 /// All metrics of one coordinator.
-pub struct Metrics {
+pub(crate) struct Metrics {
     registry: Registry,
     pub(crate) sessions: Gauge,
     pub(crate) sites: Gauge,

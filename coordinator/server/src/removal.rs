@@ -25,7 +25,7 @@ pub struct KeepFor {
 }
 
 /// Removes sites, scans, and state that is past its retention time.
-pub struct Removal {
+pub(crate) struct Removal {
     pub(crate) records: Arc<Records>,
     pub(crate) members: Arc<Members>,
     pub(crate) sessions: Arc<Sessions>,
@@ -40,7 +40,7 @@ impl Removal {
     /// # Errors
     /// Fails if there is no such site, a scan about it has not ended (it is cancelled, and the next attempt will
     /// succeed), or something cannot be removed; a repeated request continues.
-    pub fn forget_site(&self, site: &SiteName, by: &str) -> Result<v1::ForgetSiteResponse, Error> {
+    pub(crate) fn forget_site(&self, site: &SiteName, by: &str) -> Result<v1::ForgetSiteResponse, Error> {
         if self.records.store.member(MemberKind::Site, site.as_str())?.is_none() {
             return Err(Error::UnknownSite(site.clone()));
         }
@@ -61,7 +61,7 @@ impl Removal {
     }
 
     /// Deletes a scan that has ended, and returns the freed bytes.
-    pub fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
+    pub(crate) fn delete_as(&self, id: ScanId, by: &str) -> Result<u64, Error> {
         if let Some(refinement) = self.keeping().refined_by(id)? {
             return Err(Error::Refused(format!(
                 "scan {id} is being refined by scan {refinement}: wait for its end, or cancel it first"
@@ -73,7 +73,7 @@ impl Removal {
     }
 
     /// Deletes state that is past its retention time.
-    pub fn expire(&self, keep: KeepFor) {
+    pub(crate) fn expire(&self, keep: KeepFor) {
         let in_seconds = |keep: Duration| i64::try_from(keep.as_secs()).unwrap_or(i64::MAX);
         let retention =
             Retention { scans_seconds: keep.scans.map(in_seconds), methods_seconds: keep.methods.map(in_seconds) };

@@ -53,7 +53,7 @@ pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits
 }
 
 /// Scans that are launched again and again.
-pub struct Schedules {
+pub(crate) struct Schedules {
     pub(crate) records: Arc<Records>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
@@ -62,7 +62,7 @@ pub struct Schedules {
 
 impl Schedules {
     /// Launches every schedule's scan that is due, and answers the time until the next one.
-    pub fn launch_due(&self, limits: &AnalysisLimits) -> Result<Duration, Error> {
+    pub(crate) fn launch_due(&self, limits: &AnalysisLimits) -> Result<Duration, Error> {
         let now = self.records.now();
         let mut wait = LOOK_INTERVAL;
         for schedule in self.records.store.schedules()? {

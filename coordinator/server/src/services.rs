@@ -26,11 +26,11 @@ pub struct Services {
     /// The registry of sites and people.
     pub members: Arc<Members>,
     /// The sites that are attached.
-    pub sessions: Arc<Sessions>,
+    pub(crate) sessions: Arc<Sessions>,
     /// Launching and running scans.
     pub scans: Arc<Scans>,
     /// The counters.
-    pub metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     /// The people who are signed in at the pages.
     pub logins: Logins,
     /// Open results.
@@ -38,19 +38,19 @@ pub struct Services {
     /// Decisions about results.
     pub verdicts: Verdicts,
     /// Marked and suggested templates.
-    pub templates: Templates,
+    pub(crate) templates: Templates,
     /// Searches for documents.
-    pub finder: Arc<Finder>,
+    pub(crate) finder: Arc<Finder>,
     /// Standing queries.
-    pub watches: Arc<Watches>,
+    pub(crate) watches: Arc<Watches>,
     /// Queries with their answers.
-    pub cases: Arc<Cases>,
+    pub(crate) cases: Arc<Cases>,
     /// Auditors' reports.
-    pub audits: Audits,
+    pub(crate) audits: Audits,
     /// Scheduled scans.
-    pub schedules: Arc<Schedules>,
+    pub(crate) schedules: Arc<Schedules>,
     /// Removal of sites, scans and old state.
-    pub removal: Arc<Removal>,
+    pub(crate) removal: Arc<Removal>,
     /// Readiness and metrics.
     pub health: Health,
 }

@@ -38,7 +38,7 @@ use cognate_storage::store::{IndexId, Store};
 const SEEN_SECONDS: i64 = 60;
 
 /// The sessions and assignments of a coordinator.
-pub struct Sessions {
+pub(crate) struct Sessions {
     store: Arc<Store>,
     metrics: Arc<Metrics>,
     clock: fn() -> SystemTime,

@@ -21,7 +21,7 @@ use crate::scan::Scans;
 const KINDS_MIN: u32 = 5;
 
 /// Templates as people handle them.
-pub struct Templates {
+pub(crate) struct Templates {
     pub(crate) records: Arc<Records>,
     pub(crate) scans: Arc<Scans>,
 }

@@ -64,7 +64,7 @@ pub(crate) async fn run(watches: Arc<Watches>) {
 }
 
 /// Standing queries that are asked again whenever an index is sealed.
-pub struct Watches {
+pub(crate) struct Watches {
     pub(crate) records: Arc<Records>,
     pub(crate) finder: Arc<Finder>,
     pub(crate) sessions: Arc<Sessions>,
@@ -99,7 +99,7 @@ impl Watches {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
+    pub(crate) fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         if self.records.store.watch(name)?.is_none() {
             return Err(Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them")));
@@ -109,7 +109,7 @@ impl Watches {
     }
 
     /// The state of all watches, by name, without their queries.
-    pub fn watch_states(&self) -> Result<Vec<v1::WatchState>, Error> {
+    pub(crate) fn watch_states(&self) -> Result<Vec<v1::WatchState>, Error> {
         let state = |mut watch: v1::Watch| -> Result<v1::WatchState, Error> {
             let rows = self.records.store.watched_of(&watch.name)?;
             watch.query = watch.query.as_ref().map(without_features);

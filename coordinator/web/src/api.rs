@@ -1,6 +1,8 @@
 //! The API for programs: the same calls as the command line's, as JSON, with a credential from `cognate operator login
 //! --token` in the header `Authorization`. Sessions of browsers do not count here.
 
+mod rows;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
@@ -10,16 +12,14 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use cognate_export::Format;
 use cognate_proto::name::ScanId;
-use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::rows::{ScanRow, SiteRow};
 use crate::scan_form;
-use crate::scans::repository;
 use crate::{PageError, Pages, Person, Shown, scan_id};
-use cognate_export::human;
 use cognate_export::stored_query::{CaseRow, WatchRow};
 use cognate_server::identity::Refusal;
 use cognate_storage::clock::random_number;
@@ -72,86 +72,17 @@ async fn sites(person: Person) -> Shown {
     let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
     let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
     let repositories = repositories.await?.into_inner().repositories;
-    Ok(answer(&members.members.iter().map(|member| site(member, &repositories)).collect::<Value>()))
-}
-
-fn site(member: &v1::Member, repositories: &[v1::Repository]) -> Value {
-    let membership = member.membership.clone().unwrap_or_default();
-    let repository = |repository: &v1::Repository| {
-        json!({
-            "repository": repository.repository,
-            "offered": repository.offered,
-            "indexes": repository.indexes.iter().map(index).collect::<Value>(),
-        })
-    };
-    let own = repositories.iter().filter(|repository| repository.site == membership.name);
-    json!({
-        "site": membership.name,
-        "party": membership.party,
-        "state": crate::sites::state(member),
-        "last_heard": time(member.last_heard),
-        "repositories": own.map(repository).collect::<Value>(),
-    })
-}
-
-fn index(index: &v1::RepositoryIndex) -> Value {
-    let method = index.method.clone().unwrap_or_default();
-    json!({
-        "method": method.name,
-        "view": method.view,
-        "chunk_bytes": method.chunk_bytes,
-        "keyed": index.keyed,
-        "documents": index.documents,
-        "bytes": index.size_bytes,
-        "sealed": time(index.sealed),
-    })
+    Ok(answer(&members.members.iter().map(|member| SiteRow::of(member, &repositories)).collect::<Vec<_>>()))
 }
 
 async fn scans(person: Person) -> Shown {
     let request = person.ask("ListScans", v1::ListScansRequest {})?;
     let scans = person.pages.service.list_scans(request).await?.into_inner().scans;
-    Ok(answer(&scans.iter().map(object).collect::<Value>()))
+    Ok(answer(&scans.iter().map(ScanRow::from).collect::<Vec<_>>()))
 }
 
 async fn scan(person: Person, Path(id): Path<String>) -> Shown {
-    Ok(answer(&object(&crate::scan::shown(&person, scan_id(&id)?).await?)))
-}
-
-/// A scan as programs read it, with the fields that the command line shows as well.
-fn object(state: &v1::ScanState) -> Value {
-    let options = ScanOptions::of_record(state.options.as_ref());
-    let layers = options.layers().unwrap_or_default();
-    let first = layers.first();
-    let repository = |row: &v1::RepositoryState| {
-        json!({
-            "repository": row.repository.as_ref().map(repository),
-            "attached": row.attached,
-            "ended": row.ended,
-            "documents_done": row.documents_done,
-            "read_bytes": row.read_bytes,
-            "sent_bytes": row.sent_bytes,
-            "failure": some(&row.failure),
-        })
-    };
-    json!({
-        "id": ScanId(state.scan).to_string(),
-        "status": crate::scans::status(state.status()),
-        "started": time(state.started),
-        "finished": time(state.finished),
-        "failure": some(&state.failure),
-        "waiting": some(&state.waiting),
-        "launched_by": state.launched_by,
-        "origin": some(&options.origin),
-        "method": options.method,
-        "view": options.view.name(),
-        "chunk_bytes": first.map_or(0, |layer| layer.method.chunk_bytes()),
-        "min_shared_bytes": first.map_or(0, |layer| layer.min_shared_bytes),
-        "min_containment": options.min_containment,
-        "across_only": options.across_only,
-        "repositories": state.repositories.iter().map(repository).collect::<Value>(),
-        "digest": some(&state.digest),
-        "result_bytes": state.result_bytes,
-    })
+    Ok(answer(&ScanRow::from(&crate::scan::shown(&person, scan_id(&id)?).await?)))
 }
 
 /// Launches a scan. A program gives its options and, if it may ask again, an id.
@@ -166,7 +97,7 @@ async fn launch(person: Person, body: Bytes) -> Shown {
     let options = Some(scan_form::of_program(values)?.into());
     let request = v1::LaunchScanRequest { scan: id.0, options };
     person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
-    let mut response = answer(&object(&crate::scan::shown(&person, id).await?));
+    let mut response = answer(&ScanRow::from(&crate::scan::shown(&person, id).await?));
     *response.status_mut() = StatusCode::ACCEPTED;
     Ok(response)
 }
@@ -193,14 +124,6 @@ async fn cases(person: Person) -> Shown {
 async fn case(person: Person, Path(name): Path<String>) -> Shown {
     let record = crate::stored_queries::exported(&person, &name).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], record).into_response())
-}
-
-fn time(seconds: i64) -> Option<String> {
-    (seconds != 0).then(|| human::stamp(seconds))
-}
-
-fn some(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
 }
 
 fn answer(value: &impl Serialize) -> Response {

@@ -138,11 +138,17 @@ fn only_rows_and_contents_that_the_coordinator_does_not_have_are_sent() {
 
 #[test]
 fn an_unselected_row_stays_only_if_it_was_unselected_when_it_was_sent() {
+    let check = |selection: &Selection, is_text, sent_size_bytes, stays| {
+        let rules = RemovalRules { selection, is_text, unreadable: &[] };
+        assert_eq!(rules.keeps_unselected(&path("a"), sent_size_bytes), stays, "{is_text} {sent_size_bytes:?}");
+    };
     let selection = up_to(10);
-    assert!(keeps_unselected(&selection, &path("a"), Some(11)));
-    assert!(!keeps_unselected(&selection, &path("a"), Some(10)));
-    assert!(!keeps_unselected(&selection, &path("a"), None));
-    assert!(!keeps_unselected(&Selection::all(), &path("a"), Some(u64::MAX)));
+    check(&selection, false, Some(11), true);
+    check(&selection, false, Some(10), false);
+    check(&selection, false, None, false);
+    check(&Selection::all(), false, Some(u64::MAX), false);
+    // The size of a text is not the size of its file.
+    check(&selection, true, Some(11), false);
 }
 
 #[test]
@@ -218,7 +224,8 @@ fn execute(
             (Step::NotSelected | Step::Outdated | Step::Read, _) => (None, false),
         };
         let Some(new) = new else {
-            if keeps_unselected(selection, path, earlier.sent.map(|stamp| stamp.length_bytes)) {
+            let rules = RemovalRules { selection, is_text: false, unreadable: &[] };
+            if rules.keeps_unselected(path, earlier.sent.map(|stamp| stamp.length_bytes)) {
                 seen.insert(path.clone());
             }
             actions.insert(path.clone(), Action::Skip);

@@ -1,5 +1,6 @@
 //! The collector of a sync: the only place where outcomes become rows of the index and are remembered.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -18,7 +19,7 @@ use crate::documents::file_class::ClassCounts;
 use crate::documents::outcome::{Fingerprinted, PartOutcome};
 use crate::documents::walk::Skipped;
 use crate::error::SyncError;
-use crate::plan::{RemovalRules, keeps_unselected, looks_unmounted};
+use crate::plan::{RemovalRules, looks_unmounted};
 use crate::policy::Times;
 use crate::records::cache::known::{KnownDocument, LastSync};
 use crate::records::sent_state::SentState;
@@ -38,6 +39,8 @@ pub(super) struct Collector<'a> {
     memory: Memory<'a>,
     /// Files and folders that could not be read.
     failed: Vec<DocumentPath>,
+    /// Files that the walk saw and that are not selected.
+    unselected: HashSet<DocumentPath>,
     /// Number of selected files of the walk, whatever their outcome.
     files: u64,
     unreadable: u64,
@@ -64,6 +67,7 @@ impl<'a> Collector<'a> {
             sender: IndexSender::new(records, sent, push),
             memory: Memory::new(cache, &records.lists, &job.repository, job.method_id),
             failed: Vec::new(),
+            unselected: HashSet::new(),
             files: 0,
             unreadable: 0,
             unreadable_documents: Vec::new(),
@@ -133,19 +137,25 @@ impl<'a> Collector<'a> {
     }
 
     fn remove_unseen(&mut self) -> Result<(), Stopped> {
-        let job = self.context.job;
-        let is_text = job.method.view().is_text();
         for path in self.sender.sent().unseen() {
-            let rules = RemovalRules { selection: &job.selection, is_text, unreadable: &self.failed };
-            if rules.is_removed(&path) {
-                // A document that a refinement leaves out may exist and be remembered for another method.
-                if self.context.chosen.is_none() {
+            if self.removal_rules().is_removed(&path) {
+                // A document that the selection or a refinement leaves out exists, and what is remembered of it saves
+                // the next scan from reading it.
+                let is_unselected = |path: &DocumentPath| self.unselected.contains(path);
+                let is_left_out =
+                    is_unselected(&path) || DocumentPath::new(path.file()).is_ok_and(|file| is_unselected(&file));
+                if self.context.chosen.is_none() && !is_left_out {
                     self.memory.forget(path.clone());
                 }
                 self.sender.remove(path)?;
             }
         }
         Ok(())
+    }
+
+    fn removal_rules(&self) -> RemovalRules<'_> {
+        let job = self.context.job;
+        RemovalRules { selection: &job.selection, is_text: job.method.view().is_text(), unreadable: &self.failed }
     }
 
     fn outcome(&mut self, sent_bytes: u64) -> SyncOutcome {
@@ -201,9 +211,10 @@ impl<'a> Collector<'a> {
 
     fn collect_unselected(&mut self, path: &DocumentPath) {
         self.skipped.count(SkipReason::NotSelected);
-        if keeps_unselected(&self.context.job.selection, path, self.sender.sent().size_of(path)) {
+        if self.removal_rules().keeps_unselected(path, self.sender.sent().size_of(path)) {
             self.sender.keep(path);
         }
+        self.unselected.insert(path.clone());
     }
 
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {

@@ -121,7 +121,7 @@ impl Templates {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub fn unmark(&self, id: u64, by: &str) -> Result<(), Error> {
+    pub(crate) fn unmark(&self, id: u64, by: &str) -> Result<(), Error> {
         match self.records.store.template(id)? {
             None => Err(Error::UnknownMember(format!("no template {}", ScanId(id)))),
             // A repeated request.

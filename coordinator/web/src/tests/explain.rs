@@ -18,6 +18,8 @@ async fn two_documents_are_laid_side_by_side_and_no_name_of_theirs_acts() {
     for (a, b, expected) in [
         ("a/main/drafts/one.txt", "b/main/archive/three.txt", "class=\"band\""),
         ("a/main/drafts/one.txt", "b/main: archive/three.txt", "75.0 %"),
+        // The repository is `main` if none is named, as on the command line.
+        ("a/drafts/one.txt", "b: archive/three.txt", "75.0 %"),
         ("a/main/letters/a.txt", "a/main/own.txt", "not in the same cluster"),
         (&hostile, "a/main/drafts/one.txt", "They are identical"),
     ] {

@@ -179,3 +179,30 @@ fn a_federation_reports_both_views_like_one_process_and_names_a_site_that_allows
     let reason = missing["reason"].as_str().unwrap();
     assert!(reason.starts_with("view text: ") && reason.contains("policy.views"), "{reason}");
 }
+
+#[test]
+fn a_size_selects_files_of_a_text_scan_whatever_an_earlier_scan_sent() {
+    let mut dice = Dice::new(31);
+    let [small, large, inside] = [10, 80, 10].map(|count| paragraphs(&mut dice, count));
+    // The archive is large, and its member is small.
+    let padded = tar(&[("inside.txt", &broken_text(&inside)), ("padding.bin", &dice.bytes(60_000))]);
+    let a: &[(&str, &[u8])] =
+        &[("all.tar", &padded), ("large.txt", &broken_text(&large)), ("small.txt", &broken_text(&small))];
+    let b: &[(&str, &[u8])] = &[
+        ("inside.html", &html(&inside)),
+        ("large.html", &[html(&large), vec![b' '; 60_000]].concat()),
+        ("small.html", &html(&small)),
+    ];
+    let sites = Sites::new(a, b);
+    sites.sandbox.settle();
+    let state = sites.sandbox.path("state").display().to_string();
+    let report = |args: &[&str]| sites.report(&[&["--state", &state, "--view", "text"], args].concat());
+    let all = report(&[]);
+    assert_eq!(paths(&all, "identical").len(), 3, "{all}");
+    let narrowed = report(&["--size-max", "20KB"]);
+    assert_eq!(paths(&narrowed, "identical"), [["a/small.txt", "b/small.html"]]);
+    // The rows of large files have left the indexes. They come back without reading the files.
+    let again = report(&[]);
+    assert_eq!(paths(&again, "identical"), paths(&all, "identical"));
+    assert_eq!(run_of(&again, "read_bytes"), [0, 0]);
+}

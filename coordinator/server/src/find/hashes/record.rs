@@ -1,9 +1,9 @@
-//! An answer by hashes as one object, schema `cognate.find-hashes/1`.
+//! An answer by hashes as one object, schema `cognate.find-hashes/1`. Fields are in the order of their names.
 
-use cognate_proto::file_hash::FileHash;
+use cognate_proto::file_hash::{FileHash, HashKinds};
 use cognate_proto::path::escaped;
 use cognate_proto::v1::FileHashState;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{HashAnswer, HashCoverage, HashHit, HashHolder, Listed};
 pub use cognate_result::report::time;
@@ -12,71 +12,179 @@ pub use cognate_result::report::time;
 pub const SCHEMA: &str = "cognate.find-hashes/1";
 
 /// The full answer.
-pub fn object(listed: &Listed, answer: &HashAnswer) -> Value {
-    let mut whole = head(listed, answer);
-    let coverage: Vec<Value> = answer.coverage.iter().map(coverage).collect();
-    let matches: Vec<Value> = answer.hits.iter().map(|(number, hit)| one(listed, *number, hit)).collect();
-    if let Value::Object(fields) = &mut whole {
-        fields.insert("coverage".into(), coverage.into());
-        fields.insert("matches".into(), matches.into());
-    }
-    whole
+#[derive(Serialize, Deserialize, Debug)]
+pub struct HashesRecord {
+    /// The repositories that the query is about.
+    pub coverage: Vec<CoverageRow>,
+    /// The numbers.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The hashes that files have.
+    pub matches: Vec<HashRow>,
+    /// [`SCHEMA`].
+    pub schema: String,
 }
 
-/// The part that occurs once.
-pub fn head(listed: &Listed, answer: &HashAnswer) -> Value {
-    json!({
-        "schema": SCHEMA,
-        "hashes": listed.list.hashes().len(),
-        "kinds": listed.list.kinds().iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-        "hashes_found": answer.hits.len(),
-        "files": answer.files(),
-    })
+/// The part of an answer that occurs once.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Head {
+    /// The numbers.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// [`SCHEMA`].
+    pub schema: String,
+}
+
+/// The numbers of an answer.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Counts {
+    /// Files that have a hash of the list.
+    pub files: u64,
+    /// Hashes on the list.
+    pub hashes: u64,
+    /// Of them, those that a file has.
+    pub hashes_found: u64,
+    /// The kinds of hashes on the list.
+    pub kinds: Vec<String>,
 }
 
 /// A repository, and the coverage of the query in it.
-pub fn coverage(row: &HashCoverage) -> Value {
-    json!({
-        "party": row.party,
-        "site": row.site,
-        "repository": row.repository,
-        "covered": row.reason.is_empty(),
-        "kinds": row.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-        "reason": Some(&row.reason).filter(|reason| !reason.is_empty()),
-        "files": row.files,
-        "files_without": row.files_without,
-        "synced": (row.synced != 0).then(|| time(row.synced)),
-    })
+#[derive(Serialize, Deserialize, Debug)]
+pub struct CoverageRow {
+    /// True if all hashes of the list were looked for.
+    pub covered: bool,
+    /// Its files with stored hashes of all these kinds.
+    pub files: u64,
+    /// Its files without them: they were not searched.
+    pub files_without: u64,
+    /// Hashes of these kinds were looked for.
+    pub kinds: Vec<String>,
+    /// The site's party.
+    pub party: String,
+    /// If not covered: the reason.
+    pub reason: Option<String>,
+    /// The repository.
+    pub repository: String,
+    /// The site.
+    pub site: String,
+    /// The time of the last update of the hashes.
+    pub synced: Option<String>,
 }
 
 /// A hash that files have.
-pub fn one(listed: &Listed, number: u32, hit: &HashHit) -> Value {
-    let hash = hash(listed, number);
-    json!({
-        "kind": hash.kind().name(),
-        "hash": hash.to_string(),
-        "listed_as": listed.names.get(&number).cloned().unwrap_or_default(),
-        "files": hit.files,
-        "files_omitted": hit.omitted(),
-        "holders": hit.holders.iter().map(holder).collect::<Vec<_>>(),
-    })
+#[derive(Serialize, Deserialize, Debug)]
+pub struct HashRow {
+    /// Files that have it.
+    pub files: u64,
+    /// Of them, those that are not named.
+    pub files_omitted: u64,
+    /// The hash, in hexadecimal digits.
+    pub hash: String,
+    /// The first files that have it.
+    pub holders: Vec<HolderRow>,
+    /// The kind of the hash.
+    pub kind: String,
+    /// The names that the list has for it.
+    pub listed_as: Vec<String>,
 }
 
-fn holder(holder: &HashHolder) -> Value {
-    let (path, is_escaped) = escaped(holder.path.as_bytes());
-    let mut row = json!({
-        "party": holder.party,
-        "site": holder.site.as_str(),
-        "repository": holder.repository.as_str(),
-        "path": path,
-        "size_bytes": holder.size_bytes,
-        "modified": time(holder.modified),
-        "state": state(holder.state),
-    });
-    if let (true, Value::Object(fields)) = (is_escaped, &mut row) {
-        fields.insert("path_escaped".into(), true.into());
+/// A file that has a hash.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct HolderRow {
+    /// The time of its last change.
+    pub modified: String,
+    /// The site's party.
+    pub party: String,
+    /// Its path.
+    pub path: String,
+    /// Set if the path is percent-escaped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub path_escaped: bool,
+    /// Its repository.
+    pub repository: String,
+    /// Its site.
+    pub site: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The word for its state since it was hashed.
+    pub state: String,
+}
+
+impl HashesRecord {
+    /// The full answer.
+    pub fn of(listed: &Listed, answer: &HashAnswer) -> HashesRecord {
+        let Head { counts, schema } = Head::of(listed, answer);
+        HashesRecord {
+            coverage: answer.coverage.iter().map(CoverageRow::from).collect(),
+            counts,
+            matches: answer.hits.iter().map(|(number, hit)| HashRow::of(listed, *number, hit)).collect(),
+            schema,
+        }
     }
-    row
+}
+
+impl Head {
+    /// The part that occurs once.
+    pub fn of(listed: &Listed, answer: &HashAnswer) -> Head {
+        let counts = Counts {
+            files: answer.files(),
+            hashes: listed.list.hashes().len() as u64,
+            hashes_found: answer.hits.len() as u64,
+            kinds: names(listed.list.kinds()),
+        };
+        Head { counts, schema: SCHEMA.to_owned() }
+    }
+}
+
+impl From<&HashCoverage> for CoverageRow {
+    fn from(row: &HashCoverage) -> CoverageRow {
+        CoverageRow {
+            covered: row.reason.is_empty(),
+            files: row.files,
+            files_without: row.files_without,
+            kinds: names(row.kinds),
+            party: row.party.clone(),
+            reason: Some(&row.reason).filter(|reason| !reason.is_empty()).cloned(),
+            repository: row.repository.clone(),
+            site: row.site.clone(),
+            synced: (row.synced != 0).then(|| time(row.synced)),
+        }
+    }
+}
+
+impl HashRow {
+    /// The hash with a number on the list.
+    pub fn of(listed: &Listed, number: u32, hit: &HashHit) -> HashRow {
+        let hash = hash(listed, number);
+        HashRow {
+            files: hit.files,
+            files_omitted: hit.omitted(),
+            hash: hash.to_string(),
+            holders: hit.holders.iter().map(HolderRow::from).collect(),
+            kind: hash.kind().name().to_owned(),
+            listed_as: listed.names.get(&number).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&HashHolder> for HolderRow {
+    fn from(holder: &HashHolder) -> HolderRow {
+        let (path, path_escaped) = escaped(holder.path.as_bytes());
+        HolderRow {
+            modified: time(holder.modified),
+            party: holder.party.clone(),
+            path: path.into_owned(),
+            path_escaped,
+            repository: holder.repository.to_string(),
+            site: holder.site.to_string(),
+            size_bytes: holder.size_bytes,
+            state: state(holder.state).to_owned(),
+        }
+    }
+}
+
+fn names(kinds: HashKinds) -> Vec<String> {
+    kinds.iter().map(|kind| kind.name().to_owned()).collect()
 }
 
 /// The hash with a number.
@@ -92,3 +200,6 @@ pub fn state(state: FileHashState) -> &'static str {
         FileHashState::Gone => "gone",
     }
 }
+
+#[cfg(test)]
+mod tests;
