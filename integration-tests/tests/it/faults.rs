@@ -182,11 +182,16 @@ fn acknowledgements_that_are_lost_make_nothing_count_twice() {
     let line = federation.site("a").line();
     let mut scan = federation.begin_scan(&MEAN);
     let before = line.bytes(Way::Up);
-    wait_until("batches go up", || line.bytes(Way::Up) > before + 100_000);
-    line.set(Weather { silent_down: true, ..Weather::default() });
+    wait_until("batches go up", || line.bytes(Way::Up) > before + 20_000);
+    // Counted before the silence: on a slow machine the last batch may be stored between the two.
     let stored = || federation.metric("cognate_batches_total");
     let then = stored();
-    wait_until("more is stored, unheard", || stored() > then || scan.ends_within(Duration::ZERO));
+    line.set(Weather { silent_down: true, ..Weather::default() });
+    // A machine that was busy for so long that all had been stored before has nothing to wait for.
+    let attached = line.connections();
+    wait_within(Duration::from_secs(90), "more is stored, unheard", || {
+        stored() > then || line.connections() > attached || scan.ends_within(Duration::ZERO)
+    });
     line.cut();
     line.heal();
     federation.check(scan.ended(), &MEAN);
