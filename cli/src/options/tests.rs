@@ -27,9 +27,12 @@ const EXCEPTIONS: [(&str, &str, &str); 11] = [
     ("origin", API, "as for the flag"),
 ];
 
+/// Names of all options, ascending.
 fn options() -> Vec<String> {
     let options = serde_json::to_value(ScanOptions::default()).unwrap();
-    options.as_object().unwrap().keys().cloned().collect()
+    let mut names: Vec<String> = options.as_object().unwrap().keys().cloned().collect();
+    names.sort_unstable();
+    names
 }
 
 fn flags() -> Vec<String> {
