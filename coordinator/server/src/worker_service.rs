@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
 use crate::scan::Scans;
-use crate::session::{Attached, Sessions};
+use crate::session::{Attached, NoAnswer, Sessions};
 use cognate_storage::store::SlotKey;
 
 /// The number of messages that may wait for a slow site.
@@ -208,16 +208,17 @@ impl Worker for WorkerService {
         let mut answering = self.sessions.answering_fine(&site, answer.query)?;
         loop {
             let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
-            let taken = match message {
-                Some(message) => answering.take(message),
-                None => Err(Error::Invalid("it is cut off".to_owned())),
+            let Some(message) = message else {
+                // The line was cut, or the worker ended: the site is asked again when it is back.
+                answering.finish(Err(NoAnswer::absent("its site's answer was cut off")));
+                return Err(Status::aborted("the answer was cut off"));
             };
-            match taken {
+            match answering.take(message) {
                 Ok(true) => return Ok(Response::new(FineChunksResponse {})),
                 Ok(false) => {}
                 Err(error) => {
                     let reason = format!("its site's answer cannot be used: {error}");
-                    answering.finish(Err(FineFailure::passing(reason)));
+                    answering.finish(Err(NoAnswer::Failed(FineFailure::passing(reason))));
                     return Err(error.into());
                 }
             }

@@ -39,7 +39,7 @@ pub(crate) enum NoAnswer {
 }
 
 impl NoAnswer {
-    fn absent(reason: &str) -> NoAnswer {
+    pub(crate) fn absent(reason: &str) -> NoAnswer {
         NoAnswer::Absent(FineFailure::passing(reason))
     }
 }
@@ -55,7 +55,7 @@ struct Open {
     site: SiteName,
     choice: Arc<FineChoice>,
     /// Moves to the caller with the answer.
-    answered: oneshot::Sender<Result<FineAnswer, FineFailure>>,
+    answered: oneshot::Sender<Result<FineAnswer, NoAnswer>>,
 }
 
 /// A query for as long as a caller waits for its answer.
@@ -94,7 +94,7 @@ impl Sessions {
         }
         tokio::select! {
             answer = answer => match answer {
-                Ok(answer) => answer.map_err(NoAnswer::Failed),
+                Ok(answer) => answer,
                 Err(_) => Err(NoAnswer::absent("its site did not answer")),
             },
             () = live.ended() => Err(NoAnswer::absent("its site disconnected before it answered")),
@@ -160,7 +160,9 @@ impl AnsweringFine<'_> {
                 let answer = std::mem::take(&mut self.answer);
                 self.finish(match end.failure.is_empty() {
                     true => Ok(answer),
-                    false => Err(FineFailure { reason: one_line(&end.failure), refused: end.refused }),
+                    false => {
+                        Err(NoAnswer::Failed(FineFailure { reason: one_line(&end.failure), refused: end.refused }))
+                    }
                 });
                 Ok(true)
             }
@@ -168,7 +170,7 @@ impl AnsweringFine<'_> {
     }
 
     /// Hands the answer to the caller that waits for it.
-    pub(crate) fn finish(&self, answer: Result<FineAnswer, FineFailure>) {
+    pub(crate) fn finish(&self, answer: Result<FineAnswer, NoAnswer>) {
         if let Some(open) = lock(&self.queries.open).remove(&self.number) {
             // The caller may have given up.
             let _ = open.answered.send(answer);
