@@ -35,7 +35,7 @@ struct Measured {
     both_bytes: usize,
 }
 
-/// What came of two folders.
+/// The findings about two folders.
 struct Corpus {
     name: String,
     related: Vec<Measured>,
