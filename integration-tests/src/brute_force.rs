@@ -346,7 +346,8 @@ impl Corpus {
         let degree = |content: usize| links.iter().filter(|link| link.0 == content || link.1 == content).count();
         let mut ranked = shown.clone();
         ranked.sort_by_key(|content| (Reverse((degree(*content), self.contents[*content].payload_bytes)), *content));
-        let total_bytes = members.iter().map(|content| self.contents[*content].size_bytes).sum();
+        let total_bytes: u64 = members.iter().map(|content| self.contents[*content].size_bytes).sum();
+        let joined_bytes = joined_bytes(links);
         let digests: Vec<u8> = members.iter().flat_map(|content| bytes_of(&self.contents[*content].digest)).collect();
         let id = short_hash(&digests[..16]);
         let ratio_of = |a: usize, b: usize, shared: u64| ratio(shared, self.union(a, b, shared));
@@ -367,12 +368,13 @@ impl Corpus {
         let mean = resemblances.sum::<f64>() / quotient(u64::try_from(links.len()).unwrap(), 1);
         let row = json!({
             "id": id, "members_digest": short_hash(&digests), "relation": self.shape(members, links),
-            "representative": place(ranked[0]), "total_bytes": total_bytes, "documents": documents,
+            "representative": place(ranked[0]), "total_bytes": total_bytes, "joined_bytes": joined_bytes,
+            "documents": documents,
             "links": rows.into_iter().map(|(.., row)| row).collect::<Vec<_>>(),
             "families": self.families(&ranked, &place), "link_count": links.len(), "links_omitted": 0,
             "min_resemblance": four_decimals(least), "mean_resemblance": four_decimals(mean),
         });
-        (total_bytes, id, row)
+        (joined_bytes, id, row)
     }
 
     fn cluster_document(&self, content: usize, rules: Rules) -> Value {
@@ -479,6 +481,22 @@ fn shared_by_all(contents: &[Content]) -> BTreeMap<(usize, usize), u64> {
         }
     }
     all
+}
+
+/// The weight of a maximum spanning forest of links.
+fn joined_bytes(links: &[(usize, usize, u64)]) -> u64 {
+    let mut sorted = links.to_vec();
+    sorted.sort_by_key(|link| Reverse(link.2));
+    let mut label: BTreeMap<usize, usize> = links.iter().flat_map(|&(a, b, _)| [(a, a), (b, b)]).collect();
+    let mut sum = 0;
+    for (a, b, shared) in sorted {
+        let (stays, gone) = (label[&a], label[&b]);
+        if stays != gone {
+            sum += shared;
+            label.values_mut().filter(|label| **label == gone).for_each(|label| *label = stays);
+        }
+    }
+    sum
 }
 
 /// The connected components of two members or more.

@@ -1,4 +1,5 @@
-//! The strongest links that hold clusters together: a maximum spanning forest of links that stream past.
+//! The strongest links that hold clusters together: a maximum spanning forest of links that stream past. What makes a link
+//! strong is up to the caller: clusters keep the most alike, and are ordered by those that share most bytes.
 //!
 //! A link is left out where stronger ones connect its ends already. A link that is
 //! left out of the forest of some links is left out of the forest of all links too (Kruskal 1956), so a full buffer may be thinned at any time, and forests of
@@ -11,33 +12,33 @@ use crate::members::{Members, Pair};
 
 /// The strength of a link; no two links of a partition are equally strong.
 ///
-/// The more two members resemble each other, the stronger; among equals, the smaller their payloads, then their
-/// numbers.
+/// The more a link weighs, the stronger; among equals, the smaller the payloads of its members, then their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Strength {
-    resemblance: u64,
+    weight: u64,
     places: Reverse<(u32, u32)>,
 }
 
 impl Strength {
     /// Stronger than any link.
-    const MOST: Strength = Strength { resemblance: u64::MAX, places: Reverse((0, 0)) };
+    const MOST: Strength = Strength { weight: u64::MAX, places: Reverse((0, 0)) };
 
     fn of(link: &StrongLink) -> Strength {
-        Strength { resemblance: link.resemblance, places: Reverse((link.pair.smaller, link.pair.larger)) }
+        Strength { weight: link.weight, places: Reverse((link.pair.smaller, link.pair.larger)) }
     }
 }
 
-/// A pair and how much its members resemble each other, in the units of [`crate::measure::Resemblance::to_fixed`].
+/// A pair and what its link weighs: how much its members resemble each other, in the units of
+/// [`crate::measure::Resemblance::to_fixed`], or the bytes that they share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StrongLink {
     pub(crate) pair: Pair,
-    pub(crate) resemblance: u64,
+    pub(crate) weight: u64,
 }
 
 impl StrongLink {
     pub(crate) fn of(members: &Members<'_>, pair: Pair) -> StrongLink {
-        StrongLink { pair, resemblance: members.resemblance(&pair).to_fixed() }
+        StrongLink { pair, weight: members.resemblance(&pair).to_fixed() }
     }
 }
 
@@ -150,8 +151,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn link(smaller: u32, larger: u32, resemblance: u64) -> StrongLink {
-        StrongLink { pair: Pair { smaller, larger, shared_bytes: resemblance }, resemblance }
+    fn link(smaller: u32, larger: u32, weight: u64) -> StrongLink {
+        StrongLink { pair: Pair { smaller, larger, shared_bytes: weight }, weight }
     }
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
 
     fn strongest(links: &[(u32, u32, u64)], members: usize) -> Vec<(u32, u32)> {
         let mut forest = Forest::new(members);
-        links.iter().for_each(|&(a, b, resemblance)| forest.add(link(a, b, resemblance)));
+        links.iter().for_each(|&(a, b, weight)| forest.add(link(a, b, weight)));
         forest.finish().0.iter().map(|pair| (pair.smaller, pair.larger)).collect()
     }
 
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn among_equals_the_link_of_smaller_members_is_stronger() {
-        let strength = |smaller, larger, resemblance| Strength::of(&link(smaller, larger, resemblance));
+        let strength = |smaller, larger, weight| Strength::of(&link(smaller, larger, weight));
         let ascending = [strength(0, 1, 1), strength(5, 6, 2), strength(3, 9, 2), strength(3, 4, 2), Strength::MOST];
         assert!(ascending.is_sorted());
     }

@@ -309,7 +309,7 @@ impl Summary {
     #[inline]
     fn add(&mut self, members: &Members<'_>, pair: Pair) {
         let resemblance = self.stats.add(members, &pair);
-        self.forest.add(StrongLink { pair, resemblance });
+        self.forest.add(StrongLink { pair, weight: resemblance });
         if resemblance >= NEAR_FIXED {
             self.near[pair.smaller as usize] = true;
             self.near[pair.larger as usize] = true;

@@ -278,9 +278,9 @@ fn write_links(
     )?;
     let mut cluster_insert = out.prepare(
         "INSERT INTO cluster (id, name, members_digest, relation, representative, total_bytes, members, links, links_omitted,
-           min_resemblance, mean_resemblance, max_resemblance, max_containment, shared_bytes, redundant_bytes, documents,
+           min_resemblance, mean_resemblance, max_resemblance, max_containment, shared_bytes, joined_bytes, redundant_bytes, documents,
            sites, site_count, crosses, first_modified, last_modified, root, path, layer)
-         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0)",
+         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0)",
     )?;
     let mut families = out.prepare(
         "INSERT INTO family (cluster, number, representative, min_resemblance, over_representative_only) VALUES (?,0,?,8000,0)",
@@ -322,6 +322,7 @@ fn write_links(
             resemblances.iter().max(),
             resemblances.iter().max(),
             mine.iter().map(|link| link.shared_bytes).max().unwrap_or(0),
+            mine.iter().map(|link| link.shared_bytes).sum::<u64>(),
             mine.iter().map(|link| link.shared_bytes).sum::<u64>(),
             copies.len(),
             format!(",{sites}"),

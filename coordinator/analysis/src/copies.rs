@@ -29,6 +29,13 @@ impl Copies {
         Copies { starts, documents }
     }
 
+    /// One document of each content.
+    #[cfg(test)]
+    pub(crate) fn of_each(contents: usize) -> Copies {
+        let places = |count: usize| (0..).take(count).collect::<Vec<u32>>();
+        Copies { starts: places(contents + 1), documents: places(contents) }
+    }
+
     /// The documents of a content, in their order.
     pub(crate) fn of_content(&self, content: ContentIndex) -> &[u32] {
         let place = content.0 as usize;

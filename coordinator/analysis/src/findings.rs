@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::folders::{FolderPair, Partners, PartnersSoFar};
 use crate::freeze::Frozen;
 use crate::histogram::{Counter, Histogram};
+use crate::joined::Joined;
 use crate::measure::Measures;
 use crate::subject::{Subject, index};
 
@@ -75,6 +76,8 @@ pub(crate) struct OnlyHere {
 /// All that a scan found.
 pub(crate) struct Findings {
     pub(crate) analysis: Analysis,
+    /// Per cluster, the bytes that join its members.
+    pub(crate) joined_bytes: Vec<u64>,
     /// Per content, the documents that have it: places in `Frozen::documents`, packed in content order.
     pub(crate) copies: Copies,
     /// Per content, whether its copies form an identical set that counts.
@@ -106,6 +109,7 @@ impl Findings {
         let coverage = measures.coverage();
         let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
         let mut counter = Counter::new(&subject);
+        let mut joined = Joined::new(frozen.contents.len(), &analysis.clusters, &subject.copies);
         links.for_each(|link| {
             let measured = measures.of(&frozen.contents, link);
             mark(&mut status, link, measured.relation);
@@ -113,8 +117,10 @@ impl Findings {
             reached.iter_mut().flatten().for_each(|reached| reached.link(link));
             closest.iter_mut().for_each(|closest| closest.link(link, &measured));
             counter.link(link, &measured);
+            joined.link(link, &measured);
         })?;
         let (partners, histogram) = (partners.finish(), counter.finish());
+        let joined_bytes = joined.finish(&frozen.contents, &measures);
         Ok(Findings {
             only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
             overlap: overlap(&subject, &analysis, (reached, closest)),
@@ -124,6 +130,7 @@ impl Findings {
             status,
             histogram,
             copies: subject.copies,
+            joined_bytes,
             analysis,
             measures,
         })

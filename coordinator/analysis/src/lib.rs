@@ -19,6 +19,7 @@ pub mod fine;
 mod folders;
 mod freeze;
 mod histogram;
+mod joined;
 mod layered;
 mod manifests;
 mod measure;

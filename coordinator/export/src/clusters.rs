@@ -7,7 +7,7 @@ use cognate_result::report::{ClusterDocument, ClusterSection, IdenticalSet, Loca
 use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, Kind};
 use crate::human::{bytes, count};
-use crate::representative::{RepresentativeLink, linked_with_representative, name, redundant_bytes, sites};
+use crate::representative::{RepresentativeLink, copies_bytes, linked_with_representative, name, sites};
 
 /// The exports that have the list.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,9 @@ impl<'a> Cluster<'a> {
     /// The path of the representative, with the bytes that further copies take.
     fn path(&self) -> String {
         let path = &self.section.documents[self.section.representative].path;
-        match redundant_bytes(self.section) {
+        match copies_bytes(self.section) {
             0 => path.clone(),
-            redundant => format!("{path}; {} more in copies", bytes(redundant)),
+            copies => format!("{path}; {} more in copies", bytes(copies)),
         }
     }
 }
@@ -186,12 +186,12 @@ static COLUMNS: &[Entry] = &[
         .csv(8)
         .sheet(7, "File size")
         .set(|s, d| d.size_bytes.or(s.size_bytes).into()),
-    placed("size", Bytes, 12, Both(|c| c.section.total_bytes.into(), |m| m.document.size_bytes.into())).page(3, "Size"),
+    placed("size", Bytes, 12, Both(|c| c.section.total_bytes.into(), |m| m.document.size_bytes.into())).page(4, "Size"),
     placed("payload_bytes", Bytes, 0, OfMember(|m| m.document.payload_bytes.into())).csv(9),
     placed("modified", Time, 19, OfMember(|m| m.document.modified.as_str().into()))
         .csv(10)
         .sheet(15, "Modified")
-        .page(9, "Modified")
+        .page(10, "Modified")
         .set(|_, d| d.modified.as_str().into()),
     placed(
         "copies",
@@ -213,11 +213,11 @@ static COLUMNS: &[Entry] = &[
     placed("resemblance", Share, 0, OfMember(|m| m.share(|link| link.resemblance))).csv(14).set(|_, _| 1.into()),
     placed("similar", Share, 10, Both(|c| Cell::share(c.section.mean_resemblance), |m| m.linked(|l| l.resemblance)))
         .sheet(6, "% Similar")
-        .page(6, "Similar"),
+        .page(7, "Similar"),
     placed("in_representative", Share, 0, OfMember(|m| m.share(|link| link.within))).csv(15).set(|_, _| 1.into()),
     placed("within", Share, 11, OfMember(|m| m.linked(|link| link.within)))
         .sheet(12, "% in repre-sentative")
-        .page(7, "Contained"),
+        .page(8, "Contained"),
     placed("view", Text, 7, OfCluster(|c| c.view().into()))
         .csv(16)
         .sheet(18, "View")
@@ -228,28 +228,36 @@ static COLUMNS: &[Entry] = &[
     placed("estimated", Text, 0, OfMember(|m| Cell::yes(m.link.is_some_and(|link| link.estimated)))).csv(18),
     placed("representative_in", Share, 0, OfMember(|m| m.share(|link| link.holds))).csv(19).set(|_, _| 1.into()),
     placed("holds", Share, 11, OfMember(|m| m.linked(|link| link.holds))).sheet(13, "% of repre-sentative"),
-    placed("shared_bytes", Bytes, 12, OfMember(|m| m.link.map(|link| link.shared_bytes).into()))
+    placed("shared_bytes", Bytes, 0, OfMember(|m| m.link.map(|link| link.shared_bytes).into()))
         .csv(20)
-        .sheet(14, "In common")
         .set(|s, d| d.size_bytes.or(s.size_bytes).into()),
+    placed(
+        "in_common",
+        Bytes,
+        12,
+        Both(|c| c.section.joined_bytes.into(), |m| m.link.map(|link| link.shared_bytes).into()),
+    )
+    .sheet(14, "In common")
+    .page(3, "In common"),
+    placed("joined_bytes", Bytes, 0, OfCluster(|c| c.section.joined_bytes.into())).csv(32),
     placed("relation_to_representative", Text, 0, OfMember(|m| m.link.map(|link| link.relation).into()))
         .csv(21)
         .set(|_, _| "identical".into()),
     placed("sites", Text, 0, OfMember(|m| m.document.sites.join(" ").into())).csv(22).set(|s, _| set_sites(s).into()),
     placed("all_sites", Text, 20, Both(|c| sites(c.section).into(), |m| m.document.sites.join(", ").into()))
         .sheet(17, "All sites")
-        .page(8, "Sites"),
+        .page(9, "Sites"),
     placed("members", Count, 8, OfCluster(|c| (c.section.documents.len() as u64).into()))
         .csv(23)
         .sheet(3, "# Files")
-        .page(4, "Files")
+        .page(5, "Files")
         .set(|s, _| copies(s).into()),
-    placed("links", Count, 8, OfCluster(|c| c.section.link_count.into())).csv(24).sheet(4, "Links").page(5, "Links"),
+    placed("links", Count, 8, OfCluster(|c| c.section.link_count.into())).csv(24).sheet(4, "Links").page(6, "Links"),
     placed("total_bytes", Bytes, 12, OfCluster(|c| c.section.total_bytes.into()))
         .csv(25)
         .sheet(2, "Total size")
         .set(|s, _| s.size_bytes.into()),
-    placed("redundant_bytes", Bytes, 0, OfCluster(|c| redundant_bytes(c.section).into()))
+    placed("redundant_bytes", Bytes, 0, OfCluster(|c| (copies_bytes(c.section) + c.section.joined_bytes).into()))
         .csv(26)
         .set(|s, _| s.size_bytes.map(|size| size * (copies(s) - 1)).into()),
     placed("min_resemblance", Share, 0, OfCluster(|c| Cell::share(c.section.min_resemblance))).csv(27),
@@ -358,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_columns_of_an_export_have_one_name_and_one_place_each() {
-        for (export, count) in EXPORTS.into_iter().zip([31, 19, 9]) {
+        for (export, count) in EXPORTS.into_iter().zip([32, 19, 10]) {
             let layout = Layout::of(export);
             let mut keys: Vec<&str> = layout.columns.iter().map(|column| column.key).collect();
             keys.sort_unstable();

@@ -52,7 +52,7 @@ fn reversed(relation: &str) -> &str {
 }
 
 /// Bytes in copies beyond the first, of all contents.
-pub(crate) fn redundant_bytes(cluster: &ClusterSection) -> u64 {
+pub(crate) fn copies_bytes(cluster: &ClusterSection) -> u64 {
     cluster.documents.iter().map(|member| (member.copies - 1) * member.size_bytes).sum()
 }
 

@@ -233,7 +233,10 @@ fn the_json_report_has_the_fields_of_its_schema() {
     has(&report["identical"][0], "id tier size_bytes documents");
     has(&report["identical"][0]["documents"][0], "site repository path modified");
     let cluster = &report["clusters"][0];
-    has(cluster, "id members_digest relation representative total_bytes documents links families link_count");
+    has(
+        cluster,
+        "id members_digest relation representative total_bytes joined_bytes documents links families link_count",
+    );
     has(cluster, "links_omitted min_resemblance mean_resemblance");
     has(&cluster["documents"][0], "site repository path size_bytes payload_bytes modified copies sites identical");
     has(&cluster["links"][0], "a b shared_bytes resemblance a_in_b b_in_a relation");

@@ -1,12 +1,13 @@
-//! Writes the clusters: the largest first, each with its links and families.
+//! Writes the clusters: those that share most first, each with its links and families.
 
-use cognate_similarity::{Cluster, ContentIndex, Shape};
+use cognate_similarity::{Cluster, Shape};
 use rusqlite::{Statement, params};
 
 use super::group::{Group, Places};
 use super::names::{relation_name, shape_name};
 use super::{LayerPart, Publication, Writer, hex, integer};
 use crate::freeze::Frozen;
+use crate::joined::directed;
 use crate::layered::Layered;
 use crate::measure::Measures;
 use crate::ratio::Fraction;
@@ -20,17 +21,18 @@ impl Writer {
         places: &Places,
     ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
-        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
         let mut insert = self.connection.prepare(sql)?;
         let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
-        for (number, (total_bytes, cluster)) in part.order.clusters.iter().enumerate() {
+        for (number, (joined_bytes, cluster)) in part.order.clusters.iter().enumerate() {
             let number = part.clusters_before + number;
             let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
             let strength = write_links(&mut links, number, part, cluster)?;
             let group = group_of(part.layer, cluster);
-            let copies_bytes = group.document_bytes.saturating_sub(*total_bytes);
+            let total_bytes = size_bytes(frozen, cluster);
+            let copies_bytes = group.document_bytes.saturating_sub(total_bytes);
             let [documents, sites, site_count, crosses, first, last] = group.columns(publication, places);
             let representative = findings.copies.of_content(cluster.representative).first();
             // Every content has a document.
@@ -41,7 +43,7 @@ impl Writer {
                 members_digest(frozen, cluster),
                 shape_name(Shape::of(cluster)),
                 part.content(cluster.representative),
-                integer(*total_bytes),
+                integer(total_bytes),
                 cluster.members.len(),
                 integer(cluster.link_count),
                 integer(cluster.links_omitted()),
@@ -50,7 +52,8 @@ impl Writer {
                 strength.max_resemblance,
                 strength.max_containment,
                 integer(strength.shared_bytes),
-                integer(copies_bytes.saturating_add(strength.joined_bytes)),
+                integer(*joined_bytes),
+                integer(copies_bytes.saturating_add(*joined_bytes)),
                 documents,
                 sites,
                 site_count,
@@ -100,22 +103,15 @@ fn write_links(
 ) -> rusqlite::Result<Strength> {
     let Layered { frozen, findings, .. } = part.layer;
     let mut strength = Strength::default();
-    let mut shared = Vec::with_capacity(cluster.links.len());
-    // A link is written from the content whose first document comes first.
-    let first = |content: ContentIndex| findings.copies.of_content(content).first().copied();
     for link in &cluster.links {
         let measured = findings.measures.of(&frozen.contents, link);
         let interval = findings.measures.interval(&measured);
-        let (a, b, measured) = match first(link.a) <= first(link.b) {
-            true => (link.a, link.b, measured),
-            false => (link.b, link.a, measured.reversed()),
-        };
+        let (a, b, measured) = directed(&findings.copies, link, measured);
         let contained = measured.contained.map(|both| both.map(Fraction::rounded));
         // A measure that the method does not have is less than any other.
         strength.max_resemblance = strength.max_resemblance.max(Some(measured.resemblance.rounded()));
         strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
         strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
-        shared.push((measured.shared_bytes[0], a, b));
         insert.execute(params![
             number,
             part.content(a),
@@ -130,7 +126,6 @@ fn write_links(
             interval.map(|[_, high]| high),
         ])?;
     }
-    strength.joined_bytes = joined_bytes(shared);
     Ok(strength)
 }
 
@@ -140,37 +135,14 @@ struct Strength {
     max_resemblance: Option<i64>,
     max_containment: Option<i64>,
     shared_bytes: u64,
-    /// Bytes that each member shares with the one it is joined to best.
-    joined_bytes: u64,
 }
 
-/// The sum of the strongest links that join all members without a circle.
-fn joined_bytes(mut links: Vec<(u64, ContentIndex, ContentIndex)>) -> u64 {
-    let mut members: Vec<ContentIndex> = links.iter().flat_map(|(_, a, b)| [*a, *b]).collect();
-    members.sort_unstable();
-    members.dedup();
-    let mut parent: Vec<usize> = (0..members.len()).collect();
-    links.sort_unstable_by(|a, b| b.cmp(a));
-    let mut sum: u64 = 0;
-    for (shared, a, b) in links {
-        let mut root = |content: ContentIndex| {
-            let mut member = members.partition_point(|known| *known < content);
-            while parent[member] != member {
-                parent[member] = parent[parent[member]];
-                member = parent[member];
-            }
-            member
-        };
-        let (a, b) = (root(a), root(b));
-        if a != b {
-            parent[a] = b;
-            sum = sum.saturating_add(shared);
-        }
-    }
-    sum
+/// Bytes of the contents of a cluster, each counted once.
+fn size_bytes(frozen: &Frozen, cluster: &Cluster) -> u64 {
+    cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum()
 }
 
-/// The clusters by total bytes, falling, then by their smallest member's digest.
+/// The clusters by the bytes that join their members, falling, then by their smallest member's digest.
 pub(super) struct ClusterOrder<'a> {
     pub(super) clusters: Vec<(u64, &'a Cluster)>,
     pub(super) cluster_of: Vec<Option<usize>>,
@@ -178,21 +150,18 @@ pub(super) struct ClusterOrder<'a> {
 
 impl<'a> ClusterOrder<'a> {
     pub(super) fn of(Layered { frozen, findings, .. }: &'a Layered) -> ClusterOrder<'a> {
-        let size = |cluster: &Cluster| {
-            cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum::<u64>()
-        };
-        let mut clusters: Vec<(u64, String, &Cluster)> = findings
-            .analysis
-            .clusters
-            .iter()
-            .map(|cluster| (size(cluster), cluster_name(frozen, cluster), cluster))
-            .collect();
+        let clusters = findings.analysis.clusters.iter().zip(&findings.joined_bytes);
+        let mut clusters: Vec<(u64, String, &Cluster)> =
+            clusters.map(|(cluster, joined_bytes)| (*joined_bytes, cluster_name(frozen, cluster), cluster)).collect();
         clusters.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let mut cluster_of = vec![None; frozen.contents.len()];
         for (number, (.., cluster)) in clusters.iter().enumerate() {
             cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = Some(number));
         }
-        ClusterOrder { clusters: clusters.into_iter().map(|(size, _, cluster)| (size, cluster)).collect(), cluster_of }
+        ClusterOrder {
+            clusters: clusters.into_iter().map(|(joined_bytes, _, cluster)| (joined_bytes, cluster)).collect(),
+            cluster_of,
+        }
     }
 }
 
@@ -232,18 +201,4 @@ fn members_digest(frozen: &Frozen, cluster: &Cluster) -> String {
     let digests: Vec<u8> =
         cluster.members.iter().flat_map(|member| frozen.contents[member.0 as usize].digest.0).collect();
     hex(&digests)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_circle_of_links_counts_without_its_weakest() {
-        let link = |shared, a, b| (shared, ContentIndex(a), ContentIndex(b));
-        assert_eq!(joined_bytes(vec![]), 0);
-        assert_eq!(joined_bytes(vec![link(5, 7, 9)]), 5);
-        assert_eq!(joined_bytes(vec![link(5, 7, 9), link(3, 9, 2), link(4, 2, 7)]), 9);
-        assert_eq!(joined_bytes(vec![link(5, 7, 9), link(3, 1, 2)]), 8, "two parts");
-    }
 }

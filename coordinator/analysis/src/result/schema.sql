@@ -163,7 +163,7 @@ CREATE TABLE unread (
   layer INTEGER NOT NULL
 );
 
--- Numbered by layer and total bytes, falling.
+-- Numbered by layer and the bytes that join the members, falling, then by name.
 CREATE TABLE cluster (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL,                 -- stable: made from the smallest member's digest
@@ -179,7 +179,8 @@ CREATE TABLE cluster (
   max_resemblance INTEGER,            -- as the next, NULL if the method does not measure it
   max_containment INTEGER,
   shared_bytes INTEGER NOT NULL,      -- of its strongest link
-  redundant_bytes INTEGER NOT NULL,   -- in copies beyond the first, and what each member shares with the one it is joined to best
+  joined_bytes INTEGER NOT NULL,      -- of the strongest links that join all members without a circle (a maximum spanning forest by shared bytes)
+  redundant_bytes INTEGER NOT NULL,   -- in copies beyond the first, and joined_bytes
   documents INTEGER NOT NULL,         -- every copy counted
   sites TEXT NOT NULL,                -- numbers of sites, with a comma before and after each: sites by their first repository
   site_count INTEGER NOT NULL,

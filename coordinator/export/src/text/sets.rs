@@ -112,9 +112,10 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
     };
     writeln!(
         out,
-        "  {} {} · {} {}, {} · {links}, {:.0} % alike on average, {:.0} % at least",
+        "  {} {} · {} in common · {} {}, {} · {links}, {:.0} % alike on average, {:.0} % at least",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
+        bytes(cluster.joined_bytes),
         count(cluster.documents.len() as u64),
         words.documents,
         bytes(cluster.total_bytes),

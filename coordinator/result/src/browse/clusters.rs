@@ -45,7 +45,9 @@ pub struct ClusterRow {
     pub max_containment: Option<Ratio>,
     /// Bytes that the strongest link shares.
     pub shared_bytes: u64,
-    /// In copies beyond the first, and what each member shares with the one it is joined to best.
+    /// Bytes of the strongest links that join all members without a circle.
+    pub joined_bytes: u64,
+    /// In copies beyond the first, and `joined_bytes`.
     pub redundant_bytes: u64,
     /// Time of modification of the document that was modified first.
     pub first_modified: String,
@@ -65,7 +67,7 @@ pub struct ClusterRow {
 const COLUMNS: &str =
     "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
-  k.first_modified, k.last_modified, r.site, r.repository, k.path";
+  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes";
 
 impl Browse {
     /// A page of the clusters that a filter lets through.
@@ -276,6 +278,7 @@ impl Browse {
             max_resemblance: ratio(12)?,
             max_containment: ratio(13)?,
             shared_bytes: row.get(14)?,
+            joined_bytes: row.get(21)?,
             redundant_bytes: row.get(15)?,
             first_modified: time(row.get(16)?),
             last_modified: time(row.get(17)?),
@@ -301,7 +304,7 @@ fn by_verdict(condition: &mut Condition, wanted: VerdictWanted) {
     }
 }
 
-/// Equal rows are in the order of numbers: by size, then by id.
+/// Equal rows are in the order of numbers: by what joins their members, then by id.
 fn order(sort: Sort, descending: bool) -> String {
     format!("{} {}, k.id", sort.expression(), if descending { "DESC" } else { "ASC" })
 }

@@ -87,7 +87,8 @@ pub struct Sort {
 pub(super) const VIEW: &str = "(SELECT l.view FROM layer l WHERE l.number = k.layer)";
 
 /// The columns: name, expression, and if the greatest come first by default.
-const COLUMNS: [(&str, &str, bool); 17] = [
+const COLUMNS: [(&str, &str, bool); 18] = [
+    ("joined", "k.joined_bytes", true),
     ("size", "k.total_bytes", true),
     ("members", "k.members", true),
     ("documents", "k.documents", true),

@@ -34,7 +34,7 @@ pub struct Summary {
     pub folders: Vec<FolderSection>,
     /// Number of pairs of folders.
     pub folder_count: u64,
-    /// The largest clusters.
+    /// The clusters that share most.
     pub largest: Vec<ClusterRow>,
     /// Templates that were set aside.
     pub set_aside: Vec<SetAsideRow>,

@@ -13,19 +13,19 @@ impl Report {
         self.one(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), |row| row.get(0))
     }
 
-    /// The clusters, view by view, by total bytes, falling.
+    /// The clusters, view by view, by the bytes that join their members, falling.
     pub fn clusters<E: From<Error>>(&self, mut each: impl FnMut(ClusterSection) -> Result<(), E>) -> Result<(), E> {
         (0..self.views.len()).try_for_each(|view| self.clusters_of(view, &mut each))
     }
 
-    /// The clusters of a view, by total bytes, falling.
+    /// The clusters of a view, by the bytes that join their members, falling.
     pub fn clusters_of<E: From<Error>>(
         &self,
         view: usize,
         mut each: impl FnMut(ClusterSection) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
-                   min_resemblance, mean_resemblance, layer FROM cluster WHERE layer = ? ORDER BY id";
+                   min_resemblance, mean_resemblance, layer, joined_bytes FROM cluster WHERE layer = ? ORDER BY id";
         let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([view]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
@@ -44,6 +44,7 @@ impl Report {
         Ok(ClusterSection {
             families,
             id: row.get(1)?,
+            joined_bytes: row.get(11)?,
             link_count: row.get(6)?,
             links_omitted: row.get(7)?,
             links,

@@ -102,7 +102,7 @@ impl Report {
     ) -> Result<(), E> {
         let sql = "SELECT k.id, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
                           d.message_id_hash, k.name, k.members_digest, k.relation, k.total_bytes, k.links,
-                          k.min_resemblance, k.mean_resemblance, k.layer
+                          k.min_resemblance, k.mean_resemblance, k.layer, k.joined_bytes
                    FROM cluster k JOIN content c ON c.cluster = k.id JOIN document d ON d.content = c.id
                         JOIN root r ON r.id = d.root
                    WHERE k.id IN
@@ -115,6 +115,7 @@ impl Report {
                 "id": row.get::<_, String>(8)?,
                 "members_digest": row.get::<_, String>(9)?,
                 "relation": row.get::<_, String>(10)?,
+                "joined_bytes": row.get::<_, u64>(16)?,
                 "total_bytes": row.get::<_, u64>(11)?,
                 "link_count": row.get::<_, u64>(12)?,
                 "min_resemblance": super::Ratio(row.get(13)?),

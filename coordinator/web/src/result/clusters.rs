@@ -77,7 +77,7 @@ impl List {
             ("num", &[("mean", "Mean"), ("most", "Most")]),
             ("num", &[("containment", "Contained")]),
             ("num", &[("size", "Size"), ("links", "Links")]),
-            ("num", &[("redundant", "Redundant"), ("shared", "Shared")]),
+            ("num", &[("joined", "In common"), ("redundant", "Redundant"), ("shared", "Strongest link")]),
             ("num", &[("first", "Modified first"), ("last", "Last")]),
         ]
     }

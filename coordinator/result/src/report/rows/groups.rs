@@ -46,6 +46,8 @@ pub struct ClusterSection {
     pub families: Vec<FamilyRow>,
     /// Its id, from the smallest member's digest.
     pub id: String,
+    /// Bytes of the strongest links that join all its contents without a circle: what it has in common.
+    pub joined_bytes: u64,
     /// Number of its links.
     pub link_count: u64,
     /// Its links.

@@ -1,0 +1,135 @@
+//! The bytes that join the members of a cluster: the weight of its maximum spanning forest by what its links share.
+//!
+//! A cluster that keeps all its links is summed up by itself. Of the others the links stream past, and memory is linear in
+//! their members.
+
+use cognate_similarity::{Cluster, ContentIndex, Link, SpanningForest};
+
+use crate::copies::Copies;
+use crate::freeze::FrozenContent;
+use crate::measure::Measures;
+use crate::measured::Measured;
+
+/// A link as reports have it: from the content whose first document comes first.
+pub(crate) fn directed(copies: &Copies, link: &Link, measured: Measured) -> (ContentIndex, ContentIndex, Measured) {
+    let first = |content: ContentIndex| copies.of_content(content).first().copied();
+    match first(link.a) <= first(link.b) {
+        true => (link.a, link.b, measured),
+        false => (link.b, link.a, measured.reversed()),
+    }
+}
+
+/// Clusters, with the forest of those that do not keep all their links.
+pub(crate) struct Joined<'a> {
+    clusters: &'a [Cluster],
+    copies: &'a Copies,
+    /// Per content, its place among the members of such clusters, if there are any.
+    place: Vec<Option<u32>>,
+    /// Per such member, the place of its cluster.
+    cluster_of: Vec<usize>,
+    forest: SpanningForest,
+}
+
+impl<'a> Joined<'a> {
+    pub(crate) fn new(contents: usize, clusters: &'a [Cluster], copies: &'a Copies) -> Joined<'a> {
+        let (mut place, mut cluster_of) = (Vec::new(), Vec::new());
+        for (number, cluster) in clusters.iter().enumerate().filter(|(_, cluster)| cluster.links_omitted() > 0) {
+            place.resize(contents, None);
+            for member in &cluster.members {
+                place[member.0 as usize] = u32::try_from(cluster_of.len()).ok();
+                cluster_of.push(number);
+            }
+        }
+        let forest = SpanningForest::new(cluster_of.len());
+        Joined { clusters, copies, place, cluster_of, forest }
+    }
+
+    /// Takes in a link of any cluster, or between two.
+    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+        let place = |content: ContentIndex| self.place.get(content.0 as usize).copied().flatten();
+        let (Some(a), Some(b)) = (place(link.a), place(link.b)) else { return };
+        if self.cluster_of[a as usize] == self.cluster_of[b as usize] {
+            let (.., measured) = directed(self.copies, link, *measured);
+            self.forest.add(a, b, measured.shared_bytes[0]);
+        }
+    }
+
+    /// The bytes of each cluster, in the order of the clusters.
+    pub(crate) fn finish(self, contents: &[FrozenContent], measures: &Measures) -> Vec<u64> {
+        let mut bytes = vec![0u64; self.clusters.len()];
+        for (bytes, cluster) in bytes.iter_mut().zip(self.clusters).filter(|(_, one)| one.links_omitted() == 0) {
+            *bytes = joined_bytes(cluster, |link| {
+                let (.., measured) = directed(self.copies, link, measures.of(contents, link));
+                measured.shared_bytes[0]
+            });
+        }
+        for (member, shared) in self.forest.finish() {
+            let bytes = &mut bytes[self.cluster_of[member as usize]];
+            *bytes = bytes.saturating_add(shared);
+        }
+        bytes
+    }
+}
+
+/// The bytes of a cluster that keeps all its links.
+fn joined_bytes(cluster: &Cluster, shared: impl Fn(&Link) -> u64) -> u64 {
+    let place = |content: ContentIndex| {
+        let place = cluster.members.partition_point(|member| *member < content);
+        u32::try_from(place).expect("contents have 31-bit numbers")
+    };
+    if let [link] = cluster.links.as_slice() {
+        return shared(link);
+    }
+    let mut forest = SpanningForest::new(cluster.members.len());
+    cluster.links.iter().for_each(|link| forest.add(place(link.a), place(link.b), shared(link)));
+    forest.finish().fold(0, |sum, (_, shared)| sum.saturating_add(shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::{ContentDigest, Method, View};
+    use cognate_similarity::Resemblance;
+
+    use super::*;
+
+    fn content(size_bytes: u64) -> FrozenContent {
+        FrozenContent {
+            digest: ContentDigest([0; 16]),
+            size_bytes,
+            payload_bytes: size_bytes,
+            weight: size_bytes,
+            chunk_count: 1,
+            spoken_for: false,
+        }
+    }
+
+    fn link(a: u32, b: u32, shared_bytes: u64) -> Link {
+        Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes }
+    }
+
+    fn cluster(members: &[u32], links: &[Link], link_count: u64) -> Cluster {
+        Cluster {
+            members: members.iter().map(|member| ContentIndex(*member)).collect(),
+            links: links.to_vec(),
+            link_count,
+            min_resemblance: Resemblance { shared: 1, union: 1 },
+            resemblance_sum: 0,
+            container: None,
+            representative: ContentIndex(members[0]),
+            families: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn links_that_a_cluster_leaves_out_and_no_others_count_for_it() {
+        // Two small contents resemble each other most, but the large ones share more.
+        let all = [link(0, 1, 90), link(0, 2, 500), link(1, 2, 80), link(2, 5, 999), link(3, 4, 70)];
+        let clusters = [cluster(&[0, 1, 2], &[all[0], all[2]], 3), cluster(&[3, 4], &all[4..], 1)];
+        let contents = [100, 100, 9000, 100, 100, 9000].map(content);
+        let copies = Copies::of_each(contents.len());
+        let measures = Measures::of_weights(&Method::tttd(View::Raw, 1000).unwrap());
+        let mut joined = Joined::new(contents.len(), &clusters, &copies);
+        all.iter().for_each(|link| joined.link(link, &measures.of(&contents, link)));
+        assert_eq!(joined.finish(&contents, &measures), [590, 70]);
+    }
+}
