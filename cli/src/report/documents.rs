@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Error;
 use cognate_proto::path::printable;
-use cognate_result::report::{DocumentFilter, DocumentSection, Report};
+use cognate_result::report::{DocumentFilter, DocumentSection, Order, Report};
 
 use crate::args::ReportFormat;
 use crate::exit::usage;
@@ -18,6 +18,19 @@ use cognate_export::{html, xlsx};
 
 /// Writes the documents that a filter selects.
 pub(super) fn write(
+    report: &Report,
+    filter: &DocumentFilter,
+    format: ReportFormat,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let order = match format {
+        ReportFormat::Json | ReportFormat::Ndjson => Order::Names,
+        _ => Order::Launch,
+    };
+    report.in_order(order, || write_in_order(report, filter, format, out))
+}
+
+fn write_in_order(
     report: &Report,
     filter: &DocumentFilter,
     format: ReportFormat,

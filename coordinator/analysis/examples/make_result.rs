@@ -201,8 +201,9 @@ fn write(
         let bytes: u64 = mine.clone().map(|document| contents[document.content as usize].size_bytes).sum();
         out.execute(
             "INSERT INTO root (id, party, site, repository, documents, bytes, chunks, empty, unreadable, changed,
-               compressed_bytes, read_bytes, read_documents, sent_bytes) VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0)",
-            params![site, format!("site-{site}"), mine.clone().count(), bytes, bytes, mine.count()],
+               compressed_bytes, read_bytes, read_documents, sent_bytes, fine_read_bytes, place)
+             VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0,0,?)",
+            params![site, format!("site-{site}"), mine.clone().count(), bytes, bytes, mine.count(), site],
         )?;
     }
     write_contents(out, contents)?;

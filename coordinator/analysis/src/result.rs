@@ -92,6 +92,17 @@ impl Publication<'_> {
         labels.any(|label| Some(label) != first)
     }
 
+    /// The place of a repository in the order of the launch: sites by their first repository.
+    fn place_of(&self, site: &str, repository: &str) -> usize {
+        let launched = &self.scan.spec.options.repositories;
+        let first = |site: &str| launched.iter().position(|(known, _)| known.as_str() == site);
+        let mut places: Vec<_> = launched.iter().map(|(site, name)| (first(site.as_str()), site, name)).collect();
+        // Repositories of a site stay in their order.
+        places.sort_by_key(|(first, ..)| *first);
+        let is_it = |site_name: &str, name: &str| site_name == site && name == repository;
+        places.iter().position(|(_, site, name)| is_it(site.as_str(), name.as_str())).unwrap_or(launched.len())
+    }
+
     /// True if the scan compares text.
     fn has_text(&self) -> bool {
         self.scan.spec.layers.iter().any(|layer| layer.method.view().is_text())
@@ -193,8 +204,13 @@ impl Writer {
         )?;
         for missing in &row.missing {
             self.connection.execute(
-                "INSERT INTO missing VALUES (?,?,?)",
-                params![missing.site, missing.repository, missing.reason],
+                "INSERT INTO missing VALUES (?,?,?,?)",
+                params![
+                    missing.site,
+                    missing.repository,
+                    missing.reason,
+                    publication.place_of(&missing.site, &missing.repository)
+                ],
             )?;
         }
         match &spec.options.refine {

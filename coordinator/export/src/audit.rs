@@ -4,9 +4,12 @@
 mod page;
 mod statement;
 
+use std::collections::HashSet;
+
 use askama::Template as _;
 use cognate_result::report::{
-    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Report, ScanSection, SiteSection, UnreadSection,
+    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Order, Report, ScanSection, SiteSection,
+    UnreadSection,
 };
 use serde::Serialize;
 
@@ -153,6 +156,10 @@ impl Audit {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn of(report: &Report, input: AuditInput) -> Result<Audit> {
+        report.in_order(Order::Launch, || Audit::in_order(report, input))
+    }
+
+    fn in_order(report: &Report, input: AuditInput) -> Result<Audit> {
         let (folders, folders_omitted) = first(|each| report.folders(each))?;
         let (unread, unread_omitted) = first(|each| report.unread(each))?;
         let mut scan = report.scan()?;
@@ -226,8 +233,8 @@ fn side_of<'a>(level: &str, site: &'a SiteSection) -> &'a str {
 
 fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here: &[OnlyHereRow]) -> Vec<Side> {
     let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
-    names.sort_unstable();
-    names.dedup();
+    let mut known = HashSet::new();
+    names.retain(|name| known.insert(*name));
     // Of two views, the bytes come first: the text has rows of its own.
     let first_view = only_here.first().and_then(|row| row.view.clone());
     let side = |name: &str| {

@@ -7,7 +7,7 @@ use cognate_result::report::{ClusterDocument, ClusterSection, IdenticalSet, Loca
 use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, Kind};
 use crate::human::{bytes, count};
-use crate::representative::{RepresentativeLink, copies_bytes, linked_with_representative, name, sites};
+use crate::representative::{RepresentativeLink, copies_bytes, linked_with_representative, name};
 
 /// The exports that have the list.
 #[derive(Clone, Copy, Debug)]
@@ -244,7 +244,7 @@ static COLUMNS: &[Entry] = &[
         .csv(21)
         .set(|_, _| "identical".into()),
     placed("sites", Text, 0, OfMember(|m| m.document.sites.join(" ").into())).csv(22).set(|s, _| set_sites(s).into()),
-    placed("all_sites", Text, 20, Both(|c| sites(c.section).into(), |m| m.document.sites.join(", ").into()))
+    placed("all_sites", Text, 20, Both(|c| c.section.sites.join(", ").into(), |m| m.document.sites.join(", ").into()))
         .sheet(17, "All sites")
         .page(9, "Sites"),
     placed("members", Count, 8, OfCluster(|c| (c.section.documents.len() as u64).into()))

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Seek as _, Write};
 
-use cognate_result::report::Report;
+use cognate_result::report::{Order, Report};
 
 use crate::{Error, Result, csv, html, json, loadfile, text, xlsx};
 
@@ -79,6 +79,18 @@ impl Format {
     /// # Errors
     /// Fails if the result cannot be read, `out` fails, or the format cannot show a part of a result.
     pub fn write(self, report: &Report, limit: usize, out: &mut impl Write) -> Result<()> {
+        report.in_order(self.order(), || self.write_in_order(report, limit, out))
+    }
+
+    /// The order of sites in a report.
+    fn order(self) -> Order {
+        match self {
+            Format::Text | Format::Csv | Format::Xlsx | Format::Html => Order::Launch,
+            Format::Json | Format::Ndjson | Format::Loadfile | Format::Sqlite => Order::Names,
+        }
+    }
+
+    fn write_in_order(self, report: &Report, limit: usize, out: &mut impl Write) -> Result<()> {
         match self {
             Format::Text => text::write(report, limit, out),
             Format::Json => json::write(report, out),

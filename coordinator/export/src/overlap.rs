@@ -53,13 +53,14 @@ impl Matrix {
                 template_bytes: row.template_bytes_b,
             };
             if let Some(table) = tables.last_mut() {
+                for name in [&row.a, &row.b] {
+                    if !table.names.contains(name) {
+                        table.names.push(name.clone());
+                    }
+                }
                 table.cells.insert((row.a.clone(), row.b.clone()), of_a);
                 table.cells.insert((row.b.clone(), row.a.clone()), of_b);
             }
-        }
-        for table in &mut tables {
-            table.names = table.cells.keys().map(|(from, _)| from.clone()).collect();
-            table.names.dedup();
         }
         Ok(tables)
     }

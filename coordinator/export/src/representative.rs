@@ -56,14 +56,6 @@ pub(crate) fn copies_bytes(cluster: &ClusterSection) -> u64 {
     cluster.documents.iter().map(|member| (member.copies - 1) * member.size_bytes).sum()
 }
 
-/// The sites that have documents in a cluster.
-pub(crate) fn sites(cluster: &ClusterSection) -> String {
-    let mut sites: Vec<&str> = cluster.documents.iter().flat_map(|member| &member.sites).map(String::as_str).collect();
-    sites.sort_unstable();
-    sites.dedup();
-    sites.join(", ")
-}
-
 /// The last name of a path.
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)

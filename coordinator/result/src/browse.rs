@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::report::Report;
+use crate::report::{Order, Report};
 
 pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
@@ -69,6 +69,9 @@ pub struct Browse {
     report: Report,
     /// The file's number when it was opened.
     file_number: Option<u64>,
+    /// The sites by the numbers that lists give them.
+    numbered: Vec<String>,
+    /// The sites in the order of the launch.
     sites: Vec<String>,
     /// Version of the store up to which the marks of verdicts are current; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
@@ -81,7 +84,8 @@ impl Browse {
     /// Fails if the file is no result that this build reads.
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
-        let mut browse = Browse { report, file_number: number_of(result), sites: Vec::new(), marked: None };
+        let mut browse =
+            Browse { report, file_number: number_of(result), numbered: Vec::new(), sites: Vec::new(), marked: None };
         // Pages read much of the file: mapped, it need not be copied.
         let prepared = "PRAGMA mmap_size = 1073741824;
                         CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
@@ -89,7 +93,11 @@ impl Browse {
         browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
         // Lists number the sites by their first repository.
         let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;
-        browse.sites = sites;
+        browse.sites.clone_from(&sites);
+        browse.numbered = sites;
+        // Pages are for people.
+        browse.report.set_order(Order::Launch);
+        browse.report.sort_sites(&mut browse.sites);
         Ok(browse)
     }
 
@@ -98,7 +106,7 @@ impl Browse {
         &self.report
     }
 
-    /// The sites, in the order of their repositories.
+    /// The sites, in the order of the launch.
     pub fn sites(&self) -> &[String] {
         &self.sites
     }
@@ -142,7 +150,9 @@ impl Browse {
     /// The names of sites, from their numbers with a comma before and after each.
     fn site_names(&self, numbers: &str) -> Vec<String> {
         let numbers = numbers.split(',').filter_map(|number| number.parse::<usize>().ok());
-        numbers.filter_map(|number| self.sites.get(number).cloned()).collect()
+        let mut names: Vec<String> = numbers.filter_map(|number| self.numbered.get(number).cloned()).collect();
+        self.report.sort_sites(&mut names);
+        names
     }
 }
 

@@ -4,6 +4,7 @@
 //! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
 //! report can be taken while it streams.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,7 @@ mod documents;
 mod evidence;
 mod load;
 mod members;
+mod order;
 mod pair;
 mod places;
 mod refined;
@@ -36,6 +38,7 @@ pub use canonical::json_digest;
 pub use documents::DocumentFilter;
 pub use evidence::*;
 pub use load::{LoadRow, NearGroup};
+pub use order::Order;
 pub use pair::{Found, FoundView, Route};
 pub use rows::*;
 pub use since::{Change, Changes};
@@ -52,6 +55,10 @@ pub struct Report {
     path: PathBuf,
     /// The scan's views, `raw` or `text`, by the numbers of their layers.
     views: Vec<String>,
+    /// The repositories, by their numbers.
+    roots: Vec<order::RootPlace>,
+    /// The order of sites in lists.
+    order: Cell<Order>,
     /// The site of a slice; `None` for the complete report.
     slice: Option<String>,
     /// Verdicts, by cluster or set, by view or tier, and by id.
@@ -82,12 +89,15 @@ impl Report {
             connection,
             path: path.to_owned(),
             views: Vec::new(),
+            roots: Vec::new(),
+            order: Cell::default(),
             slice: None,
             verdicts: HashMap::new(),
             of_documents: HashMap::new(),
             has_verdicts: false,
         };
         report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
+        report.roots = report.root_places()?;
         Ok(report)
     }
 

@@ -184,9 +184,12 @@ fn matrices(summary: &Summary) -> Vec<Matrix> {
 fn matrix(summary: &Summary, level: &str, view: Option<&str>) -> Matrix {
     let rows: Vec<&OverlapSection> =
         summary.overlap.iter().filter(|row| row.level == level && row.view.as_deref() == view).collect();
-    let mut names: Vec<String> = rows.iter().flat_map(|row| [row.a.clone(), row.b.clone()]).collect();
-    names.sort();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.iter().flat_map(|row| [&row.a, &row.b]) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
     let bytes_of = |name: &str| -> u64 {
         let mine =
             summary.sites.iter().filter(|site| if level == "party" { site.party == name } else { site.site == name });

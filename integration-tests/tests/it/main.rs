@@ -21,6 +21,7 @@ mod ledger;
 mod lifecycle;
 mod method_scans;
 mod methods;
+mod order;
 mod pages;
 mod plans;
 mod proposals;

@@ -8,6 +8,8 @@ use super::{Publication, integer};
 pub(super) struct Places {
     site_of: Vec<u16>,
     names: Vec<(String, String)>,
+    /// Places in the order of the launch.
+    launched: Vec<usize>,
 }
 
 impl Places {
@@ -22,8 +24,16 @@ impl Places {
             });
             site_of.push(u16::try_from(place).unwrap_or(u16::MAX));
         }
-        let names = roots.iter().map(|root| (root.site.to_string(), root.repository.to_string())).collect();
-        Places { site_of, names }
+        let names: Vec<(String, String)> =
+            roots.iter().map(|root| (root.site.to_string(), root.repository.to_string())).collect();
+        let of_root = |(site, repository): &(String, String)| publication.place_of(site, repository);
+        let launched = names.iter().map(of_root).collect();
+        Places { site_of, names, launched }
+    }
+
+    /// The place of a repository in the order of the launch, in which people see documents.
+    pub(super) fn of_root(&self, root: u16) -> usize {
+        self.launched[usize::from(root)]
     }
 
     /// A hash of where a document is; sums of them do not depend on an order.

@@ -33,7 +33,7 @@ impl Writer {
             };
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -54,6 +54,7 @@ impl Writer {
                     text(sums.passages),
                     text(sums.no_text),
                     of_fine(|fine| fine.read_bytes),
+                    publication.place_of(root.site.as_str(), root.repository.as_str()),
                 ],
             )?;
             // Every layer's walk leaves the same out.

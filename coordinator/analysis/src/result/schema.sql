@@ -94,7 +94,8 @@ CREATE TABLE root (
   members INTEGER,                    -- documents that are members of archives and messages
   passages INTEGER,                   -- documents that are paragraphs
   no_text INTEGER,                    -- documents of a kind that has no text
-  fine_read_bytes INTEGER NOT NULL    -- read once more for fine chunks
+  fine_read_bytes INTEGER NOT NULL,   -- read once more for fine chunks
+  place INTEGER NOT NULL              -- in the order of the launch, sites by their first repository
 );
 
 -- Documents by status.
@@ -115,7 +116,8 @@ CREATE TABLE skipped (
 CREATE TABLE missing (
   site TEXT NOT NULL,
   repository TEXT NOT NULL,
-  reason TEXT NOT NULL
+  reason TEXT NOT NULL,
+  place INTEGER NOT NULL              -- in the order of the launch
 );
 
 -- What documents with the same bytes share, or with the same text. Numbered by layer and digest.

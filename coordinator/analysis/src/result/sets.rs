@@ -89,11 +89,13 @@ impl SetRows<'_> {
     ) -> rusqlite::Result<()> {
         let mut group = Group::default();
         let mut members: u128 = 0;
-        let mut first = None;
+        let mut first: Option<(u16, &[u8], u64)> = None;
         for (root, path, size_bytes, modified) in documents {
             group.add(root, size_bytes, modified);
             members = members.wrapping_add(self.places.hash(root, path));
-            first.get_or_insert((root, path, size_bytes));
+            if first.is_none_or(|(known, ..)| self.places.of_root(root) < self.places.of_root(known)) {
+                first = Some((root, path, size_bytes));
+            }
         }
         let Some((root, path, size_bytes)) = first else { return Ok(()) };
         let [documents, sites, site_count, crosses, first_modified, last_modified] =

@@ -230,14 +230,21 @@ impl Browse {
 
     /// The contents of a cluster, in the order of their first documents.
     fn members_in_order(&self, number: i64) -> Result<Members, Error> {
-        let sql = "SELECT c.id, c.payload_bytes, c.digest, (SELECT min(d.id) FROM document d WHERE d.content = c.id)
-                   FROM content c WHERE c.cluster = ? ORDER BY 4";
+        let by = self.report.by_document();
+        let sql = format!(
+            "SELECT c.id, c.payload_bytes, c.digest FROM content c JOIN document d ON d.content = c.id
+                    JOIN root r ON r.id = d.root
+             WHERE c.cluster = ? ORDER BY {by}"
+        );
         let mut members = Members { contents: vec![], places: HashMap::new(), payload_bytes: vec![], digests: vec![] };
-        let rows = self.collect(sql, [number], |row| {
+        let rows = self.collect(&sql, [number], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Vec<u8>>(2)?))
         })?;
-        for (place, (content, payload_bytes, digest)) in rows.into_iter().enumerate() {
-            members.places.insert(content, place);
+        for (content, payload_bytes, digest) in rows {
+            let place = members.contents.len();
+            if *members.places.entry(content).or_insert(place) != place {
+                continue;
+            }
             members.contents.push(content);
             members.payload_bytes.push(payload_bytes);
             members.digests.push(digest);
@@ -291,11 +298,15 @@ impl Browse {
 
     fn member(&self, members: &Members, place: usize) -> Result<MemberRow, Error> {
         let content = members.contents[place];
-        let sql = "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
-                   WHERE d.content = ? ORDER BY d.id LIMIT ?";
-        let documents = self.collect(sql, params![content, PLACES_MAX], Place::read)?;
+        let by = self.report.by_document();
+        let sql = format!(
+            "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
+             WHERE d.content = ? ORDER BY {by} LIMIT ?"
+        );
+        let documents = self.collect(&sql, params![content, PLACES_MAX], Place::read)?;
         let sql = "SELECT DISTINCT r.site FROM document d JOIN root r ON r.id = d.root WHERE d.content = ? ORDER BY 1";
-        let sites = self.collect(sql, [content], |row| row.get(0))?;
+        let mut sites = self.collect(sql, [content], |row| row.get(0))?;
+        self.report.sort_sites(&mut sites);
         let sql = "SELECT size_bytes, documents FROM content WHERE id = ?";
         let (size_bytes, copies) = self.one(sql, [content], |row| Ok((row.get(0)?, row.get(1)?)))?.unwrap_or_default();
         Ok(MemberRow {

@@ -224,7 +224,7 @@ impl Browse {
     }
 
     pub(super) fn at_site(&self, condition: &mut Condition, site: &str) -> Result<(), Error> {
-        let number = self.sites.iter().position(|known| known == site).ok_or_else(|| {
+        let number = self.numbered.iter().position(|known| known == site).ok_or_else(|| {
             let site = cognate_proto::name::one_line(site);
             Error::Invalid(format!("`site`: the scan has no site `{site}`"))
         })?;

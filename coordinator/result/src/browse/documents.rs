@@ -182,12 +182,22 @@ impl Browse {
     }
 
     fn documents_by_place(&self, condition: &Condition, window: Window) -> Result<(Vec<u32>, u64), Error> {
-        let sql = format!("SELECT count(*) FROM document d WHERE {}", condition.sql);
-        let total = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
-        let (rows, offset) = (window.rows(), window.offset());
-        let sql =
-            format!("SELECT d.id FROM document d WHERE {} ORDER BY d.id LIMIT {rows} OFFSET {offset}", condition.sql);
-        Ok((self.collect(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?, total))
+        let (mut ids, mut total) = (Vec::new(), 0);
+        for range in self.report.document_ranges()? {
+            let sql = format!("SELECT count(*) FROM document d WHERE {range} AND {}", condition.sql);
+            let count: u64 = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
+            let (rows, offset) = (window.rows() - ids.len() as u64, window.offset().saturating_sub(total));
+            if rows > 0 && offset < count {
+                let sql = format!(
+                    "SELECT d.id FROM document d WHERE {range} AND {} ORDER BY d.id LIMIT {rows} OFFSET {offset}",
+                    condition.sql
+                );
+                let of_range = self.collect(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?;
+                ids.extend::<Vec<u32>>(of_range);
+            }
+            total += count;
+        }
+        Ok((ids, total))
     }
 
     /// `SQLite` sorts all rows before those of a page; here only the page is sorted.

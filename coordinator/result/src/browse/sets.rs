@@ -155,7 +155,8 @@ impl Browse {
         };
         let sql = format!(
             "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
-             WHERE {which} ORDER BY d.id LIMIT ?2 OFFSET ?3"
+             WHERE {which} ORDER BY {} LIMIT ?2 OFFSET ?3",
+            self.report.by_document()
         );
         let (rows, offset) =
             (i64::try_from(window.rows()).unwrap_or(i64::MAX), i64::try_from(window.offset()).unwrap_or(i64::MAX));

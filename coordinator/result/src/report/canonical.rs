@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ClusterSection, IdenticalSet, Report, SCHEMA, ScanSection};
+use super::{ClusterSection, IdenticalSet, Order, Report, SCHEMA, ScanSection};
 use crate::error::Error;
 
 impl Report {
@@ -14,7 +14,7 @@ impl Report {
     /// inputs and options have equal digests, whatever happened on the way.
     pub fn digest(&self) -> Result<String, Error> {
         let mut hasher = blake3::Hasher::new();
-        self.write_canonical(&mut hasher)?;
+        self.in_order(Order::Names, || self.write_canonical(&mut hasher))?;
         Ok(hasher.finalize().to_hex().to_string())
     }
 

@@ -53,6 +53,7 @@ impl Report {
             min_resemblance: Ratio(row.get(8)?),
             relation: row.get(3)?,
             representative: place(row.get(4)?),
+            sites: self.sites_of(&members),
             total_bytes: row.get(5)?,
             verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
             view: self.view(row.get(10)?),
@@ -60,18 +61,29 @@ impl Report {
         })
     }
 
+    fn sites_of(&self, members: &[Member]) -> Vec<String> {
+        let mut sites: Vec<String> = members.iter().flat_map(|member| member.document.sites.iter().cloned()).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        self.sort_sites(&mut sites);
+        sites
+    }
+
     /// The contents of a cluster, each with its first document, in the order of those.
     pub(super) fn members(&self, cluster: i64) -> rusqlite::Result<Vec<Member>> {
         // Copies of a text that are copies of the same bytes are listed as such.
-        let sql = "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
+        let sql = format!(
+            "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
                           d.message_id_hash, c.payload_bytes,
                           CASE WHEN c.identical IS NOT NULL THEN c.digest
                                WHEN c.layer > 0 AND c.documents > 1 THEN
                                  (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
                                   WHERE o.id = d.other AND b.identical IS NOT NULL) END
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-                   WHERE c.cluster = ? ORDER BY d.id";
-        let mut statement = self.connection.prepare_cached(sql)?;
+                   WHERE c.cluster = ? ORDER BY {}",
+            self.by_document()
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query([cluster])?;
         let mut members: Vec<Member> = Vec::new();
         let mut places: HashMap<i64, usize> = HashMap::new();

@@ -218,10 +218,13 @@ fn digest(bytes: [u8; 16]) -> u128 {
 impl Report {
     /// Unreadable documents.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
-                   ORDER BY u.root, u.path";
+        let sql = format!(
+            "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
+             ORDER BY {}, u.path",
+            self.by_root()
+        );
         self.each_or(
-            sql,
+            &sql,
             |row| {
                 let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(2)?);
                 Ok(Some(UnreadSection {
@@ -239,6 +242,14 @@ impl Report {
 
     /// Every document with what became of it.
     pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
+        self.document_ranges()?.iter().try_for_each(|range| self.documents_in(range, &mut each))
+    }
+
+    fn documents_in<E: From<Error>>(
+        &self,
+        range: &str,
+        each: &mut impl FnMut(DocumentSection) -> Result<(), E>,
+    ) -> Result<(), E> {
         let sql = format!(
             "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
                     CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
@@ -247,7 +258,7 @@ impl Report {
                   LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
                   LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
                                                        ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
-             WHERE d.listed ORDER BY d.id",
+             WHERE d.listed AND {range} ORDER BY d.id",
             LISTED,
         );
         let both = self.views.len() > 1;
@@ -291,7 +302,7 @@ impl Report {
                     text_content: hex_or_null(15)?.filter(|_| both),
                 }))
             },
-            &mut each,
+            each,
         )
     }
 
@@ -325,7 +336,7 @@ impl Report {
                     }),
                 };
                 Ok(Fate {
-                    site: row.get(0)?,
+                    site: self.place_of_root(row.get(0)?),
                     path: row.get_ref(1)?.as_blob()?,
                     size_bytes: row.get(2)?,
                     empty: row.get(3)?,

@@ -131,7 +131,7 @@ impl Report {
 
     /// Overlap without copies, in the order of [`overlap`](Report::overlap).
     pub fn overlap_once(&self) -> Result<Vec<OverlapOnceRow>, Error> {
-        self.collect("SELECT * FROM overlap_once ORDER BY layer, level = 'party', a, b", |row| {
+        let rows = self.collect("SELECT * FROM overlap_once ORDER BY layer, level = 'party', a, b", |row| {
             Ok(OverlapOnceRow {
                 a: row.get("a")?,
                 b: row.get("b")?,
@@ -142,14 +142,18 @@ impl Report {
                 shared_bytes_b: row.get("shared_bytes_b")?,
                 view: self.view(row.get("layer")?),
             })
-        })
+        })?;
+        Ok(self.sort_pairs(rows))
     }
 
     /// Documents that only one site or party has.
     pub fn only_here(&self) -> Result<Vec<OnlyHereRow>, Error> {
-        let sql = "SELECT o.*, r.party, r.site, r.repository FROM only_here o JOIN root r ON r.id = o.root
-                   ORDER BY o.layer, o.root, o.bytes DESC, o.folder";
-        self.collect(sql, |row| {
+        let sql = format!(
+            "SELECT o.*, r.party, r.site, r.repository FROM only_here o JOIN root r ON r.id = o.root
+             ORDER BY o.layer, {}, o.bytes DESC, o.folder",
+            self.by_root()
+        );
+        self.collect(&sql, |row| {
             let (folder, folder_escaped) = path_of(row.get_ref("folder")?.as_blob()?);
             Ok(OnlyHereRow {
                 bytes: row.get("bytes")?,
@@ -166,10 +170,12 @@ impl Report {
 
     /// Kinds of files.
     pub fn census(&self) -> Result<Vec<CensusSection>, Error> {
-        let sql =
+        let sql = format!(
             "SELECT c.class, c.documents, c.bytes, r.site, r.repository FROM census c JOIN root r ON r.id = c.root
-                   ORDER BY c.root, c.bytes DESC, c.class";
-        self.collect(sql, |row| {
+             ORDER BY {}, c.bytes DESC, c.class",
+            self.by_root()
+        );
+        self.collect(&sql, |row| {
             Ok(CensusSection {
                 bytes: row.get("bytes")?,
                 class: row.get("class")?,
@@ -182,9 +188,11 @@ impl Report {
 
     /// Batches and bytes received of each repository.
     pub fn evidence(&self) -> Result<Vec<EvidenceRow>, Error> {
-        let sql =
-            "SELECT e.*, r.site, r.repository FROM evidence e JOIN root r ON r.id = e.root ORDER BY e.layer, e.root";
-        self.collect(sql, |row| {
+        let sql = format!(
+            "SELECT e.*, r.site, r.repository FROM evidence e JOIN root r ON r.id = e.root ORDER BY e.layer, {}",
+            self.by_root()
+        );
+        self.collect(&sql, |row| {
             Ok(EvidenceRow {
                 batches: row.get("batches")?,
                 bytes: row.get("bytes")?,
@@ -201,10 +209,13 @@ impl Report {
     /// The controls, each with where it was found.
     pub fn controls(&self) -> Result<Vec<ControlRow>, Error> {
         let side = self.side()?;
-        let sides = self.collect(&format!("SELECT DISTINCT {side} FROM root ORDER BY 1"), |row| row.get(0))?;
+        let mut sides: Vec<String> =
+            self.collect(&format!("SELECT DISTINCT {side} FROM root ORDER BY 1"), |row| row.get(0))?;
+        sides.sort_by_key(|name| self.place_of(&side, name));
         let sql = format!(
             "SELECT d.id, d.path, d.size_bytes, d.content, r.site, r.repository, r.{side} AS side
-             FROM control c JOIN document d ON d.id = c.document JOIN root r ON r.id = d.root ORDER BY d.id"
+             FROM control c JOIN document d ON d.id = c.document JOIN root r ON r.id = d.root ORDER BY {}",
+            self.by_document()
         );
         let mut rows = self.collect(&sql, |row| {
             let (path, path_escaped) = path_of(row.get_ref("path")?.as_blob()?);
@@ -229,7 +240,10 @@ impl Report {
             for (other, relation) in self.linked(*content)? {
                 row.found.extend(self.held_by(&side, other, &relation, &own)?);
             }
-            row.found.sort();
+            row.found.sort_by(|a, b| {
+                let key = |found: &ControlMatch| self.place_of(&side, &found.side);
+                a.relation.cmp(&b.relation).then_with(|| key(a).cmp(&key(b)))
+            });
             row.found.dedup();
             let is_missed = |side: &&String| **side != own && row.found.iter().all(|found| found.side != **side);
             row.missed = sides.iter().filter(is_missed).cloned().collect();

@@ -52,7 +52,7 @@ impl Report {
         self.each_or(
             &sql,
             |row| {
-                Ok(Some(FolderSection {
+                let pair = FolderSection {
                     a: folder(row, "a")?,
                     b: folder(row, "b")?,
                     bytes_a: row.get("bytes_a")?,
@@ -67,7 +67,8 @@ impl Report {
                     shared_bytes_a: row.get("shared_bytes_a")?,
                     shared_bytes_b: row.get("shared_bytes_b")?,
                     view: self.view(row.get("layer")?),
-                }))
+                };
+                Ok(Some(self.turned(pair, [row.get("root_a")?, row.get("root_b")?])))
             },
             each,
         )
@@ -136,6 +137,6 @@ impl Report {
             })
         })?;
         rows.retain(|row: &OverlapSection| row.level != "site" || self.lists(&row.a) || self.lists(&row.b));
-        Ok(rows)
+        Ok(self.sort_pairs(rows))
     }
 }

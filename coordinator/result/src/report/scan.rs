@@ -17,10 +17,10 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read; so for every method below.
     pub fn scan(&self) -> Result<ScanSection, Error> {
+        let by = if self.by_root() == "r.id" { "site, repository" } else { "place" };
+        let sql = format!("SELECT site, repository, reason FROM missing ORDER BY {by}");
         let missing = self
-            .collect("SELECT site, repository, reason FROM missing ORDER BY site, repository", |row| {
-                Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? })
-            })?;
+            .collect(&sql, |row| Ok(MissingRow { reason: row.get(2)?, repository: row.get(1)?, site: row.get(0)? }))?;
         let run = self.run()?;
         let (refines, refined) = self.refined()?.unzip();
         let layers = self.collect("SELECT * FROM layer ORDER BY number", |row| {
@@ -71,9 +71,12 @@ impl Report {
 
     /// The pairs of all layers that were measured by fine chunks.
     fn fine(&self) -> Result<Option<FineSection>, Error> {
-        let sql = "SELECT f.changed_contents, f.chunks, f.expanded_chunks, f.failure, f.refused, r.repository, r.site
-                   FROM fine f JOIN root r ON r.id = f.root WHERE f.expanded_chunks < f.chunks ORDER BY f.layer, f.root";
-        let incomplete = self.collect(sql, |row| {
+        let sql = format!(
+            "SELECT f.changed_contents, f.chunks, f.expanded_chunks, f.failure, f.refused, r.repository, r.site
+             FROM fine f JOIN root r ON r.id = f.root WHERE f.expanded_chunks < f.chunks ORDER BY f.layer, {}",
+            self.by_root()
+        );
+        let incomplete = self.collect(&sql, |row| {
             Ok(FineRepository {
                 changed_contents: row.get(0)?,
                 chunks: row.get(1)?,
@@ -113,9 +116,11 @@ impl Report {
                 site: row.get("site")?,
             })
         })?;
+        let order = self.launch_order()?;
         self.one("SELECT started, finished FROM scan", |row| {
             Ok(RunSection {
                 finished: time(row.get("finished")?),
+                order,
                 sites,
                 started: time(row.get("started")?),
                 tool: TOOL,
@@ -173,7 +178,7 @@ impl Report {
             sites[root].unextractable.insert(reason, count);
             Ok(())
         })?;
-        Ok(sites)
+        Ok(self.sort_roots(sites))
     }
 }
 

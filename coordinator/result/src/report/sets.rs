@@ -39,7 +39,8 @@ impl Report {
                     d.message_id_hash, c.layer,
                     CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-                   WHERE {condition} ORDER BY c.identical, d.id"
+                   WHERE {condition} ORDER BY c.identical, {}",
+            self.by_document()
         );
         self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
     }
@@ -53,7 +54,8 @@ impl Report {
             "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
                     d.size_bytes
                    FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
-                   {condition} ORDER BY m.id, d.id"
+                   {condition} ORDER BY m.id, {}",
+            self.by_document()
         );
         self.sets(&sql, |_| Ok(("same message", None)), each)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Report;
+use super::{Order, Report};
 use crate::error::Error;
 
 /// Key of a set or cluster: its kind, its view and its id.
@@ -81,7 +81,12 @@ impl Report {
         Ok(Changes { new: self.digest_rows()?.into_values().collect(), ..Changes::default() })
     }
 
+    /// Digests are of documents in the order of names, however the two scans were launched.
     fn digest_rows(&self) -> Result<BTreeMap<Key, Change>, Error> {
+        self.in_order(Order::Names, || self.rows_by_name())
+    }
+
+    fn rows_by_name(&self) -> Result<BTreeMap<Key, Change>, Error> {
         let mut rows = BTreeMap::new();
         self.identical::<Error>(|set| {
             let mut hasher = blake3::Hasher::new();

@@ -64,6 +64,9 @@ pub struct ClusterSection {
     pub relation: String,
     /// The place of the representative among `documents`.
     pub representative: usize,
+    /// All sites that have one of its documents.
+    #[serde(skip)]
+    pub sites: Vec<String>,
     /// Bytes of its contents, each counted once.
     pub total_bytes: u64,
     /// The verdict on it, if the report is joined with verdicts; not part of the digest.

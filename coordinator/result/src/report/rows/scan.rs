@@ -171,6 +171,8 @@ pub struct RefinedSection {
 pub struct RunSection {
     /// Time of its end.
     pub finished: String,
+    /// The repositories in the order of the launch, each as `site/repository`.
+    pub order: Vec<String>,
     /// Work of each site.
     pub sites: Vec<RunSite>,
     /// Time of its start.

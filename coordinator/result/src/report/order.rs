@@ -1,0 +1,193 @@
+//! The order of sites: of their names for programs, of the launch for people.
+//!
+//! Rows are stored in the order of (site, repository). Documents of a repository are stored next to each other, so that
+//! the other order needs no sorting: repositories are read one after the other.
+
+use std::mem::swap;
+
+use super::{FolderSection, OverlapOnceRow, OverlapSection, Report, SiteSection};
+use crate::error::Error;
+
+/// The order of sites in lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Of their names: the same however the scan was launched. The digest of a report is taken in this order.
+    #[default]
+    Names,
+    /// Of the launch: as the sites were typed on the command line.
+    Launch,
+}
+
+/// A repository, and its place in the order of the launch.
+pub(super) struct RootPlace {
+    party: String,
+    site: String,
+    place: usize,
+}
+
+impl Report {
+    /// The places of the repositories, by their numbers.
+    pub(super) fn root_places(&self) -> Result<Vec<RootPlace>, Error> {
+        self.collect("SELECT party, site, place FROM root ORDER BY id", |row| {
+            Ok(RootPlace { party: row.get(0)?, site: row.get(1)?, place: row.get(2)? })
+        })
+    }
+
+    /// Reads with the sites in this order.
+    pub fn in_order<T>(&self, order: Order, read: impl FnOnce() -> T) -> T {
+        let before = self.order.replace(order);
+        let answer = read();
+        self.order.set(before);
+        answer
+    }
+
+    /// Reads with the sites in this order from now on.
+    pub fn set_order(&self, order: Order) {
+        self.order.set(order);
+    }
+
+    /// True if rows are wanted in another order than that in which they are stored.
+    fn is_reordered(&self) -> bool {
+        self.order.get() == Order::Launch && !self.roots.iter().map(|root| root.place).is_sorted()
+    }
+
+    /// The column of a repository `r` by which lists are ordered.
+    pub(super) fn by_root(&self) -> &'static str {
+        if self.is_reordered() { "r.place" } else { "r.id" }
+    }
+
+    /// Columns that order documents `d` of repositories `r`.
+    pub(crate) fn by_document(&self) -> &'static str {
+        if self.is_reordered() { "r.place, d.id" } else { "d.id" }
+    }
+
+    /// The place of a repository in lists.
+    pub(super) fn place_of_root(&self, root: usize) -> usize {
+        if self.is_reordered() { self.roots.get(root).map_or(root, |root| root.place) } else { root }
+    }
+
+    /// The first place of a site or a party in lists.
+    pub(crate) fn place_of(&self, level: &str, name: &str) -> usize {
+        let is_of = |root: &RootPlace| if level == "party" { root.party == name } else { root.site == name };
+        let roots = self.roots.iter().enumerate().filter(|(_, root)| is_of(root));
+        roots.map(|(number, _)| self.place_of_root(number)).min().unwrap_or(usize::MAX)
+    }
+
+    /// Puts names of sites in order.
+    pub(crate) fn sort_sites(&self, sites: &mut [String]) {
+        sites.sort_by_key(|site| self.place_of("site", site));
+    }
+
+    /// Puts rows of repositories in order; they come in the order of their numbers.
+    pub(super) fn sort_roots(&self, rows: Vec<SiteSection>) -> Vec<SiteSection> {
+        let mut rows: Vec<(usize, SiteSection)> = rows.into_iter().enumerate().collect();
+        rows.sort_by_key(|(number, _)| self.place_of_root(*number));
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// Puts rows of pairs in order, each from the one that comes first. Rows of a view and level are next to each other.
+    pub(super) fn sort_pairs<P: Pair>(&self, mut rows: Vec<P>) -> Vec<P> {
+        if !self.is_reordered() {
+            return rows;
+        }
+        let places = |row: &P| row.ends().map(|end| self.place_of(row.group().0, end));
+        for row in &mut rows {
+            let [a, b] = places(row);
+            if a > b {
+                row.turn();
+            }
+        }
+        let group = |row: &P| (row.group().0.to_owned(), row.group().1.map(str::to_owned));
+        rows.chunk_by_mut(|a, b| group(a) == group(b)).for_each(|rows| rows.sort_by_key(places));
+        rows
+    }
+
+    /// A pair of folders from the one that comes first.
+    pub(super) fn turned(&self, pair: FolderSection, roots: [usize; 2]) -> FolderSection {
+        let [a, b] = roots.map(|root| self.place_of_root(root));
+        if a <= b {
+            return pair;
+        }
+        FolderSection {
+            bytes_a: pair.bytes_b,
+            bytes_b: pair.bytes_a,
+            documents_a: pair.documents_b,
+            documents_b: pair.documents_a,
+            documents_total_a: pair.documents_total_b,
+            documents_total_b: pair.documents_total_a,
+            relation: super::reversed(&pair.relation).to_owned(),
+            share_a: pair.share_b,
+            share_b: pair.share_a,
+            shared_bytes_a: pair.shared_bytes_b,
+            shared_bytes_b: pair.shared_bytes_a,
+            view: pair.view,
+            a: pair.b,
+            b: pair.a,
+        }
+    }
+
+    /// Conditions that select the documents `d`, one range of ids after the other.
+    pub(crate) fn document_ranges(&self) -> Result<Vec<String>, Error> {
+        if !self.is_reordered() {
+            return Ok(vec!["1".to_owned()]);
+        }
+        let sql = "SELECT root, min(id), max(id) FROM document GROUP BY root";
+        let mut ranges = self.collect(sql, |row| {
+            let (root, first, last): (usize, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok((self.place_of_root(root), format!("d.id BETWEEN {first} AND {last}")))
+        })?;
+        ranges.sort_unstable();
+        Ok(ranges.into_iter().map(|(_, range)| range).collect())
+    }
+
+    /// The repositories in the order of the launch, those that are missing too, as `site/repository`.
+    pub(super) fn launch_order(&self) -> Result<Vec<String>, Error> {
+        let sql = "SELECT site || '/' || repository FROM
+                     (SELECT site, repository, place FROM root UNION ALL SELECT site, repository, place FROM missing)
+                   ORDER BY place";
+        self.collect(sql, |row| row.get(0))
+    }
+}
+
+/// A row about two sites or parties.
+pub(super) trait Pair {
+    /// The level and the view.
+    fn group(&self) -> (&str, Option<&str>);
+    /// The two names.
+    fn ends(&self) -> [&str; 2];
+    /// Makes it the row as it is seen from the other end.
+    fn turn(&mut self);
+}
+
+impl Pair for OverlapSection {
+    fn group(&self) -> (&str, Option<&str>) {
+        (&self.level, self.view.as_deref())
+    }
+
+    fn ends(&self) -> [&str; 2] {
+        [&self.a, &self.b]
+    }
+
+    fn turn(&mut self) {
+        swap(&mut self.a, &mut self.b);
+        swap(&mut self.documents_a, &mut self.documents_b);
+        swap(&mut self.shared_bytes_a, &mut self.shared_bytes_b);
+        swap(&mut self.template_bytes_a, &mut self.template_bytes_b);
+    }
+}
+
+impl Pair for OverlapOnceRow {
+    fn group(&self) -> (&str, Option<&str>) {
+        (&self.level, self.view.as_deref())
+    }
+
+    fn ends(&self) -> [&str; 2] {
+        [&self.a, &self.b]
+    }
+
+    fn turn(&mut self) {
+        swap(&mut self.a, &mut self.b);
+        swap(&mut self.contents_a, &mut self.contents_b);
+        swap(&mut self.shared_bytes_a, &mut self.shared_bytes_b);
+    }
+}
