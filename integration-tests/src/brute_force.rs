@@ -534,11 +534,14 @@ fn quotient(part: u64, total: u64) -> f64 {
 /// A ratio as reports have it: four decimals, integers without a point.
 fn ratio(part: u64, total: u64) -> Value {
     let rounded = (part * 20_000 + total) / (2 * total);
+    // Less than all is never all, and more than nothing never nothing.
+    let rounded = if part > 0 && part < total { rounded.clamp(1, 9_999) } else { rounded };
     if rounded.is_multiple_of(10_000) { json!(rounded / 10_000) } else { json!(quotient(rounded, 10_000)) }
 }
 
 fn four_decimals(number: f64) -> Value {
-    match (number * 10_000.0).round() {
+    let rounded = (number * 10_000.0).round();
+    match if number < 1.0 { rounded.min(9_999.0) } else { rounded } {
         0.0 => json!(0),
         10_000.0 => json!(1),
         rounded => json!(rounded / 10_000.0),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cognate_proto::path::printable;
 
-use cognate_export::human::{bytes, count};
+use cognate_export::human::{bytes, count, share as human_share};
 use cognate_export::table::table;
 use cognate_result::explain::record::{Difference, Document, Explained, Pair};
 use cognate_result::report::Ratio;
@@ -35,7 +35,7 @@ pub(super) fn write(explained: &Explained, limit: usize, out: &mut impl Write) -
 
 fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "\nBY {} ({})\n", pair.view.to_uppercase(), pair.method)?;
-    let percent = |share: Option<Ratio>| share.map_or("unknown".to_owned(), |share| format!("{:.1} %", floor(share)));
+    let percent = |share: Option<Ratio>| share.map_or("unknown".to_owned(), |share| human_share(share.0));
     if pair.identical {
         writeln!(out, "  They are the same: {}.", bytes(pair.a.size_bytes))?;
     } else if let Some(shared_bytes) = pair.shared_bytes {
@@ -57,11 +57,6 @@ fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result
     places(pair, limit, out)?;
     through(pair, out)?;
     versions(pair, limit, out)
-}
-
-/// In per cent; less than all is never shown as all.
-fn floor(share: Ratio) -> f64 {
-    (share.to_f64() * 1000.0).floor() / 10.0
 }
 
 /// Each document as a bar, in which what both have is dark.
@@ -135,7 +130,7 @@ fn through(pair: &Pair, out: &mut impl Write) -> anyhow::Result<()> {
     for (place, step) in pair.through.iter().enumerate() {
         let end = if place + 1 == pair.through.len() { "  (B)" } else { "" };
         let resemblance =
-            step.resemblance.map_or(String::new(), |share| format!(", resemblance {:.1} %", floor(share)));
+            step.resemblance.map_or(String::new(), |share| format!(", resemblance {}", human_share(share.0)));
         writeln!(
             out,
             "    │ {}: {} in common{resemblance}\n    {}{end}",

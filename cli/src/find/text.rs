@@ -10,7 +10,7 @@ use cognate_server::find::{Answer, Coverage, Found, Match, Share};
 
 use super::{Query, word};
 use crate::operator::members::time;
-use cognate_export::human::{bytes, count};
+use cognate_export::human::{self, bytes, count};
 use cognate_export::table::table;
 
 /// Writes the answer.
@@ -76,7 +76,7 @@ fn rows(one: &Match) -> impl Iterator<Item = Vec<String>> + '_ {
 
 /// `93.1 %`, and the interval of an estimate.
 fn percent(share: Option<Share>) -> String {
-    let shown = |ratio: i64| format!("{}.{} %", ratio / 100, ratio % 100 / 10);
+    let shown = human::share;
     match share {
         None => "–".to_owned(),
         Some(Share { ratio, interval: None }) => shown(ratio.0),

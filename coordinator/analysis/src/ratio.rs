@@ -29,13 +29,19 @@ impl Fraction {
     }
 }
 
-/// A ratio rounded to the nearest ten-thousandth, halves up, without floating point.
+/// A ratio rounded to the nearest ten-thousandth, halves up, without floating point. Less than all is never rounded to all,
+/// and more than nothing never to nothing.
 pub fn ten_thousandths(part: u64, whole: u64) -> i64 {
     if whole == 0 {
         return 0;
     }
     let rounded = (u128::from(part) * 20_000 + u128::from(whole)) / (2 * u128::from(whole));
-    i64::try_from(rounded).unwrap_or(i64::MAX)
+    let rounded = i64::try_from(rounded).unwrap_or(i64::MAX);
+    match part {
+        0 => 0,
+        _ if part < whole => rounded.clamp(1, 9_999),
+        _ => rounded,
+    }
 }
 
 #[cfg(test)]
@@ -48,6 +54,7 @@ mod tests {
         assert_eq!(ten_thousandths(1, 3), 3333);
         assert_eq!(ten_thousandths(1, 1), 10_000);
         assert_eq!(ten_thousandths(1, 20_000), 1);
+        assert_eq!([ten_thousandths(1, 1_000_000), ten_thousandths(999_999, 1_000_000)], [1, 9_999]);
         assert_eq!(ten_thousandths(u64::MAX, u64::MAX), 10_000);
         assert_eq!(ten_thousandths(0, 0), 0);
     }

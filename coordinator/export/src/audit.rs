@@ -14,6 +14,7 @@ use cognate_result::report::{
 use serde::Serialize;
 
 use crate::Result;
+use crate::overlap::total;
 
 /// The name of the document's schema.
 const SCHEMA: &str = "cognate.audit/1";
@@ -258,24 +259,21 @@ fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here:
 
 fn overlap(report: &Report, level: &str, sites: &[SiteSection]) -> Result<Vec<Overlap>> {
     let all = report.overlap()?.into_iter().zip(report.overlap_once()?);
-    let total = |name: &str, count: fn(&SiteSection) -> u64| {
-        sites.iter().filter(|site| side_of(level, site) == name).map(count).sum::<u64>()
-    };
+    let view = report.scan()?.view;
     let both = all.filter(|(row, _)| row.level == level).map(|(row, once)| {
-        let of_text = row.view.as_deref() == Some("text");
-        let bytes_total = |name: &str| {
-            total(name, if of_text { |site| site.text_bytes.unwrap_or_default() } else { |site| site.bytes })
-        };
-        let direction = |of: &str, at: &str| Direction {
-            of: of.to_owned(),
-            at: at.to_owned(),
-            documents: 0,
-            documents_total: total(of, |site| site.documents),
-            contents: 0,
-            shared_bytes: 0,
-            shared_once_bytes: 0,
-            template_bytes: 0,
-            bytes_total: bytes_total(of),
+        let direction = |of: &str, at: &str| {
+            let (documents_total, bytes_total) = total(sites, &row, of, &view);
+            Direction {
+                of: of.to_owned(),
+                at: at.to_owned(),
+                documents: 0,
+                documents_total,
+                contents: 0,
+                shared_bytes: 0,
+                shared_once_bytes: 0,
+                template_bytes: 0,
+                bytes_total,
+            }
         };
         let directions = [
             Direction {

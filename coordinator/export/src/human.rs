@@ -2,6 +2,7 @@
 //! one number has the same digits wherever it is shown.
 
 use bytesize::ByteSize;
+use cognate_result::report::Ratio;
 
 /// A count with its thousands apart: `108,804`.
 pub fn count(count: u64) -> String {
@@ -22,20 +23,28 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// A part of a total in percent: `93.8 %`. Less than all is never shown as all, and more than nothing never as nothing;
-/// of an empty total it is a dash.
+/// of an empty total it is a dash. A share that a report stores has the same digits as the part that it came from.
 pub fn percent(part: u64, total: u64) -> String {
-    if total == 0 {
-        return "–".to_owned();
-    }
-    match u128::from(part) * 1000 / u128::from(total) {
-        0 if part > 0 => "< 0.1 %".to_owned(),
-        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
-    }
+    if total == 0 { "–".to_owned() } else { share(Ratio::of(part, total).0) }
 }
 
 /// A share in ten-thousandths, as results store it, in percent.
 pub fn share(ten_thousandths: i64) -> String {
-    percent(u64::try_from(ten_thousandths).unwrap_or(0).min(10_000), 10_000)
+    match (ten_thousandths, tenths(ten_thousandths)) {
+        (1.., 0) => "< 0.1 %".to_owned(),
+        (_, tenths) => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// A share as a number for cells that show it in percent with one decimal: the digits are those of [`share`].
+#[expect(clippy::cast_precision_loss, reason = "a share is 0 to 1")]
+pub fn cell(ten_thousandths: i64) -> f64 {
+    tenths(ten_thousandths) as f64 / 1000.0
+}
+
+/// Tenths of a percent, rounded down.
+fn tenths(ten_thousandths: i64) -> i64 {
+    ten_thousandths.clamp(0, 10_000) / 10
 }
 
 /// A duration in at most two units: `1 h 5 min`.
@@ -113,6 +122,14 @@ mod tests {
             share,
             &[(0, "0.0 %"), (1, "< 0.1 %"), (10, "0.1 %"), (9_999, "99.9 %"), (10_000, "100.0 %"), (-1, "0.0 %")],
         );
+    }
+
+    #[test]
+    fn a_part_and_its_stored_share_have_the_same_digits() {
+        for (part, total) in [(1, 3), (74_996, 100_000), (74_995, 100_000), (1, 100_000), (99_999, 100_000), (7, 7)] {
+            assert_eq!(percent(part, total), share(Ratio::of(part, total).0), "{part} of {total}");
+        }
+        assert_eq!([cell(7_499), cell(9_999), cell(10_000), cell(-1)], [0.749, 0.999, 1.0, 0.0]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub mod human;
 mod json;
 pub mod lists;
 mod loadfile;
-mod overlap;
+pub mod overlap;
 pub mod plan;
 mod representative;
 pub mod show;

@@ -2,36 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use cognate_result::report::{Report, SiteSection};
+use cognate_result::report::{OverlapSection, Ratio, Report, SiteSection};
 
 /// The overlap of one with another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InCommon {
-    pub(crate) documents: u64,
-    pub(crate) documents_total: u64,
-    pub(crate) bytes: u64,
-    pub(crate) bytes_total: u64,
-    pub(crate) template_bytes: u64,
+pub struct InCommon {
+    /// Documents of the first that are identical or linked to one of the second.
+    pub documents: u64,
+    /// All documents of the first.
+    pub documents_total: u64,
+    /// Bytes of the first that are also at the second.
+    pub bytes: u64,
+    /// All bytes of the first.
+    pub bytes_total: u64,
+    /// Bytes of templates of the first that are also at the second.
+    pub template_bytes: u64,
+}
+
+impl InCommon {
+    /// The share of the first's bytes.
+    pub fn share(&self) -> Ratio {
+        Ratio::of(self.bytes, self.bytes_total)
+    }
 }
 
 /// One table: of a view, of sites or of parties.
-pub(crate) struct Matrix {
+pub struct Matrix {
     /// The view, if the report has two.
-    pub(crate) view: Option<String>,
+    pub view: Option<String>,
     /// `site` or `party`.
-    pub(crate) level: String,
-    pub(crate) names: Vec<String>,
+    pub level: String,
+    /// The sites or parties.
+    pub names: Vec<String>,
     cells: BTreeMap<(String, String), InCommon>,
 }
 
 impl Matrix {
     /// All tables of a report, in its order.
     pub(crate) fn of(report: &Report) -> crate::Result<Vec<Matrix>> {
-        let (sites, scan) = (report.sites()?, report.scan()?);
+        Ok(Matrix::of_rows(&report.overlap()?, &report.sites()?, &report.scan()?.view))
+    }
+
+    /// The tables of rows, with the sites and the view of their scan.
+    pub fn of_rows(rows: &[OverlapSection], sites: &[SiteSection], view: &str) -> Vec<Matrix> {
         let mut tables: Vec<Matrix> = Vec::new();
-        for row in report.overlap()? {
-            let is_text = row.view.as_deref().unwrap_or(&scan.view) == "text";
-            let total = |name: &str| total(&sites, &row.level, name, is_text);
+        for row in rows {
+            let total = |name: &str| total(sites, row, name, view);
             let is_next = |table: &Matrix| table.view != row.view || table.level != row.level;
             if tables.last().is_none_or(is_next) {
                 let (view, level) = (row.view.clone(), row.level.clone());
@@ -62,11 +78,11 @@ impl Matrix {
                 table.cells.insert((row.b.clone(), row.a.clone()), of_b);
             }
         }
-        Ok(tables)
+        tables
     }
 
     /// The part of `from` that `to` has.
-    pub(crate) fn of_at(&self, from: &str, to: &str) -> Option<InCommon> {
+    pub fn of_at(&self, from: &str, to: &str) -> Option<InCommon> {
         self.cells.get(&(from.to_owned(), to.to_owned())).copied()
     }
 
@@ -81,9 +97,10 @@ impl Matrix {
     }
 }
 
-/// The documents and bytes, or bytes of text, that a site or party has to compare.
-fn total(sites: &[SiteSection], level: &str, name: &str, is_text: bool) -> (u64, u64) {
-    let mine = sites.iter().filter(|site| if level == "site" { site.site == name } else { site.party == name });
+/// The documents and bytes, or bytes of text, that a site or party of a row has to compare; the view is that of the scan.
+pub(crate) fn total(sites: &[SiteSection], row: &OverlapSection, name: &str, view: &str) -> (u64, u64) {
+    let is_text = row.view.as_deref().unwrap_or(view) == "text";
+    let mine = sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
     mine.fold((0, 0), |(documents, bytes), site| {
         let containers = site.excluded.get("container").copied().unwrap_or(0);
         let left_out = if is_text { (site.no_text.unwrap_or(0) + containers).min(site.documents) } else { 0 };
@@ -107,7 +124,7 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     use crate::human::{bytes, count};
     let scan = report.scan()?;
     let needs = |shared: Option<u64>| {
-        let share = format!("{} % of the smaller one", scan.min_containment.to_f64() * 100.0);
+        let share = format!("{} of the smaller one", crate::human::share(scan.min_containment.0));
         shared.map_or(share.clone(), |shared| format!("{} in common, or {share}", bytes(shared)))
     };
     let chunks =

@@ -18,6 +18,7 @@ use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
 use crate::human::{bytes, count, percent};
+use crate::overlap::total;
 use crate::table::table;
 
 /// Writes the report, with at most `limit` rows a list; 0: all.
@@ -72,19 +73,11 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     writeln!(out, "{}\n", table(&headings, rows))?;
     for row in report.overlap()? {
         let size = words.size(row.view.as_deref());
-        let total = |name: &str| -> (u64, u64) {
-            let mine =
-                sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
-            mine.fold((0, 0), |(documents, bytes), site| {
-                let own = site.passages.unwrap_or(site.documents - (size.left_out)(site));
-                (documents + own, bytes + (size.of)(site))
-            })
-        };
         for (from, to, documents, shared) in [
             (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
             (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
         ] {
-            let (all_documents, all_bytes) = total(from);
+            let (all_documents, all_bytes) = total(sites, &row, from, &scan.view);
             writeln!(
                 out,
                 "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} have a copy or a relative there",

@@ -12,7 +12,7 @@ use cognate_result::report::Report;
 use rust_xlsxwriter::{Color, DocProperties, ExcelDateTime, Format, FormatAlign, Workbook, Worksheet};
 
 use crate::grid::{Cell, Column, Kind, Rows};
-use crate::lists;
+use crate::{human, lists};
 
 /// The rows of a sheet, as Excel has them.
 const SHEET_ROWS: u32 = 1_048_576;
@@ -306,7 +306,7 @@ fn put(
         }
         Cell::Share(ratio) => {
             let format = if bold { &formats.bold_share } else { &formats.share };
-            worksheet.write_number_with_format(row, column, ratio.to_f64(), format)?;
+            worksheet.write_number_with_format(row, column, human::cell(ratio.0), format)?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use cognate_server::find::record::{DocumentRow, FindRecord, HolderRow, LengthsRo
 use serde_json::Value;
 
 use crate::{PageError, filters};
+use cognate_export::human;
 
 /// Documents of a match that a page shows; the command line shows more.
 const HOLDERS_SHOWN: usize = 50;
@@ -66,14 +67,9 @@ fn in_query(one: &MatchRow) -> String {
     }
 }
 
-/// A share in percent; less than all is never shown as all, and more than nothing never as nothing.
+/// A share in percent, and the interval of an estimate.
 fn percent(share: Option<Ratio>, interval: Option<[Ratio; 2]>) -> String {
-    let shown = |share: Ratio| match share.0 {
-        ..=0 => "0 %".to_owned(),
-        1..10 => "<0.1 %".to_owned(),
-        10_000.. => "100 %".to_owned(),
-        share => format!("{}.{} %", share / 100, share / 10 % 10),
-    };
+    let shown = |share: Ratio| human::share(share.0);
     match (share, interval) {
         (None, _) => "–".to_owned(),
         (Some(share), None) => shown(share),
@@ -94,7 +90,7 @@ mod tests {
     #[test]
     fn a_share_is_shown_as_it_is_and_never_as_all_or_nothing() {
         let shown = |share: i64| percent(Some(Ratio(share)), None);
-        assert_eq!([0, 4, 5000, 9999, 10_000].map(shown), ["0 %", "<0.1 %", "50.0 %", "99.9 %", "100 %"]);
+        assert_eq!([0, 4, 5000, 9999, 10_000].map(shown), ["0.0 %", "< 0.1 %", "50.0 %", "99.9 %", "100.0 %"]);
         assert_eq!(percent(Some(Ratio(2900)), Some([Ratio(1000), Ratio(4000)])), "29.0 % (10.0 % to 40.0 %)");
         assert_eq!(percent(None, None), "–");
     }

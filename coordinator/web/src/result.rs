@@ -18,9 +18,9 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
-use cognate_export::Format;
+use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
-use cognate_result::report::{OverlapSection, Ratio, SiteSection};
+use cognate_result::report::SiteSection;
 use cognate_server::Error;
 use cognate_storage::store::Store;
 
@@ -175,39 +175,24 @@ fn statuses(summary: &Summary) -> Vec<StatusPart> {
 }
 
 fn matrices(summary: &Summary) -> Vec<Matrix> {
-    let mut kinds: Vec<(String, Option<String>)> =
-        summary.overlap.iter().map(|row| (row.level.clone(), row.view.clone())).collect();
-    kinds.dedup();
-    kinds.into_iter().map(|(level, view)| matrix(summary, &level, view.as_deref())).collect()
+    let tables = overlap::Matrix::of_rows(&summary.overlap, &summary.sites, &summary.scan.view);
+    tables.into_iter().map(matrix).collect()
 }
 
-fn matrix(summary: &Summary, level: &str, view: Option<&str>) -> Matrix {
-    let rows: Vec<&OverlapSection> =
-        summary.overlap.iter().filter(|row| row.level == level && row.view.as_deref() == view).collect();
-    let mut names: Vec<String> = Vec::new();
-    for name in rows.iter().flat_map(|row| [&row.a, &row.b]) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    let bytes_of = |name: &str| -> u64 {
-        let mine =
-            summary.sites.iter().filter(|site| if level == "party" { site.party == name } else { site.site == name });
-        mine.map(|site| if view == Some("text") { site.text_bytes.unwrap_or(0) } else { site.bytes }).sum()
+/// The same table as in other formats, with colours.
+fn matrix(table: overlap::Matrix) -> Matrix {
+    let cell = |a: &String, b: &String| {
+        let common = table.of_at(a, b)?;
+        let share = common.share().0.min(10_000);
+        Some(Cell { share, documents: common.documents, bytes: common.bytes, strength: (share + 1110) * 9 / 11_110 })
     };
-    let cell = |a: &str, b: &str| -> Option<Cell> {
-        let row = rows.iter().find(|row| (row.a == a && row.b == b) || (row.a == b && row.b == a))?;
-        let (bytes, documents) =
-            if row.a == a { (row.shared_bytes_a, row.documents_a) } else { (row.shared_bytes_b, row.documents_b) };
-        let share = Ratio::of(bytes, bytes_of(a)).0.min(10_000);
-        Some(Cell { share, documents, bytes, strength: (share + 1110) * 9 / 11_110 })
-    };
+    let (level, view) = (table.level.as_str(), table.view.as_deref());
     let title = match (level, view) {
         ("party", Some(view)) => format!("Party by party, {view}"),
         ("party", None) => "Party by party".to_owned(),
         (_, Some(view)) => format!("Site by site, {view}"),
         (_, None) => "Site by site".to_owned(),
     };
-    let rows = names.iter().map(|a| names.iter().map(|b| if a == b { None } else { cell(a, b) }).collect()).collect();
-    Matrix { title, names, rows }
+    let rows = table.names.iter().map(|a| table.names.iter().map(|b| cell(a, b)).collect()).collect();
+    Matrix { title, names: table.names, rows }
 }

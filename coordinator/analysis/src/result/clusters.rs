@@ -188,10 +188,11 @@ impl Resemblances {
     }
 }
 
-/// A mean of ratios in ten-thousandths.
+/// A mean of ratios in ten-thousandths; less than all is never rounded to all.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of ratios is 0 to 1")]
 fn rounded(mean: f64) -> i64 {
-    (mean * 10_000.0).round() as i64
+    let rounded = (mean * 10_000.0).round() as i64;
+    if mean < 1.0 { rounded.min(9_999) } else { rounded }
 }
 
 /// The name of a cluster: the digest of its smallest member's digest, so that it stays while that member does.

@@ -194,7 +194,7 @@ fn matrix(table: &Matrix, out: &mut impl Write) -> crate::Result<()> {
 }
 
 fn cell(common: &InCommon, out: &mut impl Write) -> crate::Result<()> {
-    let share = Ratio::of(common.bytes, common.bytes_total);
+    let share = common.share();
     writeln!(
         out,
         "<td class=\"share\" style=\"--s:{}\"><b>{}</b><br>{} of {}<br><span class=\"soft\">{} of {} documents</span></td>",

@@ -6,7 +6,7 @@ use cognate_proto::path::printable;
 use cognate_result::report::Ratio;
 
 use crate::grid::{Cell, Column, Kind};
-use crate::human::{bytes, count};
+use crate::human::{bytes, count, share};
 
 /// A text in which nothing is markup, and nothing hides.
 pub(super) struct Safe<'a>(pub(super) &'a str);
@@ -35,12 +35,9 @@ impl fmt::Display for Safe<'_> {
     }
 }
 
-/// `81.8 %`; less than all is never shown as all.
+/// `81.8 %`.
 pub(super) fn percent(ratio: Ratio) -> String {
-    match ratio.0 {
-        10_000.. => "100 %".to_owned(),
-        more => format!("{}.{} %", more / 100, more % 100 / 10),
-    }
+    share(ratio.0).replace('<', "&lt;")
 }
 
 /// The cell of a table.
@@ -90,6 +87,9 @@ mod tests {
 
     #[test]
     fn less_than_all_is_not_shown_as_all() {
-        assert_eq!([percent(Ratio(9_999)), percent(Ratio(10_000)), percent(Ratio(5))], ["99.9 %", "100 %", "0.0 %"]);
+        assert_eq!(
+            [percent(Ratio(9_999)), percent(Ratio(10_000)), percent(Ratio(5))],
+            ["99.9 %", "100.0 %", "&lt; 0.1 %"]
+        );
     }
 }

@@ -61,8 +61,8 @@ fn most(rows: &[BucketRow]) -> u64 {
 
 /// `80–85 %`.
 fn strength(row: &BucketRow) -> String {
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
-    format!("{}–{} %", percent(row.from.to_f64()), percent(row.to.to_f64()))
+    // A row is five percent wide.
+    format!("{}–{} %", row.from.0 / 100, row.to.0 / 100)
 }
 
 /// As long as the share of the most; any share above zero has a bar.

@@ -7,7 +7,7 @@ use cognate_result::report::{ClusterSection, IdenticalSet, IdenticalTotals, Repo
 
 use super::views::Words;
 use super::{place, write_rest};
-use crate::human::{bytes, count};
+use crate::human::{bytes, count, share};
 
 /// Documents of one set or cluster that are named; the rest is counted.
 const NAMED_MAX: usize = 6;
@@ -112,15 +112,15 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
     };
     writeln!(
         out,
-        "  {} {} · {} in common · {} {}, {} · {links}, {:.0} % alike on average, {:.0} % at least",
+        "  {} {} · {} in common · {} {}, {} · {links}, {} alike on average, {} at least",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
         bytes(cluster.joined_bytes),
         count(cluster.documents.len() as u64),
         words.documents,
         bytes(cluster.total_bytes),
-        cluster.mean_resemblance.to_f64() * 100.0,
-        cluster.min_resemblance.to_f64() * 100.0,
+        share(cluster.mean_resemblance.0),
+        share(cluster.min_resemblance.0),
     )?;
     let names = cluster.documents.iter().map(|document| {
         let copies = match document.copies {

@@ -33,8 +33,6 @@ pub(super) struct Size {
     pub(super) heading: &'static str,
     pub(super) what: &'static str,
     pub(super) of: fn(&SiteSection) -> u64,
-    /// Documents that have nothing to compare under it.
-    pub(super) left_out: fn(&SiteSection) -> u64,
 }
 
 impl Size {
@@ -43,17 +41,8 @@ impl Size {
     }
 }
 
-const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes, left_out: |_| 0 };
-const TEXT: Size = Size {
-    view: "text",
-    heading: " TEXT",
-    what: " of text",
-    of: |site| site.text_bytes.unwrap_or(0),
-    left_out: |site| {
-        let containers = site.excluded.get("container").copied().unwrap_or(0);
-        (site.no_text.unwrap_or(0) + containers).min(site.documents)
-    },
-};
+const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes };
+const TEXT: Size = Size { view: "text", heading: " TEXT", what: " of text", of: |site| site.text_bytes.unwrap_or(0) };
 
 impl Words {
     pub(super) fn of(report: &Report) -> crate::Result<Words> {

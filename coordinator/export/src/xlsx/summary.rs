@@ -124,12 +124,7 @@ impl Page<'_> {
         let kinds = vec![Kind::Share; headings.len()];
         for from in &table.names {
             let mut cells = vec![Cell::from(from.as_str())];
-            cells.extend(table.names.iter().map(|to| {
-                let share = |common: crate::overlap::InCommon| {
-                    cognate_result::report::Ratio::of(common.bytes, common.bytes_total)
-                };
-                Cell::share(table.of_at(from, to).map(share))
-            }));
+            cells.extend(table.names.iter().map(|to| Cell::share(table.of_at(from, to).map(|common| common.share()))));
             self.row(&cells, &kinds)?;
         }
         self.next += 1;

@@ -24,7 +24,7 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     browser.click("main form button[type=submit]");
     browser.wait("there is an answer", |browser| browser.has("table"));
     let found = browser.texts("section:first-of-type tbody tr");
-    for told in ["identical", "near", "100 %", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
+    for told in ["identical", "near", "100.0 %", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
         assert!(found.iter().any(|row| row.contains(told)), "{told}: {found:?}");
     }
     assert!(browser.text("main").contains("tttd over raw at 1000"));
