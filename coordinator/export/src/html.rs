@@ -82,7 +82,11 @@ fn title(report: &Report, scan: &ScanSection, sites: &[SiteSection]) -> String {
 }
 
 fn repository(site: &SiteSection) -> String {
-    if site.repository == "main" { site.site.clone() } else { format!("{}/{}", site.site, site.repository) }
+    place(&site.site, &site.repository)
+}
+
+fn place(site: &str, repository: &str) -> String {
+    if repository == "main" { site.to_owned() } else { format!("{site}/{repository}") }
 }
 
 /// The options of the scan, and the commands for parts that are not on the page.
@@ -100,6 +104,10 @@ fn how(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     if tags > 0 {
         let (tags, bytes) = (crate::human::count(tags), crate::human::bytes(bytes));
         writeln!(out, "<dt>Set aside as templates</dt><dd>{tags} tags, at least {bytes} of all documents</dd>")?;
+    }
+    writeln!(out, "</dl>\n<h3 id=\"words\">Words</h3>\n<dl>")?;
+    for (word, meaning) in crate::legend::all() {
+        writeln!(out, "<dt>{word}</dt><dd>{meaning}</dd>")?;
     }
     writeln!(
         out,

@@ -13,6 +13,11 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> crate::Result<()> 
     serde_json::to_writer(&mut *out, &scan)?;
     write!(out, ",\n\"sites\":")?;
     serde_json::to_writer(&mut *out, &report.sites()?)?;
+    let changes = report.changes()?;
+    if !changes.is_empty() {
+        write!(out, ",\n\"changes\":")?;
+        serde_json::to_writer(&mut *out, &changes)?;
+    }
     let mut list = List::open(out, "identical")?;
     report.identical(|set| list.push(&set))?;
     list.close()?;
@@ -48,6 +53,7 @@ pub(super) fn write_lines(report: &Report, out: &mut impl Write) -> crate::Resul
     scan.digest = Some(report.digest()?);
     line(out, "scan", &scan)?;
     report.sites()?.iter().try_for_each(|site| line(out, "site", site))?;
+    report.changes()?.iter().try_for_each(|row| line(out, "changes", row))?;
     report.overlap()?.iter().try_for_each(|row| line(out, "overlap", row))?;
     report.set_aside(|row| line(out, "set_aside", &row))?;
     report.histogram()?.iter().try_for_each(|row| line(out, "histogram", row))?;

@@ -16,6 +16,7 @@ pub mod grid;
 pub mod html;
 pub mod human;
 mod json;
+pub mod legend;
 pub mod lists;
 mod loadfile;
 pub mod overlap;

@@ -6,7 +6,7 @@ use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, column, hidden};
 
 /// The columns of a list of documents.
-pub const DOCUMENTS: [Column; 17] = [
+pub const DOCUMENTS: [Column; 18] = [
     column("status", "Status", Text, 12),
     column("site", "Site", Text, 12),
     column("repository", "Repository", Text, 12),
@@ -24,6 +24,7 @@ pub const DOCUMENTS: [Column; 17] = [
     hidden("partner_path_escaped"),
     column("partner_relation", "As", Text, 10),
     column("shared_bytes", "In common", Bytes, 12),
+    column("share", "% in common", Share, 10),
 ];
 
 /// A document with its status.
@@ -47,6 +48,7 @@ pub fn document(document: &DocumentSection) -> Vec<Cell> {
         Cell::yes(partner.is_some_and(|partner| partner.path_escaped.is_some())),
         partner.map(|partner| partner.relation.as_str()).into(),
         partner.map(|partner| partner.shared_bytes).into(),
+        Cell::share(partner.and_then(|partner| partner.share)),
     ]
 }
 

@@ -17,7 +17,8 @@ use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report,
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
-use crate::human::{bytes, count, percent};
+use crate::human::{self, bytes, count, percent};
+use crate::legend;
 use crate::overlap::total;
 use crate::table::table;
 
@@ -32,7 +33,7 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crat
     }
     if sites.len() == 2 && report.sliced().is_none() {
         let places = Places::of(report, [&sites[0], &sites[1]])?;
-        write_places(&places, &words, limit, out)?;
+        write_places(report, &places, &words, limit, out)?;
         write_moved(report, &words, limit, out)?;
         write_changes(&places, &words, limit, out)?;
     } else {
@@ -43,7 +44,18 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crat
     for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
         histogram::write(&histogram, out)?;
     }
-    write_unread(report, limit, out)
+    write_unread(report, limit, out)?;
+    write_words(sites.len() == 2 && report.sliced().is_none(), &sites, out)
+}
+
+/// Writes the definition of each word that the report uses.
+fn write_words(has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+    let changes = if has_changes { legend::CHANGES.as_slice() } else { &[] };
+    let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
+    let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
+    let rows = changes.iter().chain(statuses).chain(&legend::OTHERS);
+    let rows = rows.map(|(word, meaning)| vec![(*word).to_owned(), (*meaning).to_owned()]);
+    Ok(writeln!(out, "\n{}", table(&["WORD", "MEANING"], rows))?)
 }
 
 /// Writes the answer in five lines: documents by status, the share in common each way, files not read, compressed files.
@@ -118,6 +130,9 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         return Ok(());
     }
     let compressed: u64 = sites.iter().map(|site| site.compressed_bytes).sum();
+    if compressed == 0 {
+        return Ok(());
+    }
     let all: u64 = sites.iter().map(|site| site.bytes).sum();
     writeln!(
         out,
@@ -188,7 +203,13 @@ fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
 }
 
 /// The statuses of the folders of two sites: same, changed, moved, only at the first, only at the second.
-fn write_places(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+fn write_places(
+    report: &Report,
+    places: &Places,
+    words: &Words,
+    limit: usize,
+    out: &mut impl Write,
+) -> crate::Result<()> {
     let rows = places.rows(limit.max(15));
     if rows.is_empty() {
         return Ok(());
@@ -198,23 +219,18 @@ fn write_places(places: &Places, words: &Words, limit: usize, out: &mut impl Wri
     let [folder, folders] = words.folders;
     writeln!(out, "\n{folders}: changes from {a} to {b}, in {}\n", words.documents)?;
     let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
-    let rows = rows.into_iter().map(|row| {
-        vec![
-            shorten(words.folder(&row.folder)),
-            count(row.sums.same),
-            count(row.sums.changed),
-            count(row.sums.moved),
-            count(row.sums.only[0]),
-            count(row.sums.only[1]),
-        ]
-    });
-    writeln!(out, "{}", table(&headings, rows))?;
-    writeln!(
-        out,
-        "  (same: equal {0} under the same path · changed: other {0} under the same path · moved: a copy or a relative elsewhere)",
-        words.compared
-    )?;
-    Ok(())
+    let cells = |folder: String, counts: [u64; 5]| std::iter::once(folder).chain(counts.map(count)).collect();
+    let mut rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|row| {
+            let places::Sums { same, changed, moved, only } = row.sums;
+            cells(shorten(words.folder(&row.folder)), [same, changed, moved, only[0], only[1]])
+        })
+        .collect();
+    if let [from_a, from_b] = report.changes()?.as_slice() {
+        rows.push(cells("all".to_owned(), [from_a.same, from_a.changed, from_a.moved, from_a.only, from_b.only]));
+    }
+    Ok(writeln!(out, "{}", table(&headings, rows))?)
 }
 
 /// Folders whose documents are elsewhere at the other site.
@@ -310,7 +326,7 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
             None => shorten(&shown(&change.path)),
             Some(to) => format!("{} → {}", shorten(&shown(&change.path)), shorten(&shown(to))),
         };
-        let in_common = change.shared_bytes.map(|shared_bytes| percent(shared_bytes, change.size_bytes));
+        let in_common = change.share.map(|share| human::share(share.0));
         vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
     };
     let mut list = Cut::new(limit);

@@ -15,6 +15,7 @@ use crate::error::Error;
 use cognate_analysis::result::FORMAT;
 use cognate_analysis::ten_thousandths;
 
+mod between;
 mod canonical;
 mod clusters;
 mod documents;
@@ -36,6 +37,7 @@ mod viewer;
 
 pub use canonical::json_digest;
 pub use documents::DocumentFilter;
+pub(crate) use documents::share_of;
 pub use evidence::*;
 pub use load::{LoadRow, NearGroup};
 pub use order::Order;

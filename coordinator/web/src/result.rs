@@ -18,6 +18,7 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_export::legend::CHANGES;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
 use cognate_result::report::SiteSection;

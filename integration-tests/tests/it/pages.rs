@@ -7,6 +7,7 @@ mod finding;
 mod hostile;
 mod launching;
 mod looking;
+mod numbers;
 mod people;
 mod plans;
 mod templates;

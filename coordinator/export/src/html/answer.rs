@@ -6,8 +6,9 @@ use std::io::Write;
 use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSection, SiteSection};
 
 use super::cells::{Safe, percent};
-use super::{repository, title};
+use super::{place, repository, title};
 use crate::human::{bytes, count};
+use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
 
 /// Sites that a table of all by all can show.
@@ -48,6 +49,7 @@ pub(super) fn write(
          <a href=\"#unread\">Not read</a><a href=\"#how\">How</a></nav>"
     )?;
     figures(report, sites, out)?;
+    changes(report, out)?;
     coverage(sites, out)?;
     overlap(report, out)?;
     strength(report, out)
@@ -95,6 +97,29 @@ fn figures(report: &Report, sites: &[SiteSection], out: &mut impl Write) -> crat
         writeln!(out, "<div><b>{figure}</b>{what}</div>")?;
     }
     Ok(writeln!(out, "</div>")?)
+}
+
+/// What became of the documents of two repositories, from the first to the second and back.
+fn changes(report: &Report, out: &mut impl Write) -> crate::Result<()> {
+    let rows = report.changes()?;
+    let Some(first) = rows.first() else { return Ok(()) };
+    writeln!(
+        out,
+        "<h2 id=\"changes\">Changes from {} to {}</h2>\n<div class=\"scroll\"><table><thead><tr><th>Documents of</th>",
+        Safe(&place(&first.from_site, &first.from_repository)),
+        Safe(&place(&first.to_site, &first.to_repository))
+    )?;
+    for (word, meaning) in legend::CHANGES {
+        writeln!(out, "<th class=\"n\" title=\"{meaning}\">{word}</th>")?;
+    }
+    writeln!(out, "</tr></thead><tbody>")?;
+    for row in &rows {
+        writeln!(out, "<tr><td>{}</td>", Safe(&place(&row.from_site, &row.from_repository)))?;
+        let counts = [row.same, row.changed, row.moved, row.only];
+        counts.iter().try_for_each(|many| writeln!(out, "<td class=\"n\">{}</td>", count(*many)))?;
+        writeln!(out, "</tr>")?;
+    }
+    Ok(writeln!(out, "</tbody></table></div>")?)
 }
 
 fn coverage(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::Error;
 use cognate_proto::path::printable;
-use cognate_result::report::{Fate, FatePartner, Report, SiteSection};
+use cognate_result::report::{Fate, FatePartner, Ratio, Report, SiteSection};
 
 /// Two sites next to each other.
 pub(super) struct Places {
@@ -25,6 +25,8 @@ pub(super) struct Change {
     pub(super) size_bytes: u64,
     /// Bytes in common; unknown where they are too few for a link.
     pub(super) shared_bytes: Option<u64>,
+    /// The share of it that the other has.
+    pub(super) share: Option<Ratio>,
 }
 
 /// Documents by status. All but `only[1]` are counted at the first site.
@@ -86,6 +88,7 @@ impl Places {
             moved_to: moved_to.map(|path| printable(path).into_owned()),
             size_bytes: fate.size_bytes,
             shared_bytes,
+            share: fate.partner.and_then(|partner| partner.share),
         };
         let mut sums = Sums::default();
         match fate.partner {

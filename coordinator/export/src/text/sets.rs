@@ -68,19 +68,35 @@ pub(super) fn write_clusters(report: &Report, words: &Words, limit: usize, out: 
         if clusters == 0 {
             continue;
         }
-        writeln!(out, "\n{title}: {}\n", count(clusters))?;
+        let in_place = report.clusters_in_place(view)?;
+        let listed_above = match in_place {
+            0 => String::new(),
+            _ => format!("; {} of them are one document that changed under the same path", count(in_place)),
+        };
+        writeln!(out, "\n{title}: {}{listed_above}\n", count(clusters))?;
         let mut shown = 0;
         let written = report.clusters_of::<Stop>(view, |cluster| {
             if shown == limit {
                 return Err(Stop::Enough);
             }
+            if in_place > 0 && is_in_place(&cluster) {
+                return Ok(());
+            }
             shown += 1;
             Ok(write_cluster(&cluster, words, out)?)
         });
         written.or_else(Stop::enough)?;
-        write_rest(clusters - shown as u64, "clusters", out)?;
+        write_rest(clusters - in_place - shown as u64, "clusters", out)?;
     }
     Ok(())
+}
+
+/// True for the two versions of a document that the list of changed documents has.
+fn is_in_place(cluster: &ClusterSection) -> bool {
+    match cluster.documents.as_slice() {
+        [a, b] => a.copies == 1 && b.copies == 1 && a.path == b.path,
+        _ => false,
+    }
 }
 
 /// The reason for which a list is not read to its end.
@@ -106,21 +122,20 @@ impl<E: Into<Error>> From<E> for Stop {
 }
 
 fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) -> crate::Result<()> {
-    let links = match cluster.link_count {
-        1 => "1 link".to_owned(),
-        links => format!("{} links", count(links)),
+    let (mean, least) = (share(cluster.mean_resemblance.0), share(cluster.min_resemblance.0));
+    let alike = match cluster.link_count {
+        1 => format!("{mean} alike"),
+        links => format!("{} links, {mean} alike on average, {least} at least", count(links)),
     };
     writeln!(
         out,
-        "  {} {} · {} in common · {} {}, {} · {links}, {} alike on average, {} at least",
+        "  {} {} · {} in common · {} {}, {} · {alike}",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
         bytes(cluster.joined_bytes),
         count(cluster.documents.len() as u64),
         words.documents,
         bytes(cluster.total_bytes),
-        share(cluster.mean_resemblance.0),
-        share(cluster.min_resemblance.0),
     )?;
     let names = cluster.documents.iter().map(|document| {
         let copies = match document.copies {

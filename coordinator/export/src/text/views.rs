@@ -16,8 +16,6 @@ pub(super) struct Words {
     pub(super) titles: [&'static str; 2],
     /// One and many of the documents that hold them, as titles.
     pub(super) folders: [&'static str; 2],
-    /// The thing that is equal in identical documents.
-    pub(super) compared: &'static str,
     /// View by view.
     pub(super) sizes: Vec<Size>,
     /// View by view, the titles of lists of clusters.
@@ -51,19 +49,14 @@ impl Words {
             documents: "documents",
             titles: ["DOCUMENT", "DOCUMENTS"],
             folders: ["FOLDER", "FOLDERS"],
-            compared: "text",
             sizes: vec![TEXT],
             clusters: vec!["CLUSTERS of documents that share much text"],
         };
         Ok(match (scan.view.as_str(), scan.passages) {
-            ("raw", _) => Words {
-                compared: "bytes",
-                sizes: vec![BYTES],
-                clusters: vec!["CLUSTERS of documents that share much"],
-                ..words
-            },
+            ("raw", _) => {
+                Words { sizes: vec![BYTES], clusters: vec!["CLUSTERS of documents that share much"], ..words }
+            }
             ("both", _) => Words {
-                compared: "bytes or text",
                 sizes: vec![BYTES, TEXT],
                 clusters: vec![
                     "CLUSTERS of documents that share many bytes",

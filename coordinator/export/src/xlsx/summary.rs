@@ -5,6 +5,7 @@ use rust_xlsxwriter::{Color, Format, Worksheet};
 
 use super::{Book, Look, put, shown};
 use crate::grid::{Cell, Kind};
+use crate::legend;
 use crate::overlap::{Matrix, STATUSES, by_status, parameters};
 
 /// The sheet, and the number of its next row.
@@ -26,6 +27,7 @@ pub(super) fn sheet(report: &Report, book: &Book) -> crate::Result<Worksheet> {
     let mut page = Page { worksheet, book, next: 0 };
     page.head(report)?;
     page.coverage(report)?;
+    page.changes(report)?;
     page.found(report)?;
     for table in Matrix::of(report)? {
         page.matrix(&table)?;
@@ -34,6 +36,10 @@ pub(super) fn sheet(report: &Report, book: &Book) -> crate::Result<Worksheet> {
     page.headings(&["Sheet", "Rows"], 1..)?;
     for (name, rows) in &book.written {
         page.row(&[name.as_str().into(), u64::from(*rows).into()], &[Kind::Text, Kind::Count])?;
+    }
+    page.title("Words")?;
+    for (word, meaning) in legend::all() {
+        page.row(&[word.into(), meaning.into()], &[Kind::Text; 2])?;
     }
     Ok(page.worksheet)
 }
@@ -91,6 +97,24 @@ impl Page<'_> {
             let mut kinds = vec![Kind::Text; 2];
             kinds.resize(cells.len(), Kind::Count);
             self.row(&cells, &kinds)?;
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self, report: &Report) -> crate::Result<()> {
+        let rows = report.changes()?;
+        let Some(first) = rows.first() else { return Ok(()) };
+        let place = |site: &str, repository: &str| format!("{site}/{repository}");
+        let from = place(&first.from_site, &first.from_repository);
+        self.title(&format!("Changes from {from} to {}", place(&first.to_site, &first.to_repository)))?;
+        let words = legend::CHANGES.map(|(word, _)| word);
+        self.headings(&[&["Documents of"], words.as_slice()].concat(), 1..)?;
+        for row in &rows {
+            let counts = [row.same, row.changed, row.moved, row.only].map(Cell::from);
+            let of = Cell::from(place(&row.from_site, &row.from_repository));
+            let mut kinds = vec![Kind::Text];
+            kinds.resize(5, Kind::Count);
+            self.row(&[vec![of], counts.into()].concat(), &kinds)?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::filter::{begins, day, size};
 use super::query::Pairs;
 use super::{Browse, Page, Window};
 use crate::error::Error;
-use crate::report::{hex, path_of, time};
+use crate::report::{Ratio, hex, path_of, share_of, time};
 
 const STATUSES: [&str; 6] = ["identical", "near", "contains", "contained", "shares", "unique"];
 
@@ -164,6 +164,8 @@ pub struct DocumentRow {
     pub cluster: Option<(String, String)>,
     /// The document of another repository that it is best compared with: relation, shared bytes, site, repository, path.
     pub partner: Option<(String, u64, String, String, String)>,
+    /// The share of the document that this one has.
+    pub partner_share: Option<Ratio>,
 }
 
 impl Browse {
@@ -282,7 +284,8 @@ impl Browse {
         let sql = "
           SELECT r.site, r.repository, d.path, d.size_bytes, d.modified, d.status, c.digest,
                  coalesce(k.name, ok.name), CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END,
-                 t.partner_relation, t.partner_shared_bytes, pr.site, pr.repository, p.path
+                 t.partner_relation, t.partner_shared_bytes, pr.site, pr.repository, p.path,
+                 (SELECT a.payload_bytes FROM content a WHERE a.id = t.content)
           FROM document d JOIN root r ON r.id = d.root
                JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END
                LEFT JOIN content c ON c.id = d.content
@@ -315,6 +318,7 @@ impl Browse {
                     None => None,
                     Some(name) => Some((row.get(8)?, name)),
                 },
+                partner_share: share_of(row.get(10)?, row.get(14)?),
                 partner,
             })
         })

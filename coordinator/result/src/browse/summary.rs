@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Browse, ClusterFilter, ClusterRow, Sort, Window};
 use crate::error::Error;
 use crate::report::{
-    FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection, SetAsideRow, SiteSection,
+    ChangesRow, FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection, SetAsideRow, SiteSection,
 };
 
 /// Rows of a list on the first page.
@@ -26,6 +26,8 @@ pub struct Summary {
     pub identical: Vec<IdenticalTotals>,
     /// Sums over the clusters.
     pub clusters: ClusterTotals,
+    /// What became of the documents, if two repositories were compared.
+    pub changes: Vec<ChangesRow>,
     /// Overlap of sites, and of parties.
     pub overlap: Vec<OverlapSection>,
     /// Strength of all links, view by view.
@@ -111,6 +113,7 @@ impl Browse {
             status,
             identical: report.identical_totals()?,
             clusters: clusters.unwrap_or_default(),
+            changes: report.changes()?,
             overlap: report.overlap()?,
             histograms: report.histogram()?.into_iter().chain(report.text_histogram()?).collect(),
             folder_count: self.folder_count()?,

@@ -21,7 +21,14 @@ impl Report {
     /// Writes the form that the digest is taken of.
     fn write_canonical(&self, out: &mut impl std::io::Write) -> Result<(), Error> {
         let mut out = Canonical { out: std::io::BufWriter::new(out), path: &self.path };
-        out.text("{\"clusters\":[");
+        out.text("{");
+        let changes = self.changes()?;
+        if !changes.is_empty() {
+            out.text("\"changes\":");
+            out.value(&changes)?;
+            out.text(",");
+        }
+        out.text("\"clusters\":[");
         let mut list = List::default();
         self.clusters(|row| out.row(&mut list, &ClusterSection { verdict: None, ..row }))?;
         out.text("],\"folders\":[");

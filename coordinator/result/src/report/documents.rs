@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension as _, Row};
 
-use super::{DocumentSection, Fate, FatePartner, PartnerRow, Report, UnreadSection, hex, path_of, time};
+use super::{DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, path_of, time};
 use crate::error::Error;
 
 /// The documents as `d`, and as `t` the row of the same document that has its partner.
@@ -174,8 +174,10 @@ impl Against {
             // The best partner of all is at the other site.
             (Some(partner), _) if partner.relation == status => Some(partner),
             (_, Some((place, layer, shared_bytes))) => {
+                let of_text = document.text_bytes.filter(|_| layer > 0);
+                let all_bytes = of_text.unwrap_or(document.payload_bytes);
                 let shared_bytes = shared_bytes.unwrap_or(document.payload_bytes);
-                report.partner_at(place, &self.site, status, report.view(layer), shared_bytes)?
+                report.partner_at(place, &self.site, status, report.view(layer), [shared_bytes, all_bytes])?
             }
             (partner, None) => partner,
         };
@@ -191,7 +193,7 @@ impl Report {
         site: &str,
         relation: &str,
         view: Option<String>,
-        shared_bytes: u64,
+        [shared_bytes, all_bytes]: [u64; 2],
     ) -> Result<Option<PartnerRow>, Error> {
         let sql = "SELECT d.path, r.repository FROM document d JOIN root r ON r.id = d.root WHERE d.id = ?";
         let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
@@ -202,6 +204,7 @@ impl Report {
                 path_escaped,
                 relation: relation.to_owned(),
                 repository: row.get(1)?,
+                share: Some(Ratio::of(shared_bytes, all_bytes)),
                 shared_bytes,
                 site: site.to_owned(),
                 view,
@@ -209,6 +212,11 @@ impl Report {
         });
         found.optional().map_err(|error| self.failed(error))
     }
+}
+
+/// The share of a document that its partner has; nothing where it has no content of its own.
+pub(crate) fn share_of(shared_bytes: Option<u64>, all_bytes: Option<u64>) -> Option<Ratio> {
+    shared_bytes.zip(all_bytes).map(|(shared_bytes, all_bytes)| Ratio::of(shared_bytes.min(all_bytes), all_bytes))
 }
 
 fn digest(bytes: [u8; 16]) -> u128 {
@@ -253,7 +261,8 @@ impl Report {
         let sql = format!(
             "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
                     CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
-                    d.message_id_hash, t.layer, tc.digest, tc.size_bytes
+                    d.message_id_hash, t.layer, tc.digest, tc.size_bytes,
+                    (SELECT o.payload_bytes FROM content o WHERE o.id = t.content)
              FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
                   LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
                   LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
@@ -270,6 +279,7 @@ impl Report {
                 path_escaped,
                 relation: row.get(12)?,
                 repository: row.get(10)?,
+                share: share_of(row.get(11)?, row.get(17)?),
                 shared_bytes: row.get(11)?,
                 site: row.get(9)?,
                 view: self.view(row.get(14)?),
@@ -306,21 +316,29 @@ impl Report {
         )
     }
 
+    /// The rows `t` that have the partners of documents. If there is one view, every row is listed and has its own partner:
+    /// none is looked up.
+    pub(super) fn fated(&self) -> String {
+        match self.views.len() {
+            1 => "document t WHERE 1".to_owned(),
+            _ => format!("{LISTED} WHERE d.listed"),
+        }
+    }
+
     /// Status of each document of two sites, in short rows for counting. If the partner
     /// has the same path, the path is left out.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        // If there is one view, every row is listed and has its own partner: none is looked up.
-        let from = match self.views.len() {
-            1 => "document t ORDER BY t.id".to_owned(),
-            _ => format!("{LISTED} WHERE d.listed ORDER BY d.id"),
-        };
         let sql = format!(
             "SELECT t.root, t.path, t.size_bytes,
                     t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),
                     t.partner_shared_bytes, t.partner_relation = 'identical',
                     CASE WHEN t.partner_in_place THEN NULL
-                         ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END
-             FROM {from}"
+                         ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END,
+                    CASE WHEN t.partner_relation <> 'identical'
+                         THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END
+             FROM {} ORDER BY {}",
+            self.fated(),
+            if self.views.len() == 1 { "t.id" } else { "d.id" }
         );
         let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
@@ -331,6 +349,7 @@ impl Report {
                     None => None,
                     Some(shared_bytes) => Some(FatePartner {
                         shared_bytes,
+                        share: row.get::<_, Option<u64>>(7)?.map(|all| Ratio::of(shared_bytes, all)),
                         identical: row.get(5)?,
                         moved_to: row.get_ref(6)?.as_blob_or_null()?,
                     }),

@@ -133,6 +133,7 @@ mod tests {
             path_escaped: escaped.then_some(true),
             relation: "near".to_owned(),
             repository: SECRET.to_owned(),
+            share: None,
             shared_bytes: 9,
             site: "tokyo".to_owned(),
             view: view.map(str::to_owned),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Ratio;
+
 /// Place and age of a document.
 #[derive(Clone, Serialize, Debug)]
 pub struct Located {
@@ -90,6 +92,9 @@ pub struct PartnerRow {
     pub relation: String,
     /// Its repository.
     pub repository: String,
+    /// The share of the document that it has; none for a document without content of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Ratio>,
     /// Bytes that both have.
     pub shared_bytes: u64,
     /// Its site.
@@ -119,6 +124,8 @@ pub struct Fate<'a> {
 pub struct FatePartner<'a> {
     /// Bytes that both have.
     pub shared_bytes: u64,
+    /// The share of the document that it has, if they are not the same.
+    pub share: Option<Ratio>,
     /// True if they are the same bytes, or the same text.
     pub identical: bool,
     /// The partner's path, where it is another.

@@ -83,6 +83,27 @@ pub struct FolderPlace {
     pub site: String,
 }
 
+/// What became of the documents of one repository at another. Documents without anything to compare are not counted.
+#[derive(Clone, Serialize, Debug)]
+pub struct ChangesRow {
+    /// Documents with other content under the same path.
+    pub changed: u64,
+    /// Repository of the documents.
+    pub from_repository: String,
+    /// Its site.
+    pub from_site: String,
+    /// Documents with a copy or a relative under another path.
+    pub moved: u64,
+    /// Documents with nothing there.
+    pub only: u64,
+    /// Documents with equal content under the same path.
+    pub same: u64,
+    /// The other repository.
+    pub to_repository: String,
+    /// Its site.
+    pub to_site: String,
+}
+
 /// Overlap of two sites or parties.
 #[derive(Clone, Serialize, Debug)]
 pub struct OverlapSection {

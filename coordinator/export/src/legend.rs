@@ -1,0 +1,34 @@
+//! The words of reports, each defined once. Text, page and workbook end with the ones that they use.
+
+/// The words of the summary of two repositories, in the order of its columns.
+pub const CHANGES: [(&str, &str); 4] = [
+    ("same", "equal content under the same path"),
+    ("changed", "other content under the same path"),
+    ("moved", "a copy or a relative under another path"),
+    ("only", "nothing identical or linked at the other"),
+];
+
+/// The statuses of documents, in the order of their columns.
+pub const STATUSES: [(&str, &str); 7] = [
+    ("identical", "another document has the same content"),
+    ("near", "it and another have at least 80 % of each other"),
+    ("contains", "it has at least 80 % of another"),
+    ("contained", "another has at least 80 % of it"),
+    ("shares", "less, but enough for a link"),
+    ("unique", "nothing identical or linked anywhere"),
+    ("excluded", "nothing in it to compare"),
+];
+
+/// Other words.
+pub const OTHERS: [(&str, &str); 2] = [
+    (
+        "in common",
+        "of a document: the share of it that its partner has; of a cluster: the bytes of the strongest links that join it",
+    ),
+    ("alike", "resemblance: common bytes of two documents, divided by the bytes of both together"),
+];
+
+/// All words with their definitions.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CHANGES.into_iter().chain(STATUSES).chain(OTHERS)
+}

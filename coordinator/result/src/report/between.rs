@@ -1,0 +1,114 @@
+//! What became of the documents of one repository at another: the same, changed, moved, or only there.
+
+use rusqlite::Statement;
+use rusqlite::types::ValueRef;
+
+use super::{ChangesRow, Report};
+use crate::error::Error;
+
+/// Statuses of documents that have nothing to compare.
+const NOTHING: &str = "'excluded(empty)', 'excluded(no text)', 'excluded(container)'";
+
+impl Report {
+    /// Of a scan of two repositories, what became of the documents of each at the other; else nothing.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn changes(&self) -> Result<Vec<ChangesRow>, Error> {
+        if self.roots.len() != 2 || self.slice.is_some() {
+            return Ok(Vec::new());
+        }
+        let names = self.collect("SELECT site, repository FROM root ORDER BY id", |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
+        let row = |from: usize| {
+            let [(from_site, from_repository), (to_site, to_repository)] =
+                [from, 1 - from].map(|root| names[root].clone());
+            let zero = ChangesRow {
+                changed: 0,
+                from_repository,
+                from_site,
+                moved: 0,
+                only: 0,
+                same: 0,
+                to_repository,
+                to_site,
+            };
+            (self.place_of_root(from), zero)
+        };
+        let mut rows = [row(0), row(1)];
+        let sql = format!(
+            "SELECT t.root, sum(t.partner_in_place AND t.partner_relation = 'identical'),
+                    sum(t.partner_in_place AND t.partner_relation <> 'identical'), sum(NOT t.partner_in_place),
+                    sum(t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING}))
+             FROM {} GROUP BY t.root",
+            self.fated()
+        );
+        self.each(&sql, |found| {
+            let count = |column: usize| found.get::<_, Option<u64>>(column).map(Option::unwrap_or_default);
+            if let Some((_, row)) = rows.get_mut(found.get::<_, usize>(0)?) {
+                (row.same, row.changed, row.moved, row.only) = (count(1)?, count(2)?, count(3)?, count(4)?);
+            }
+            Ok(())
+        })?;
+        let rewritten = self.rewritten().map_err(|error| self.failed(error))?;
+        for (_, row) in &mut rows {
+            row.changed += rewritten;
+            row.only -= rewritten;
+        }
+        rows.sort_by_key(|(place, _)| *place);
+        Ok(rows.map(|(_, row)| row).into())
+    }
+
+    /// Of a scan of two repositories, the number of clusters of a view that are one document, changed under the same path.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn clusters_in_place(&self, view: usize) -> Result<u64, Error> {
+        if self.roots.len() != 2 || self.slice.is_some() {
+            return Ok(0);
+        }
+        let sql = format!(
+            "SELECT count(*) FROM cluster k WHERE k.layer = {view} AND k.members = 2 AND k.documents = 2 AND 1 =
+               (SELECT count(DISTINCT d.path) FROM content c JOIN document d ON d.content = c.id WHERE c.cluster = k.id)"
+        );
+        self.one(&sql, |row| row.get(0))
+    }
+
+    /// Number of documents that both have under one path with too little in common for a link: they changed, and are missing
+    /// nowhere. Both lists of paths are in order and are read side by side.
+    fn rewritten(&self) -> rusqlite::Result<u64> {
+        let alone = |root: u8| {
+            let sql = format!(
+                "SELECT t.path FROM {} AND t.root = {root} AND t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING})
+                 ORDER BY t.id",
+                self.fated()
+            );
+            self.connection.prepare(&sql)
+        };
+        let path = |row: Option<&rusqlite::Row<'_>>| -> rusqlite::Result<Option<Vec<u8>>> {
+            row.map(|row| {
+                Ok(match row.get_ref(0)? {
+                    ValueRef::Blob(path) => path.to_owned(),
+                    _ => Vec::new(),
+                })
+            })
+            .transpose()
+        };
+        let (mut of_a, mut of_b): (Statement<'_>, Statement<'_>) = (alone(0)?, alone(1)?);
+        let (mut rows_a, mut rows_b) = (of_a.query([])?, of_b.query([])?);
+        let (mut a, mut b) = (path(rows_a.next()?)?, path(rows_b.next()?)?);
+        let mut both = 0;
+        while let (Some(path_a), Some(path_b)) = (&a, &b) {
+            let order = path_a.cmp(path_b);
+            both += u64::from(order.is_eq());
+            if order.is_le() {
+                a = path(rows_a.next()?)?;
+            }
+            if order.is_ge() {
+                b = path(rows_b.next()?)?;
+            }
+        }
+        Ok(both)
+    }
+}
