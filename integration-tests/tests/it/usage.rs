@@ -226,7 +226,7 @@ fn the_json_report_has_the_fields_of_its_schema() {
         &report["scan"],
         "id method view chunk_bytes min_shared_bytes min_containment across_only keyed status digest run",
     );
-    has(&report["scan"]["run"], "started finished sites");
+    has(&report["scan"]["run"], "started finished order sites");
     has(&report["scan"]["run"]["sites"][0], "site read_bytes sent_bytes");
     let site = "party site repository documents bytes empty unreadable skipped changed chunks compressed_bytes status";
     report["sites"].as_array().unwrap().iter().for_each(|row| has(row, site));
@@ -243,6 +243,7 @@ fn the_json_report_has_the_fields_of_its_schema() {
     has(&cluster["families"][0], "representative members min_resemblance");
     has(&report["folders"][0], "a b relation documents_a documents_b shared_bytes_a shared_bytes_b");
     has(&report["folders"][0]["a"], "site repository path");
+    has(&report["changes"][0], "from_site from_repository to_site to_repository same changed moved only");
     let overlap = "level a b documents_a documents_b shared_bytes_a shared_bytes_b template_bytes_a template_bytes_b";
     has(&report["overlap"][0], overlap);
     let scan = &report["scan"];
@@ -264,6 +265,7 @@ fn ndjson_has_the_same_rows_one_a_line() {
     };
     let lists = [
         ("site", "sites"),
+        ("changes", "changes"),
         ("identical", "identical"),
         ("cluster", "clusters"),
         ("folder", "folders"),
@@ -276,8 +278,19 @@ fn ndjson_has_the_same_rows_one_a_line() {
     assert_eq!(of_type("scan")[0]["digest"], report["scan"]["digest"]);
     assert_eq!(of_type("histogram")[0]["links"], report["histogram"]["links"]);
     assert_eq!(of_type("document").len(), 7);
-    let known =
-        ["scan", "site", "overlap", "set_aside", "histogram", "identical", "cluster", "folder", "document", "unread"];
+    let known = [
+        "scan",
+        "site",
+        "changes",
+        "overlap",
+        "set_aside",
+        "histogram",
+        "identical",
+        "cluster",
+        "folder",
+        "document",
+        "unread",
+    ];
     assert!(lines.iter().all(|line| known.contains(&line["type"].as_str().unwrap())));
 }
 

@@ -75,12 +75,9 @@ pub(super) fn write_clusters(report: &Report, words: &Words, limit: usize, out: 
         };
         writeln!(out, "\n{title}: {}{listed_above}\n", count(clusters))?;
         let mut shown = 0;
-        let written = report.clusters_of::<Stop>(view, |cluster| {
+        let written = report.clusters_elsewhere::<Stop>(view, |cluster| {
             if shown == limit {
                 return Err(Stop::Enough);
-            }
-            if in_place > 0 && is_in_place(&cluster) {
-                return Ok(());
             }
             shown += 1;
             Ok(write_cluster(&cluster, words, out)?)
@@ -89,14 +86,6 @@ pub(super) fn write_clusters(report: &Report, words: &Words, limit: usize, out: 
         write_rest(clusters - in_place - shown as u64, "clusters", out)?;
     }
     Ok(())
-}
-
-/// True for the two versions of a document that the list of changed documents has.
-fn is_in_place(cluster: &ClusterSection) -> bool {
-    match cluster.documents.as_slice() {
-        [a, b] => a.copies == 1 && b.copies == 1 && a.path == b.path,
-        _ => false,
-    }
 }
 
 /// The reason for which a list is not read to its end.

@@ -3,11 +3,19 @@
 use rusqlite::Statement;
 use rusqlite::types::ValueRef;
 
-use super::{ChangesRow, Report};
+use super::{ChangesRow, ClusterSection, Report};
 use crate::error::Error;
 
 /// Statuses of documents that have nothing to compare.
 const NOTHING: &str = "'excluded(empty)', 'excluded(no text)', 'excluded(container)'";
+
+/// True for a cluster `k` of two documents of one path, each of which changed under it: their rows with the partner say so.
+const IN_PLACE: &str = "k.members = 2 AND k.documents = 2
+  AND 1 = (SELECT count(DISTINCT d.path) FROM content c JOIN document d ON d.content = c.id WHERE c.cluster = k.id)
+  AND NOT EXISTS (SELECT 1 FROM content c JOIN document d ON d.content = c.id
+    JOIN document l ON l.id = CASE WHEN d.listed THEN d.id ELSE d.other END
+    JOIN document t ON t.id = CASE WHEN l.partner_in_other THEN l.other ELSE l.id END
+    WHERE c.cluster = k.id AND (t.partner_in_place IS NOT 1 OR t.partner_relation = 'identical'))";
 
 impl Report {
     /// Of a scan of two repositories, what became of the documents of each at the other; else nothing.
@@ -68,11 +76,22 @@ impl Report {
         if self.roots.len() != 2 || self.slice.is_some() {
             return Ok(0);
         }
-        let sql = format!(
-            "SELECT count(*) FROM cluster k WHERE k.layer = {view} AND k.members = 2 AND k.documents = 2 AND 1 =
-               (SELECT count(DISTINCT d.path) FROM content c JOIN document d ON d.content = c.id WHERE c.cluster = k.id)"
-        );
-        self.one(&sql, |row| row.get(0))
+        self.one(&format!("SELECT count(*) FROM cluster k WHERE k.layer = {view} AND {IN_PLACE}"), |row| row.get(0))
+    }
+
+    /// The other clusters of a view.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or `each` fails.
+    pub fn clusters_elsewhere<E: From<Error>>(
+        &self,
+        view: usize,
+        each: impl FnMut(ClusterSection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.clusters_in_place(view)? {
+            0 => self.clusters_of(view, each),
+            _ => self.clusters_where(view, &format!("NOT ({IN_PLACE})"), each),
+        }
     }
 
     /// Number of documents that both have under one path with too little in common for a link: they changed, and are missing

@@ -22,11 +22,24 @@ impl Report {
     pub fn clusters_of<E: From<Error>>(
         &self,
         view: usize,
+        each: impl FnMut(ClusterSection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.clusters_where(view, "1", each)
+    }
+
+    /// The clusters `k` of a view for which a condition holds, in the same order.
+    pub(super) fn clusters_where<E: From<Error>>(
+        &self,
+        view: usize,
+        condition: &str,
         mut each: impl FnMut(ClusterSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
-                   min_resemblance, mean_resemblance, layer, joined_bytes FROM cluster WHERE layer = ? ORDER BY id";
-        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
+        let sql = format!(
+            "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
+                    min_resemblance, mean_resemblance, layer, joined_bytes
+             FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([view]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             let cluster = self.cluster(row).map_err(|error| self.failed(error))?;
