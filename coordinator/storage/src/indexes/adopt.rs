@@ -87,7 +87,7 @@ impl Indexes {
             }
             Err(error) => return Err(error),
         };
-        if row.committed_sequence == 0 {
+        if row.committed_sequence == 0 && !row.sealed {
             let length = std::fs::metadata(path).map_err(Error::state(path))?.len();
             if length > row.segment_bytes && self.store.index(id)?.is_none() {
                 // Nothing shows if any of it was ever acknowledged.
