@@ -19,9 +19,9 @@ pub(crate) struct MethodArgs {
     /// Method of fingerprinting; docs/methods.md compares them
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
-    /// Part of a document to fingerprint: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), both (bytes and text)
-    #[arg(long, value_parser = PossibleValuesParser::new(ScanView::ALL.map(ScanView::name)), default_value = "raw", help_heading = "Method")]
-    pub(crate) view: String,
+    /// Part of a document to fingerprint: auto (its bytes, and the text of office files, PDF and mail), raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), both (bytes and text) [default: auto; raw of single files]
+    #[arg(long, value_parser = PossibleValuesParser::new(ScanView::ALL.map(ScanView::name)), help_heading = "Method")]
+    pub(crate) view: Option<String>,
     /// Average length of a chunk, 80 to 1MiB, or bytes per feature; signatures of a fixed size ignore it [default: 1000; of text 200, of passages 80]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
     pub(crate) chunk_bytes: Option<u64>,
@@ -91,10 +91,12 @@ impl ReportFormat {
 impl MethodArgs {
     /// The requested method.
     pub(crate) fn any(&self) -> anyhow::Result<Method> {
-        if self.view == "both" {
-            return Err(usage("--view both is for scans, which compare one view after the other: use raw or text"));
+        let view = self.view.as_deref().unwrap_or("raw");
+        if ["auto", "both"].contains(&view) {
+            let reason = format!("--view {view} is for scans, which compare one view after the other: use raw or text");
+            return Err(usage(reason));
         }
-        self.of(self.view.parse().map_err(|error| usage(format!("--view: {error}")))?)
+        self.of(view.parse().map_err(|error| usage(format!("--view: {error}")))?)
     }
 
     fn of(&self, view: View) -> anyhow::Result<Method> {

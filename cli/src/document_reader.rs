@@ -30,7 +30,7 @@ impl DocumentReader {
     pub(crate) fn view(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
         match view {
             View::Raw => bytes(file),
-            View::Text | View::Passages => {
+            View::Text | View::Passages | View::Office => {
                 let text = self.text(file, inside, view)?;
                 let mut joined = Vec::with_capacity(text.len());
                 JoinedLines(text.as_slice()).read_to_end(&mut joined)?;

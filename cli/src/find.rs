@@ -10,7 +10,7 @@ mod text;
 
 pub(crate) use ask::opening;
 
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -22,6 +22,7 @@ use cognate_proto::v1;
 use cognate_server::find::record::{Under, relation};
 use cognate_server::find::{Answer, Fingerprints, SearchedDocument};
 use cognate_similarity::Containment;
+use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
 
 use crate::args::{KeyArgs, size};
 use crate::exit::{Exit, coded, usage};
@@ -76,8 +77,8 @@ pub(crate) struct HowArgs {
     /// Method of fingerprinting [default: that of the finest index available]
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), help_heading = "Method")]
     method: Option<String>,
-    /// Part of a file to search for: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text) [default: raw]
-    #[arg(long, value_parser = PossibleValuesParser::new(["raw", "text", "passages"]), help_heading = "Method")]
+    /// Part of a file to search for: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), office (the text of office files, PDF and mail) [default: office for such files, else raw]
+    #[arg(long, value_parser = PossibleValuesParser::new(["raw", "text", "passages", "office"]), help_heading = "Method")]
     view: Option<String>,
     /// Average length of a chunk [default: that of the finest index available]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Method")]
@@ -158,8 +159,41 @@ pub(crate) async fn prepare(
         return from_fingerprints(how, path);
     }
     let key = how.key.key()?;
+    if how.view.is_none()
+        && files.iter().all(|file| starts_as_office_file(file))
+        && let Some(method) = choose::choose_text(operator, how, &key).await?
+        && let Some(query) = read_text(&method, &key, files)?
+    {
+        return Ok(query);
+    }
     let method = choose::choose(operator, how, &key).await?;
     read(&method, &key, files)
+}
+
+/// True if the first bytes of a file are those of an office file, a PDF or mail.
+fn starts_as_office_file(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let opened = std::fs::File::open(file).map(|file| file.take(OFFICE_HEAD_BYTES as u64));
+    opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && may_be_office(&head)
+}
+
+/// The text of office files; `None` if one of them has none, so that only its bytes can be searched for.
+fn read_text(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Option<Query>> {
+    let mut reader = Reader::new(method, key)?;
+    let has_text = |found: &Found| found.1.as_ref().is_ok_and(|found| searched_bytes(&found.became) > 0);
+    for file in files {
+        if !reader.read(file).iter().any(has_text) {
+            return Ok(None);
+        }
+    }
+    read(method, key, files).map(Some)
+}
+
+fn searched_bytes(became: &Became) -> u64 {
+    match became {
+        Became::Chunks(_, content) => content.size_bytes,
+        Became::Signature(signature) => signature.size_bytes,
+    }
 }
 
 fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {

@@ -154,12 +154,11 @@ impl ScanArgs {
     }
 
     fn view(&self) -> anyhow::Result<ScanView> {
-        match (self.method.view.as_str(), self.passages) {
-            ("raw", false) => Ok(ScanView::Raw),
-            ("text", false) => Ok(ScanView::Text),
-            ("text" | "passages", _) => Ok(ScanView::Passages),
-            ("both", false) => Ok(ScanView::Both),
-            _ => Err(usage("--passages are paragraphs of text: use --view text --passages")),
+        let named = |name: &str| ScanView::ALL.into_iter().find(|view| view.name() == name);
+        match (self.method.view.as_deref(), self.passages) {
+            (Some("text" | "passages"), true) => Ok(ScanView::Passages),
+            (view, false) => Ok(view.and_then(named).unwrap_or_default()),
+            (_, true) => Err(usage("--passages are paragraphs of text: use --view text --passages")),
         }
     }
 }

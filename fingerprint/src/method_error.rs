@@ -17,7 +17,7 @@ pub enum MethodError {
         chunk_bytes: u64,
     },
     /// No view has this name.
-    #[error("there is no view `{view}`: there are raw, text and passages")]
+    #[error("there is no view `{view}`: there are raw, text, passages and office")]
     UnknownView {
         /// The name that was given.
         view: String,

@@ -14,6 +14,8 @@ pub enum View {
     Text,
     /// The same text, where each paragraph is a content of its own.
     Passages,
+    /// The same text, of office files, PDF, RTF and mail alone, with what is attached to mail. Archives stay closed.
+    Office,
 }
 
 impl View {
@@ -24,7 +26,7 @@ impl View {
     pub fn chunk_bytes_default(self) -> u64 {
         match self {
             View::Raw => 1000,
-            View::Text => 200,
+            View::Text | View::Office => 200,
             // A paragraph has a few hundred bytes: some chunks must survive when one of its sentences changes.
             View::Passages => 80,
         }
@@ -34,7 +36,7 @@ impl View {
     pub fn min_shared_bytes_default(self) -> u64 {
         match self {
             View::Raw => 16_384,
-            View::Text | View::Passages => 2_048,
+            View::Text | View::Passages | View::Office => 2_048,
         }
     }
 
@@ -52,6 +54,7 @@ impl FromStr for View {
             "raw" => Ok(View::Raw),
             "text" => Ok(View::Text),
             "passages" => Ok(View::Passages),
+            "office" => Ok(View::Office),
             _ => Err(MethodError::UnknownView { view: text.to_owned() }),
         }
     }
@@ -63,6 +66,7 @@ impl fmt::Display for View {
             View::Raw => "raw",
             View::Text => "text",
             View::Passages => "passages",
+            View::Office => "office",
         })
     }
 }
@@ -73,14 +77,14 @@ mod tests {
 
     #[test]
     fn a_view_is_read_back_from_its_name_and_other_words_are_refused() {
-        for view in [View::Raw, View::Text, View::Passages] {
+        for view in [View::Raw, View::Text, View::Passages, View::Office] {
             assert_eq!(view.to_string().parse(), Ok(view));
             assert_eq!(view.is_text(), view != View::Raw);
         }
         for word in ["", "Raw", "bytes", "raw "] {
             let error = word.parse::<View>().unwrap_err();
             assert_eq!(error, MethodError::UnknownView { view: word.to_owned() });
-            assert!(error.to_string().contains("raw, text and passages"), "{error}");
+            assert!(error.to_string().contains("raw, text, passages and office"), "{error}");
         }
     }
 
@@ -88,7 +92,7 @@ mod tests {
     fn default_means_are_in_the_range_of_tttd_and_shorter_for_smaller_contents() {
         let means = [View::Raw, View::Text, View::Passages].map(View::chunk_bytes_default);
         assert!(means.is_sorted_by(|a, b| a > b), "{means:?}");
-        for view in [View::Raw, View::Text, View::Passages] {
+        for view in [View::Raw, View::Text, View::Passages, View::Office] {
             assert!(crate::Method::tttd(view, view.chunk_bytes_default()).is_ok());
             assert!(view.min_shared_bytes_default() > view.chunk_bytes_default());
         }

@@ -89,12 +89,14 @@ pub struct ScanOptions {
     pub origin: String,
 }
 
-/// The views of a scan. Under both, bytes are compared first and then text; the two never meet.
+/// The views of a scan. Where there are two, bytes are compared first and then text; the two never meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScanView {
-    /// The bytes.
+    /// The bytes of all documents, and the text of office files, PDF, RTF and mail.
     #[default]
+    Auto,
+    /// The bytes.
     Raw,
     /// The text that a reader sees.
     Text,
@@ -139,7 +141,7 @@ impl Default for ScanOptions {
     fn default() -> ScanOptions {
         ScanOptions {
             repositories: Vec::new(),
-            view: ScanView::Raw,
+            view: ScanView::Auto,
             method: "tttd".to_owned(),
             param: String::new(),
             chunk_bytes: None,
@@ -206,7 +208,7 @@ impl ScanOptions {
             check_refinable(&layers)?;
         }
         if *match_message_ids && layers.iter().all(|layer| !layer.method.view().is_text()) {
-            let reason = "messages are known under the text view only; say --view text or both";
+            let reason = "messages are known under the text view only; say --view auto, text or both";
             return Err(OptionError::new("match_message_ids", &reason));
         }
         check_patterns("include", &self.include)?;
@@ -253,11 +255,12 @@ impl ScanOptions {
 
 impl ScanView {
     /// All of them.
-    pub const ALL: [ScanView; 4] = [ScanView::Raw, ScanView::Text, ScanView::Passages, ScanView::Both];
+    pub const ALL: [ScanView; 5] = [ScanView::Auto, ScanView::Raw, ScanView::Text, ScanView::Passages, ScanView::Both];
 
     /// The views, in the order in which they are compared.
     pub fn views(self) -> &'static [View] {
         match self {
+            ScanView::Auto => &[View::Raw, View::Office],
             ScanView::Raw => &[View::Raw],
             ScanView::Text => &[View::Text],
             ScanView::Passages => &[View::Passages],
@@ -268,6 +271,7 @@ impl ScanView {
     /// The name, as it is typed and stored.
     pub fn name(self) -> &'static str {
         match self {
+            ScanView::Auto => "auto",
             ScanView::Raw => "raw",
             ScanView::Text => "text",
             ScanView::Passages => "passages",

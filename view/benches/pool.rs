@@ -69,7 +69,8 @@ fn small_documents_in_this_process(bencher: Bencher<'_, '_>, bytes: usize) {
 
 fn walked(file: &File) -> usize {
     let mut stream = Vec::new();
-    cognate_view::walk(file.try_clone().expect("a descriptor"), "", &Limits::default(), &mut stream).expect("memory");
+    cognate_view::walk(file.try_clone().expect("a descriptor"), Some(""), &Limits::default(), &mut stream)
+        .expect("memory");
     drain(Parts::new(stream.as_slice()))
 }
 

@@ -22,7 +22,9 @@ use crate::sandbox;
 pub const CHILD_ARGUMENT: &str = "__view-child";
 
 /// The longest hint for names.
-pub(crate) const HINT_BYTES_MAX: usize = 255;
+pub(crate) const HINT_BYTES_MAX: usize = 254;
+/// In place of the length of a hint: archives stay closed.
+const CLOSED: u8 = 255;
 /// The child may have the next document.
 pub(crate) const READY: u8 = 1;
 /// The child wants to be replaced.
@@ -39,8 +41,9 @@ pub fn child_main() -> ExitCode {
     serve(crate::walk::walk)
 }
 
-/// Reads a document of a file, with a hint for names, and writes the stream of its parts: [`walk`](crate::walk) is one.
-pub type WalkFn = fn(File, &str, &Limits, &mut dyn Write) -> io::Result<()>;
+/// Reads a document of a file, with a hint for names (`None`: archives stay closed), and writes the stream of its parts:
+/// [`walk`](crate::walk) is one.
+pub type WalkFn = fn(File, Option<&str>, &Limits, &mut dyn Write) -> io::Result<()>;
 
 /// As [`child_main`], with another function for each document: for tests in which a child fails.
 pub fn serve(walk: WalkFn) -> ExitCode {
@@ -62,8 +65,8 @@ fn serve_until_the_end(walk: WalkFn) -> io::Result<()> {
     answer.write_all(&[confinement.to_bits()])?;
     answer.flush()?;
     for documents in 1.. {
-        let Some((file, name)) = next_request()? else { break };
-        walk(file, &name, &limits, &mut answer)?;
+        let Some((file, hint)) = next_request()? else { break };
+        walk(file, hint.as_deref(), &limits, &mut answer)?;
         let ready = documents < DOCUMENTS_MAX && !memory.has_grown();
         answer.write_all(&[if ready { READY } else { RETIRING }])?;
         answer.flush()?;
@@ -107,21 +110,24 @@ fn limits_of(greeting: &[u8; GREETING_BYTES]) -> Limits {
 }
 
 /// The request for a document; its descriptor goes with it.
-pub(crate) fn request(name: &str) -> Vec<u8> {
-    let length = u8::try_from(name.len()).unwrap_or(0);
-    let mut request = Vec::with_capacity(1 + name.len());
-    request.push(length);
-    request.extend_from_slice(&name.as_bytes()[..usize::from(length)]);
+pub(crate) fn request(hint: Option<&str>) -> Vec<u8> {
+    let Some(hint) = hint else { return vec![CLOSED] };
+    let hint = if hint.len() > HINT_BYTES_MAX { "" } else { hint };
+    let mut request = vec![u8::try_from(hint.len()).unwrap_or(0)];
+    request.extend_from_slice(hint.as_bytes());
     request
 }
 
-/// The next document and its name; `None` if the parent has no more.
-fn next_request() -> io::Result<Option<(File, String)>> {
+/// The next document and its hint; `None` if the parent has no more.
+fn next_request() -> io::Result<Option<(File, Option<String>)>> {
     let mut length = [0; 1];
     let Some(file) = receive(&mut length)? else { return Ok(None) };
-    let mut name = vec![0; usize::from(length[0])];
-    receive(&mut name)?;
-    Ok(Some((file, String::from_utf8_lossy(&name).into_owned())))
+    if length == [CLOSED] {
+        return Ok(Some((file, None)));
+    }
+    let mut hint = vec![0; usize::from(length[0])];
+    receive(&mut hint)?;
+    Ok(Some((file, Some(String::from_utf8_lossy(&hint).into_owned()))))
 }
 
 /// Fills the buffer from the parent and returns the descriptor that came with the bytes.
@@ -215,11 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_the_length_of_its_name_before_it() {
-        assert_eq!(request(""), [0]);
-        assert_eq!(request("ab"), [2, b'a', b'b']);
-        assert_eq!(request(&"x".repeat(HINT_BYTES_MAX)).len(), 1 + HINT_BYTES_MAX);
+    fn a_request_has_the_length_of_its_hint_before_it() {
+        assert_eq!(request(Some("")), [0]);
+        assert_eq!(request(Some("ab")), [2, b'a', b'b']);
+        assert_eq!(request(Some(&"x".repeat(HINT_BYTES_MAX))).len(), 1 + HINT_BYTES_MAX);
         // Longer names are never sent; see `HINT_BYTES_MAX`.
-        assert_eq!(request(&"x".repeat(HINT_BYTES_MAX + 1)), [0]);
+        assert_eq!(request(Some(&"x".repeat(HINT_BYTES_MAX + 1))), [0]);
+        assert_eq!(request(None), [CLOSED]);
     }
 }

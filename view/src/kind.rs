@@ -59,7 +59,37 @@ pub enum Kind {
     Other = 255,
 }
 
+/// The first bytes of a file that [`may_be_office`] looks at.
+pub const OFFICE_HEAD_BYTES: usize = 4096;
+
+/// True if a file with these first bytes may be of an [office kind](Kind::is_office): few others begin like that.
+pub fn may_be_office(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(OFFICE_HEAD_BYTES)];
+    match signature(head) {
+        Some(Signature::Kind(kind)) => kind.is_office(),
+        Some(Signature::Zip | Signature::Compound | Signature::PossiblePdf) => true,
+        None => mail::kind(charset::without_utf8_mark(head)).is_some(),
+    }
+}
+
 impl Kind {
+    /// True for office files, PDF, RTF and mail: a program has packed their words, so that their bytes do not tell what two
+    /// of them have in common.
+    pub fn is_office(self) -> bool {
+        use Kind::{Docx, Mail, Mbox, Msg, OldOffice, OpenDocument, Pdf, Pptx, Rtf, Xlsx};
+        matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg | OldOffice)
+    }
+
+    /// True for archives and compressed files: the documents inside of them are read, and they have no text themselves.
+    pub(crate) fn is_archive(self) -> bool {
+        matches!(self, Kind::Zip | Kind::SevenZip) || self.is_stream()
+    }
+
+    /// True if it is read from its beginning to its end, whatever its size.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Kind::Tar | Kind::Gzip | Kind::Xz | Kind::Zstd | Kind::Bzip2)
+    }
+
     /// Detects the kind of a document.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ mod walk;
 pub use child::{CHILD_ARGUMENT, WalkFn, child_main, serve};
 pub use format::{VisitEmbedded, extract, members, message_id_hash};
 pub use frames::{PartEnd, PartHead, Parts, PartsWriter};
-pub use kind::Kind;
+pub use kind::{Kind, OFFICE_HEAD_BYTES, may_be_office};
 pub use limits::Limits;
 pub use normalise::Normaliser;
 pub use outcome::{Outcome, Reason};

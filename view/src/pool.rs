@@ -56,16 +56,27 @@ impl Pool {
     /// # Errors
     /// If a child cannot be started or the descriptor cannot be sent. A document that cannot be read is no error.
     pub fn extract(&self, file: &File, name: &str) -> io::Result<Extraction> {
+        self.ask(file, Some(process::hint(name)))
+    }
+
+    /// As [`extract`](Pool::extract), but an archive stays closed: it has no parts but itself.
+    ///
+    /// # Errors
+    /// As [`extract`](Pool::extract).
+    pub fn extract_unless_archive(&self, file: &File) -> io::Result<Extraction> {
+        self.ask(file, None)
+    }
+
+    fn ask(&self, file: &File, hint: Option<String>) -> io::Result<Extraction> {
         let mut slot = Shared::acquire(&self.0)?;
         // The position is shared with the caller's descriptor; the child does not use it.
         let file = file.try_clone()?;
-        let name = process::hint(name);
-        if slot.process()?.ask(&file, &name).is_err() {
+        if slot.process()?.ask(&file, hint.as_deref()).is_err() {
             // It died while it was idle. A failure of a new one as well is an error.
             slot.replace()?;
-            slot.process()?.ask(&file, &name)?;
+            slot.process()?.ask(&file, hint.as_deref())?;
         }
-        Ok(Extraction(Answer::new(slot, file, name)))
+        Ok(Extraction(Answer::new(slot, file, hint)))
     }
 
     /// The confinement of the children.

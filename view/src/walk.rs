@@ -27,19 +27,27 @@ const NAMELESS: &str = "content";
 /// Reads a document in this process and writes the stream of its parts. A [`Pool`](crate::Pool) does the same in a child, so
 /// that a hostile document cannot harm the worker.
 ///
-/// The hint is the name of the member of a document that is compressed alone.
+/// The hint is the name of the member of a document that is compressed alone, or empty; without one, the document stays
+/// closed if it is an archive.
 ///
 /// # Errors
 /// If the stream cannot be written. A document that cannot be read is no error.
-pub fn walk(file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+pub fn walk(file: File, hint: Option<&str>, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = PartsWriter::new(out)?;
     match FileSource::new(file) {
         Ok(mut source) => {
             let budget = Budget::new(limits, source.length_bytes());
             let mut walker = Walker { budget, parts, names: Names::default(), broken: None };
-            let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+            let is_closed = hint.is_none();
+            let hint = hint.filter(|hint| !hint.is_empty()).map(str::to_owned);
             let document = Document { name: "", hint, depth: 0, stream: None };
-            walker.document(&mut source, &document);
+            match Kind::detect(&mut source) {
+                Ok(kind) if is_closed && kind.is_archive() => {
+                    walker.begin("", kind);
+                    walker.end(Ok(Outcome::Container), None);
+                }
+                _ => walker.document(&mut source, &document),
+            }
             walker.broken.map_or(Ok(()), Err)?;
             walker.parts.finish().map(drop)
         }
@@ -81,7 +89,7 @@ impl Walker<'_> {
     }
 
     fn document_of(&mut self, kind: Kind, source: &mut dyn Source, document: &Document<'_>) {
-        if is_archive(kind) {
+        if kind.is_archive() {
             let opened = self.budget.may_open(document.depth).and_then(|()| self.open(kind, source, document));
             let opened = self.with_limits(opened, document);
             self.begin(document.name, kind);
@@ -169,7 +177,7 @@ impl Walker<'_> {
         let mut read = (&mut *stream).take(limit).read_to_end(&mut bytes);
         let mut kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
         let more = |bytes: &[u8], limit: u64| bytes.len() as u64 == limit;
-        if read.is_ok() && more(&bytes, limit) && !is_stream(kind) && kind != Kind::Other {
+        if read.is_ok() && more(&bytes, limit) && !kind.is_stream() && kind != Kind::Other {
             limit = self.budget.may_hold();
             read = (&mut *stream).take(limit - HEAD_BYTES).read_to_end(&mut bytes);
             kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
@@ -180,7 +188,7 @@ impl Walker<'_> {
         let held = self.budget.hold(bytes.len() as u64);
         if !more(&bytes, limit) {
             self.document_of(kind, &mut Cursor::new(bytes), &document);
-        } else if is_stream(kind) || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
+        } else if kind.is_stream() || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
             let mut source = ForwardSource::new(bytes, held, stream, size);
             document.stream = Some(source.failed());
             self.document_of(kind, &mut source, &document);
@@ -241,13 +249,4 @@ impl Walker<'_> {
         let broken = self.broken.as_ref().map(|_| Reason::Crashed);
         self.budget.stopped().or(broken).map_or(Ok(()), Err)
     }
-}
-
-fn is_archive(kind: Kind) -> bool {
-    matches!(kind, Kind::Zip | Kind::SevenZip) || is_stream(kind)
-}
-
-/// True if it is read from its beginning to its end, whatever its size.
-fn is_stream(kind: Kind) -> bool {
-    matches!(kind, Kind::Tar | Kind::Gzip | Kind::Xz | Kind::Zstd | Kind::Bzip2)
 }

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use cognate_fingerprint::{FeatureKind, Method};
+use cognate_fingerprint::{FeatureKind, Method, View};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use jiff::Timestamp;
@@ -134,7 +134,9 @@ impl Policy {
         keyed: bool,
         across_parties: bool,
     ) -> Result<(), String> {
-        let (name, view, chunk_bytes) = (method.name(), method.view().to_string(), u64::from(method.chunk_bytes()));
+        // Whoever gives the text of documents gives that of office files.
+        let view = if method.view() == View::Office { View::Text } else { method.view() };
+        let (name, view, chunk_bytes) = (method.name(), view.to_string(), u64::from(method.chunk_bytes()));
         let refused = |key: &str, value: &dyn fmt::Display, requested: &dyn fmt::Display| {
             Err(format!("policy.{key} is {value}, the scan asks for {requested}"))
         };
@@ -303,7 +305,6 @@ impl fmt::Display for Hours {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::View;
 
     use super::*;
 

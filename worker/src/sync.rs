@@ -5,6 +5,7 @@
 //! - [`read_stage`]: the readers, which execute the first step of the [plan](crate::plan).
 //! - [`collect`]: the collector, which executes the rest with [`index_sender`] and [`memory`].
 //! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`], [`fine`]: answers without a sync.
+//! - [`office`]: the office files that a sync of bytes finds, for the sync of their text.
 //! - [`stopped`]: the reasons why an attempt ends early.
 
 pub(crate) mod collect;
@@ -14,6 +15,7 @@ pub(crate) mod hash_search;
 mod index_sender;
 pub(crate) mod job;
 mod memory;
+pub(crate) mod office;
 mod read_stage;
 pub(crate) mod refine;
 mod stopped;

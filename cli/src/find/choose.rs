@@ -17,24 +17,16 @@ struct Candidate {
     is_own_key: bool,
 }
 
+/// The method for office files, if no view is requested: that of an index of their text.
+pub(super) async fn choose_text(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Option<Method>> {
+    let is_text = |method: &Method| matches!(method.view(), View::Office | View::Text);
+    let candidates = candidates(operator, how, key).await?;
+    Ok(finest(how, candidates.iter().filter(|one| one.is_own_key).map(|one| one.method).filter(is_text)))
+}
+
 /// The method, as far as it is requested.
 pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Method> {
-    let listed = operator
-        .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
-        .await?
-        .repositories;
-    let wanted = |repository: &&v1::Repository| {
-        let full_name = format!("{}/{}", repository.site, repository.repository);
-        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == full_name)
-    };
-    let candidates: Vec<Candidate> = listed
-        .iter()
-        .filter(wanted)
-        .flat_map(|repository| &repository.indexes)
-        .filter(|index| index.sealed != 0 && index.scope.is_empty())
-        .filter_map(|index| candidate(index.method.as_ref()?, key))
-        .filter(|candidate| is_asked_for(how, &candidate.method))
-        .collect();
+    let candidates = candidates(operator, how, key).await?;
     if let Some(method) = finest(how, candidates.iter().filter(|one| one.is_own_key).map(|one| one.method)) {
         return Ok(method);
     }
@@ -56,6 +48,26 @@ pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> any
     let name = how.method.as_deref().unwrap_or("tttd");
     Method::parse(name, view, how.chunk_bytes, how.param.as_deref().unwrap_or_default())
         .map_err(|error| usage(error.to_string()))
+}
+
+/// The indexes that could be searched.
+async fn candidates(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Vec<Candidate>> {
+    let listed = operator
+        .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
+        .await?
+        .repositories;
+    let wanted = |repository: &&v1::Repository| {
+        let full_name = format!("{}/{}", repository.site, repository.repository);
+        how.sites.is_empty() || how.sites.iter().any(|site| *site == repository.site || *site == full_name)
+    };
+    Ok(listed
+        .iter()
+        .filter(wanted)
+        .flat_map(|repository| &repository.indexes)
+        .filter(|index| index.sealed != 0 && index.scope.is_empty())
+        .filter_map(|index| candidate(index.method.as_ref()?, key))
+        .filter(|candidate| is_asked_for(how, &candidate.method))
+        .collect())
 }
 
 fn candidate(spec: &v1::MethodSpec, key: &Key) -> Option<Candidate> {

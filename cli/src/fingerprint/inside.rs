@@ -34,12 +34,21 @@ fn all_parts(
     found: &mut Vec<Found>,
 ) -> io::Result<()> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let mut parts = pool.extract(&File::open(path)?, &name)?.parts();
+    let file = File::open(path)?;
+    let extraction = match view {
+        View::Office => pool.extract_unless_archive(&file),
+        _ => pool.extract(&file, &name),
+    };
+    let mut parts = extraction?.parts();
     while let Some(part) = parts.next_part()? {
         let own = match part.name.as_str() {
             "" => bytes_of(path),
             name => [&bytes_of(path), INSIDE.as_bytes(), name.as_bytes()].concat(),
         };
+        if part.name.is_empty() && view == View::Office && !part.kind.is_office() {
+            found.clear();
+            return Ok(());
+        }
         let before = found.len();
         match view {
             View::Passages => {
@@ -51,7 +60,7 @@ fn all_parts(
                     Ok::<(), io::Error>(())
                 })?;
             }
-            View::Raw | View::Text => {
+            View::Raw | View::Text | View::Office => {
                 let text_itself = read(machine, &mut JoinedLines(&mut parts), keep_chunks);
                 found.push((own.clone(), text_itself));
             }

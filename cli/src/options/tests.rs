@@ -126,7 +126,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
         ("--chunk-bytes 3", "--chunk-bytes: "),
         ("--param w=9", "--param: "),
         ("--include [", "--include: "),
-        ("--match-message-ids", "--match-message-ids: "),
+        ("--view raw --match-message-ids", "--match-message-ids: "),
         ("--memory-budget 1MiB", "--memory-budget: "),
         ("--passages", "--passages are paragraphs"),
     ] {

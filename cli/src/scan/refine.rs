@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_proto::options::{Refine, RefineWhat, ScanOptions};
+use cognate_proto::options::{Refine, RefineWhat, ScanOptions, ScanView};
 use cognate_proto::v1;
 use serde_json::{Value, json};
 
@@ -53,6 +53,10 @@ impl RefineArgs {
         let state = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
         let earlier = ScanOptions::of_record(state.options.as_ref());
         let mut options = typed.typed_or_over(took_part(&earlier, &state))?;
+        if typed.scan.method.view.is_none() {
+            // A refinement is of one view.
+            options.view = ScanView::Raw;
+        }
         // The links of the earlier scan select its linked documents.
         options.follow |= earlier.follow;
         let what = match self.refine_what {

@@ -191,8 +191,7 @@ impl Analyser {
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let beside = match before {
             Some(before) => Beside::Bytes(&before.frozen),
-            None if scan.spec.layers.len() > 1 => Beside::Text(1),
-            None => Beside::Nothing,
+            None => scan.spec.layers.get(1).map_or(Beside::Nothing, |text| Beside::Text(1, text.method.view())),
         };
         let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, beside)?;
         frozen.set_aside(self.frozen_templates(row, layer)?)?;
@@ -361,7 +360,8 @@ impl Analyser {
         let path = folder.join(RESULT_FILE);
         let finished = seconds((self.clock)());
         let durable = !scan.spec.in_process;
-        result::write(&path, &result::Publication { scan, row, finished, layers, durable })?;
+        let spoken = result::layers_with_documents(scan, layers);
+        result::write(&path, &result::Publication { scan, row, finished, layers: spoken, synced: layers, durable })?;
         Ok(Written { path, finished })
     }
 

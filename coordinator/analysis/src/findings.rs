@@ -11,7 +11,7 @@ use crate::copies::Copies;
 use crate::coverage::Closest;
 use crate::error::Error;
 use crate::folders::{FolderPair, Partners, PartnersSoFar};
-use crate::freeze::Frozen;
+use crate::freeze::{Frozen, FrozenContent};
 use crate::histogram::{Counter, Histogram};
 use crate::joined::Joined;
 use crate::measure::Measures;
@@ -222,7 +222,7 @@ impl<'a> Reached<'a> {
         let mut found = InCommon::of(count);
         let mut copies = vec![0; count];
         for (content, frozen) in self.subject.frozen.contents.iter().enumerate() {
-            if frozen.size_bytes == 0 {
+            if frozen.size_bytes == 0 || frozen.counts_as_text {
                 continue;
             }
             copies.fill(0);
@@ -250,8 +250,8 @@ impl<'a> Reached<'a> {
         for (document, place) in self.subject.frozen.documents.iter().zip(0..) {
             let Some(own) = self.label(place) else { continue };
             let content = document.content.0 as usize;
-            let size_bytes = self.subject.frozen.contents[content].size_bytes;
-            if size_bytes == 0 || (0..count).any(|other| other != own && self.is_at(content, other)) {
+            let FrozenContent { size_bytes, counts_as_text, .. } = self.subject.frozen.contents[content];
+            if size_bytes == 0 || counts_as_text || (0..count).any(|other| other != own && self.is_at(content, other)) {
                 continue;
             }
             let path = document.path.as_bytes();

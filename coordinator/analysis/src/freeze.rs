@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Method, Tag};
+use cognate_fingerprint::{ContentDigest, Method, Tag, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
@@ -101,6 +101,8 @@ pub(crate) struct FrozenContent {
     pub(crate) chunk_count: u64,
     /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
     pub(crate) spoken_for: bool,
+    /// True if its documents count in the layer of text and not in this one: each document counts once.
+    pub(crate) counts_as_text: bool,
 }
 
 /// The other layer of a scan over bytes and text.
@@ -110,11 +112,16 @@ pub(crate) enum Beside<'a> {
     Nothing,
     /// What was frozen of the bytes of the same documents: this is the layer of text.
     Bytes(&'a Frozen),
-    /// The number of the layer of text: this is the one of bytes.
-    Text(usize),
+    /// The number of the layer of text, and its view: this is the one of bytes.
+    Text(usize, View),
 }
 
 impl Frozen {
+    /// True if no document was found at all, read or not.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.bare.is_empty() && self.unread.is_empty()
+    }
+
     /// The files of a raw layer, read or not: repository and path.
     fn files(&self) -> impl Iterator<Item = (u16, &[u8])> {
         let read = self.documents.iter().map(|document| (document.root, document.path.as_bytes()));
@@ -147,15 +154,15 @@ impl Frozen {
         };
         let bytes = match beside {
             Beside::Bytes(bytes) => Some(bytes.files()),
-            Beside::Nothing | Beside::Text(_) => None,
+            Beside::Nothing | Beside::Text(..) => None,
         };
         let choice = Choice::new(method.view(), selection, bytes);
         let numbers = frozen.number_contents(&loaded, &choice, method.capabilities().has_chunks());
         for (root, index) in (0..).zip(&loaded) {
             frozen.take_documents(root, index, &numbers, &choice);
         }
-        if let Beside::Text(layer) = beside {
-            frozen.leave_to_text(indexes, row, layer)?;
+        if let Beside::Text(layer, view) = beside {
+            frozen.leave_to_text(indexes, row, (layer, view))?;
         }
         frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
         for row in rows {
@@ -200,6 +207,7 @@ impl Frozen {
                         weight,
                         chunk_count: content.chunk_count,
                         spoken_for: false,
+                        counts_as_text: false,
                     });
                 }
             }
@@ -249,7 +257,7 @@ impl Frozen {
 
     /// Leaves the documents for which text speaks to the layer of text: what programs pack around the words, or mark them up
     /// with, relates documents that have nothing to say to each other.
-    fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, layer: usize) -> Result<(), Error> {
+    fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, (layer, view): (usize, View)) -> Result<(), Error> {
         for text in row.frozen_of(layer) {
             let index = indexes.load(IndexId(text.index), text.sequence)?;
             let is_root = |root: &FrozenRoot| {
@@ -258,9 +266,9 @@ impl Frozen {
             let place = self.roots.iter().position(is_root);
             for document in self.documents.iter().filter(|document| Some(usize::from(document.root)) == place) {
                 let state = index.documents.get(&document.path).map(|document| document.state);
-                if state.is_some_and(is_for_text) {
-                    self.contents[document.content.0 as usize].spoken_for = true;
-                }
+                let content = &mut self.contents[document.content.0 as usize];
+                content.spoken_for |= state.is_some_and(|state| is_for_text(view, state));
+                content.counts_as_text |= view == View::Office && state == Some(DocumentState::ReadAsText);
             }
             indexes.unload(IndexId(text.index));
         }
@@ -299,10 +307,19 @@ impl Frozen {
 }
 
 /// True if a document in this state under the view of text shares nothing with others as bytes: its text speaks for it, or
-/// is refused, or there is none.
-fn is_for_text(state: DocumentState) -> bool {
-    use DocumentState::{Encrypted, NoTextFound, ReadAsText, Unsupported};
-    matches!(state, ReadAsText | NoTextFound | Encrypted | Unsupported)
+/// is refused, or there is none. Of office files alone, every reason to have no text is one.
+fn is_for_text(view: View, state: DocumentState) -> bool {
+    use DocumentState::{
+        CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, OutOfMemory, ReadAsText, TextKept, TimedOut,
+        TooDeep, TooLarge, TooManyMembers, Unsupported,
+    };
+    match state {
+        ReadAsText | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        CompressedTooStrongly | Crashed | Damaged | OutOfMemory | TimedOut | TooDeep | TooLarge | TooManyMembers => {
+            view == View::Office
+        }
+        _ => false,
+    }
 }
 
 fn index32(place: usize) -> u32 {

@@ -100,6 +100,7 @@ mod tests {
             weight: size_bytes,
             chunk_count: 1,
             spoken_for: false,
+            counts_as_text: false,
         }
     }
 

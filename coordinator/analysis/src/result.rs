@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::{Verification, View};
-use cognate_proto::options::{Precision, Refine};
+use cognate_proto::options::{Precision, Refine, ScanView};
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
@@ -42,10 +42,22 @@ pub(crate) struct Publication<'a> {
     pub(crate) scan: &'a ScanJob,
     pub(crate) row: &'a ScanRow,
     pub(crate) finished: i64,
-    /// Findings of each of the scan's views.
+    /// Findings of the views that are in the result.
     pub(crate) layers: &'a [Layered],
+    /// All views that were synced.
+    pub(crate) synced: &'a [Layered],
     /// True if the file must survive a loss of power.
     pub(crate) durable: bool,
+}
+
+/// The views that are in a result. Where there are no office files, there is nothing to say about them.
+pub(crate) fn layers_with_documents<'a>(scan: &ScanJob, layers: &'a [Layered]) -> &'a [Layered] {
+    match layers {
+        [bytes, office] if scan.spec.options.view == ScanView::Auto && office.frozen.is_empty() => {
+            std::slice::from_ref(bytes)
+        }
+        all => all,
+    }
 }
 
 /// Writes the result of a scan to `path`, replacing what an interrupted attempt may have left.
@@ -92,6 +104,11 @@ impl Publication<'_> {
         labels.any(|label| Some(label) != first)
     }
 
+    /// True if each document counts under one view alone.
+    fn counts_once(&self) -> bool {
+        self.has_text() && self.scan.spec.options.view == ScanView::Auto
+    }
+
     /// The place of a repository in the order of the launch: sites by their first repository.
     fn place_of(&self, site: &str, repository: &str) -> usize {
         let launched = &self.scan.spec.options.repositories;
@@ -105,7 +122,7 @@ impl Publication<'_> {
 
     /// True if the scan compares text.
     fn has_text(&self) -> bool {
-        self.scan.spec.layers.iter().any(|layer| layer.method.view().is_text())
+        self.scan.spec.layers.iter().zip(self.layers).any(|(layer, _)| layer.method.view().is_text())
     }
 }
 
@@ -176,18 +193,14 @@ impl Writer {
         let status = if row.missing.is_empty() { "complete" } else { "partial" };
         let first = spec.first();
         let passages = first.method.view() == View::Passages;
-        let view = match (spec.layers.len(), first.method.view()) {
-            (1, View::Raw) => "raw",
-            (1, View::Text | View::Passages) => "text",
-            _ => "both",
-        };
+        let view = if passages { ScanView::Text } else { spec.options.view };
         self.connection.execute(
             "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             params![
                 FORMAT,
                 scan.id.to_string(),
                 first.method.name(),
-                view,
+                view.name(),
                 chunk_bytes(first),
                 min_shared_bytes(first),
                 first.thresholds.min_containment.to_string(),

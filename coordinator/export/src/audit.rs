@@ -236,13 +236,14 @@ fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here:
     let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
     let mut known = HashSet::new();
     names.retain(|name| known.insert(*name));
-    // Of two views, the bytes come first: the text has rows of its own.
+    // Where a document counts under two views, the bytes come first: the text has rows of its own.
+    let counts_once = sites.iter().any(|site| site.text_documents.is_some());
     let first_view = only_here.first().and_then(|row| row.view.clone());
     let side = |name: &str| {
         let own = || sites.iter().filter(|site| side_of(level, site) == name);
         let alone = || {
             let is_own = |row: &&OnlyHereRow| if level == "party" { row.party == name } else { row.site == name };
-            only_here.iter().filter(is_own).filter(|row| row.view == first_view)
+            only_here.iter().filter(is_own).filter(|row| counts_once || row.view == first_view)
         };
         Side {
             name: name.to_owned(),

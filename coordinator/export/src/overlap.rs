@@ -32,6 +32,8 @@ pub struct Matrix {
     pub view: Option<String>,
     /// `site` or `party`.
     pub level: String,
+    /// True if each document counts under one view alone.
+    counts_once: bool,
     /// The sites or parties.
     pub names: Vec<String>,
     cells: BTreeMap<(String, String), InCommon>,
@@ -46,12 +48,13 @@ impl Matrix {
     /// The tables of rows, with the sites and the view of their scan.
     pub fn of_rows(rows: &[OverlapSection], sites: &[SiteSection], view: &str) -> Vec<Matrix> {
         let mut tables: Vec<Matrix> = Vec::new();
+        let counts_once = sites.iter().any(|site| site.text_documents.is_some());
         for row in rows {
             let total = |name: &str| total(sites, row, name, view);
             let is_next = |table: &Matrix| table.view != row.view || table.level != row.level;
             if tables.last().is_none_or(is_next) {
                 let (view, level) = (row.view.clone(), row.level.clone());
-                tables.push(Matrix { view, level, names: Vec::new(), cells: BTreeMap::new() });
+                tables.push(Matrix { view, level, counts_once, names: Vec::new(), cells: BTreeMap::new() });
             }
             let (all_a, all_b) = (total(&row.a), total(&row.b));
             let of_a = InCommon {
@@ -89,11 +92,17 @@ impl Matrix {
     /// The subject of the table.
     pub(crate) fn title(&self) -> String {
         let whose = if self.level == "party" { "party × party" } else { "site × site" };
-        match self.view.as_deref() {
-            None => whose.to_owned(),
-            Some("text") => format!("{whose}, of text"),
-            Some(_) => format!("{whose}, of bytes"),
-        }
+        self.subject().map_or(whose.to_owned(), |subject| format!("{whose}, of {subject}"))
+    }
+
+    /// Where there are two views, what the table is about.
+    pub fn subject(&self) -> Option<&'static str> {
+        Some(match (self.view.as_deref()?, self.counts_once) {
+            ("text", true) => "text in office files",
+            ("text", false) => "text",
+            (_, true) => "other files",
+            (_, false) => "bytes",
+        })
     }
 }
 
@@ -102,11 +111,8 @@ pub(crate) fn total(sites: &[SiteSection], row: &OverlapSection, name: &str, vie
     let is_text = row.view.as_deref().unwrap_or(view) == "text";
     let mine = sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
     mine.fold((0, 0), |(documents, bytes), site| {
-        let containers = site.excluded.get("container").copied().unwrap_or(0);
-        let left_out = if is_text { (site.no_text.unwrap_or(0) + containers).min(site.documents) } else { 0 };
-        let own = site.passages.unwrap_or(site.documents - left_out);
-        let size = if is_text { site.text_bytes.unwrap_or(site.bytes) } else { site.bytes };
-        (documents + own, bytes + size)
+        let (own_documents, own_bytes) = site.compared(is_text);
+        (documents + own_documents, bytes + own_bytes)
     })
 }
 

@@ -140,7 +140,12 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         bytes(compressed),
         bytes(all),
         percent(compressed, all),
-        if words.has_text() { "compared by what can be read in them" } else { "where only identical files are found" },
+        match (words.has_text(), scan.view.as_str()) {
+            (true, "auto") =>
+                "where office files and PDFs are compared by their text, and others are found if identical",
+            (true, _) => "compared by what can be read in them",
+            (false, _) => "where only identical files are found",
+        },
     )?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use cognate_fingerprint::View;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::v1::FailureKind;
 
@@ -73,12 +74,14 @@ pub enum Error {
     #[error("no scan {0}")]
     UnknownScan(ScanId),
     /// A repository has no sealed index under the method.
-    #[error("{site}/{repository} has no index to analyse: no sync of it has completed")]
+    #[error("{site}/{repository} has no index to analyse under the view `{view}`: no sync of it has completed")]
     NotSynced {
         /// The site.
         site: SiteName,
         /// The repository.
         repository: RepositoryName,
+        /// The view of the method.
+        view: View,
     },
     /// The sites' keys or parameters differ: a result would be empty and wrong.
     #[error("{a} and {b} fingerprint differently ({a_says} and {b_says}): give both the same key and version")]

@@ -190,7 +190,7 @@ impl Scans {
             for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
                 let key = slot(site, repository, method_id, choice.as_ref());
                 let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
-                    return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+                    return Err(not_synced(site, repository, layer));
                 };
                 let summary = self.analyser.indexes.summary(sealed.id)?;
                 row.frozen.push(self.row_of(&key, number, choice.as_ref(), &sealed, summary)?);
@@ -222,7 +222,7 @@ impl Scans {
                 }
             }
             if found.is_empty() {
-                return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+                return Err(not_synced(site, repository, layer));
             }
             if let Some(common) = &mut common {
                 let others = common.clone();
@@ -364,4 +364,8 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     line
+}
+
+fn not_synced(site: &SiteName, repository: &RepositoryName, layer: &Layer) -> Error {
+    Error::NotSynced { site: site.clone(), repository: repository.clone(), view: layer.method.view() }
 }

@@ -8,6 +8,7 @@ use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::{ScanJob, ScanSpec};
 use cognate_analysis::suggest::{Listener, SuggestOptions};
 use cognate_proto::name::ScanId;
+use cognate_proto::options::ScanView;
 use cognate_proto::v1;
 use cognate_storage::store::{ScanRow, ScanStep};
 use cognate_storage::template::check_chunks;
@@ -59,7 +60,12 @@ impl Templates {
         let id = request.scan;
         let row = self.records.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;
-        let mut spec = ScanSpec::new(row.options(), limits)?;
+        let mut options = row.options();
+        if options.view == ScanView::Auto {
+            // Templates of office files are of their text, which a scan with `--view text` compares.
+            options.view = ScanView::Raw;
+        }
+        let mut spec = ScanSpec::new(options, limits)?;
         let [layer] = spec.layers.as_mut_slice() else {
             return Err(Error::Refused(format!(
                 "scan {id} compares two views, and templates are of one: suggest from a scan with --view raw or --view text"

@@ -187,11 +187,10 @@ fn matrix(table: overlap::Matrix) -> Matrix {
         let share = common.share().0.min(10_000);
         Some(Cell { share, documents: common.documents, bytes: common.bytes, strength: (share + 1110) * 9 / 11_110 })
     };
-    let (level, view) = (table.level.as_str(), table.view.as_deref());
-    let title = match (level, view) {
-        ("party", Some(view)) => format!("Party by party, {view}"),
+    let title = match (table.level.as_str(), table.subject()) {
+        ("party", Some(subject)) => format!("Party by party, {subject}"),
         ("party", None) => "Party by party".to_owned(),
-        (_, Some(view)) => format!("Site by site, {view}"),
+        (_, Some(subject)) => format!("Site by site, {subject}"),
         (_, None) => "Site by site".to_owned(),
     };
     let rows = table.names.iter().map(|a| table.names.iter().map(|b| cell(a, b)).collect()).collect();

@@ -247,7 +247,7 @@ mod tests {
         };
         let options = read(r#"{"repositories": ["paris/kb"], "min_containment": 0.8, "view": null, "size_max": 9}"#);
         let options = options.unwrap();
-        assert_eq!((options.min_containment.as_str(), options.view), ("0.8", ScanView::Raw));
+        assert_eq!((options.min_containment.as_str(), options.view), ("0.8", ScanView::Auto));
         assert_eq!((options.size_max_bytes, options.repositories.len()), (Some(9), 1));
         for (text, name) in [
             (r#"{"threads": 4}"#, "threads"),

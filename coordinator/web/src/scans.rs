@@ -94,6 +94,8 @@ pub(crate) fn method(options: &v1::ScanOptions) -> String {
 pub(crate) fn view(view: &str) -> &str {
     match view {
         "raw" | "" => "bytes",
+        "auto" => "bytes, and text of office files",
+        "office" => "text of office files",
         "both" => "bytes and text",
         view => view,
     }

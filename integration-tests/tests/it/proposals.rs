@@ -158,8 +158,8 @@ fn launched(federation: &Federation, args: &[&str]) -> (Option<i32>, String) {
     (run.code, format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr))
 }
 
-const FUZZY: [&str; 2] = ["--method", "fuzzy"];
-const INDEX: [&str; 4] = ["--method", "similarity-index", "--param", "k=4,hash=unsigned"];
+const FUZZY: [&str; 4] = ["--view", "raw", "--method", "fuzzy"];
+const INDEX: [&str; 6] = ["--view", "raw", "--method", "similarity-index", "--param", "k=4,hash=unsigned"];
 /// What each is refused with.
 const NO_TERMS: &str = "policy.term_vectors is false, the scan asks for term vectors across parties";
 const NO_INDEXES: &str = "policy.plain_indexes is false, the scan asks for similarity-index, which no key protects";

@@ -11,9 +11,9 @@ use cognate_integration_tests::{Dice, Federation, Run};
 use serde_json::{Value, json};
 
 /// The options of a refinement of these tests.
-const FINE: [&str; 6] = ["--chunk-bytes", "100", "--min-shared-bytes", "200", "--precision", "coarse"];
+const FINE: [&str; 8] = ["--view", "raw", "--chunk-bytes", "100", "--min-shared-bytes", "200", "--precision", "coarse"];
 /// The same threshold for a coarse scan: that it finds less is not for want of asking.
-const COARSE: [&str; 4] = ["--min-shared-bytes", "200", "--precision", "coarse"];
+const COARSE: [&str; 6] = ["--view", "raw", "--min-shared-bytes", "200", "--precision", "coarse"];
 
 /// A passage of a few hundred bytes in the middle of other things.
 fn around(dice: &mut Dice, passage: &[u8]) -> Vec<u8> {
@@ -147,11 +147,11 @@ fn two_methods_in_turn_and_at_once_do_not_get_in_each_others_way() {
     }
     federation.sandbox.settle();
     federation.start_all();
-    let (coarse, fine): (&[&str], &[&str]) = (&[], &["--chunk-bytes", "100"]);
+    let (coarse, fine): (&[&str], &[&str]) = (&["--view", "raw"], &["--view", "raw", "--chunk-bytes", "100"]);
     let all = reads(&federation.check(federation.scan(coarse), coarse));
     assert_eq!(reads(&federation.check(federation.scan(fine), fine)), all);
-    for (method, launched) in [(coarse, &["--no-sync"][..]), (fine, &["--chunk-bytes", "100", "--no-sync"])] {
-        federation.check(federation.scan(launched), method);
+    for method in [coarse, fine] {
+        federation.check(federation.scan(&[method, &["--no-sync"]].concat()), method);
         assert_eq!(reads(&federation.check(federation.scan(method), method)), (0, 0));
     }
     // New documents are read once for each method, in either order, and for both at once.
@@ -162,8 +162,9 @@ fn two_methods_in_turn_and_at_once_do_not_get_in_each_others_way() {
     for (running, method) in running {
         assert_eq!(reads(&federation.check(running.ended(), method)), (1, 30_000));
     }
-    federation.check(federation.scan(&["--no-sync"]), coarse);
-    federation.check(federation.scan(&["--chunk-bytes", "100", "--no-sync"]), fine);
+    for method in [coarse, fine] {
+        federation.check(federation.scan(&[method, &["--no-sync"]].concat()), method);
+    }
     assert_eq!(indexes(&federation), [(100, true), (1000, true)]);
     assert!(federation.worker("a", &["ledger", "verify"]).expect(0).text().contains("to the last byte"));
 }
@@ -233,8 +234,8 @@ fn a_partial_index_never_counts_as_a_complete_one() {
     let report = refine(&federation, &coarse, &[]).report();
     assert_eq!(indexes(&federation), [(100, false), (1000, true)]);
     // Without a complete index there is nothing to analyse at this mean.
-    let fine = ["--chunk-bytes", "100", "--precision", "coarse"];
-    let refused = federation.scan(&["--chunk-bytes", "100", "--no-sync"]);
+    let fine = ["--view", "raw", "--chunk-bytes", "100", "--precision", "coarse"];
+    let refused = federation.scan(&["--view", "raw", "--chunk-bytes", "100", "--no-sync"]);
     assert!(refused.stderr.contains("no sync of it has completed"), "{refused:?}");
     assert_ne!(refused.code, Some(0));
     // A complete scan reads the documents that the refinement has not read, and no others.

@@ -12,7 +12,7 @@ use cognate_integration_tests::{Federation, Run};
 use serde_json::Value;
 
 /// Many small chunks, so that there is something to compare.
-const MEAN: [&str; 2] = ["--chunk-bytes", "80"];
+const MEAN: [&str; 4] = ["--view", "raw", "--chunk-bytes", "80"];
 const BEGUN: &str = "what has changed is compared";
 const WHOLE: &str = "compared";
 

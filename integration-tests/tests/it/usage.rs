@@ -86,7 +86,7 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
     check(&["compare", "x", "--method", "sha1"], &["tttd"]);
     check(&["compare", "x", "--param", "w=20"], &["--chunk-bytes"]);
     check(&["compare", "x", "--passages"], &["--view text --passages"]);
-    check(&["compare", "x", "--match-message-ids"], &["--view text or both"]);
+    check(&["compare", "x", "--view", "raw", "--match-message-ids"], &["--view auto, text or both"]);
     check(&["fingerprint", "--view", "both", "--", "x/1"], &["raw or text"]);
     check(&["fingerprint"], &["FILE"]);
     check(&["fingerprint", "--format", "json", "--", "x/1"], &["ndjson"]);
@@ -247,7 +247,7 @@ fn the_json_report_has_the_fields_of_its_schema() {
     let overlap = "level a b documents_a documents_b shared_bytes_a shared_bytes_b template_bytes_a template_bytes_b";
     has(&report["overlap"][0], overlap);
     let scan = &report["scan"];
-    assert_eq!((&scan["method"], &scan["view"], &scan["status"]), (&json!("tttd"), &json!("raw"), &json!("complete")));
+    assert_eq!((&scan["method"], &scan["view"], &scan["status"]), (&json!("tttd"), &json!("auto"), &json!("complete")));
     assert_eq!((&scan["chunk_bytes"], &scan["min_shared_bytes"]), (&json!(1000), &json!(16_384)));
     assert_eq!((&scan["min_containment"], &scan["across_only"]), (&json!(0.5), &json!(false)));
     assert_eq!(report["sites"][0]["excluded"], json!({"empty": 1}));

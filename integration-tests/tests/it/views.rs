@@ -260,7 +260,7 @@ fn a_site_refuses_a_view_that_it_does_not_allow_and_says_which_key_is_against_it
     assert_eq!(report["scan"]["status"], "partial");
     let missing = report["scan"]["missing"].to_string();
     assert!(missing.contains("policy.views is raw, the scan asks for text"), "{report}");
-    let raw = federation.scan(&[]).report();
+    let raw = federation.scan(&["--view", "raw"]).report();
     assert_eq!(raw["scan"]["status"], json!("complete"));
 }
 

@@ -552,7 +552,7 @@ pub struct MethodSpec {
     /// The method's name, such as "tttd".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// The view's name: "raw", "text", "passages".
+    /// The view's name: "raw", "text", "passages", "office".
     #[prost(string, tag = "2")]
     pub view: ::prost::alloc::string::String,
     #[prost(uint64, tag = "3")]
@@ -963,6 +963,8 @@ pub enum DocumentState {
     Crashed = 49,
     /// An office file or PDF in which no text was found: it may be pictures of pages.
     NoTextFound = 50,
+    /// It is an office file or PDF, and the site's policy keeps its text.
+    TextKept = 51,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -996,6 +998,7 @@ impl DocumentState {
             Self::OutOfMemory => "DOCUMENT_STATE_OUT_OF_MEMORY",
             Self::Crashed => "DOCUMENT_STATE_CRASHED",
             Self::NoTextFound => "DOCUMENT_STATE_NO_TEXT_FOUND",
+            Self::TextKept => "DOCUMENT_STATE_TEXT_KEPT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1026,6 +1029,7 @@ impl DocumentState {
             "DOCUMENT_STATE_OUT_OF_MEMORY" => Some(Self::OutOfMemory),
             "DOCUMENT_STATE_CRASHED" => Some(Self::Crashed),
             "DOCUMENT_STATE_NO_TEXT_FOUND" => Some(Self::NoTextFound),
+            "DOCUMENT_STATE_TEXT_KEPT" => Some(Self::TextKept),
             _ => None,
         }
     }
@@ -3403,7 +3407,7 @@ pub struct RepositoryIndex {
 pub struct ScanOptions {
     #[prost(message, repeated, tag = "1")]
     pub repositories: ::prost::alloc::vec::Vec<RepositoryRef>,
-    /// "raw", "text", "passages" or "both".
+    /// "auto", "raw", "text", "passages" or "both".
     #[prost(string, tag = "2")]
     pub view: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]

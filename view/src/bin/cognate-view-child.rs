@@ -12,7 +12,7 @@ fn main() -> ExitCode {
 }
 
 /// Obeys the word of a document after `!`, or reads the document.
-fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+fn obey(mut file: File, hint: Option<&str>, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
     let mut head = [0; 64];
     let read = std::os::unix::fs::FileExt::read_at(&file, &mut head, 0)?;
     let Some(order) = head[..read].strip_prefix(b"!") else { return cognate_view::walk(file, hint, limits, out) };
@@ -42,7 +42,7 @@ fn obey(mut file: File, hint: &str, limits: &Limits, out: &mut dyn Write) -> io:
         b"start" => described(std::process::Command::new("/bin/true").status()),
         b"thread" => described(std::thread::Builder::new().spawn(|| ())),
         b"folder" => described(std::fs::read_dir("/").map(Iterator::count)),
-        b"name" => hint.to_owned(),
+        b"name" => hint.unwrap_or_default().to_owned(),
         b"environment" => std::env::vars_os().count().to_string(),
         _ => "unknown order".to_owned(),
     };

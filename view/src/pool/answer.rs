@@ -15,7 +15,7 @@ pub(super) struct Answer {
     /// The frames of the child; `None` after its end.
     frames: Option<Frames<Slot>>,
     /// The request, for as long as it may be put again.
-    request: Option<(File, String)>,
+    request: Option<(File, Option<String>)>,
     /// `None` if no part is open; else true if it is the document itself.
     open: Option<bool>,
     parts: PartsWriter<Vec<u8>>,
@@ -23,10 +23,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(slot: Slot, file: File, name: String) -> Answer {
+    pub(super) fn new(slot: Slot, file: File, hint: Option<String>) -> Answer {
         Answer {
             frames: Some(Frames::new(slot)),
-            request: Some((file, name)),
+            request: Some((file, hint)),
             open: None,
             parts: PartsWriter::in_memory(),
             taken: 0,
@@ -61,10 +61,10 @@ impl Answer {
     /// The child ended, or sent an invalid frame.
     fn broken(&mut self, mut slot: Slot, error: &io::Error) -> io::Result<()> {
         let request = self.request.take();
-        if let Some((file, name)) = request.filter(|_| slot.process().is_ok_and(|process| process.may_be_innocent())) {
+        if let Some((file, hint)) = request.filter(|_| slot.process().is_ok_and(|process| process.may_be_innocent())) {
             // No frame came for this document: earlier documents may have broken the child.
             slot.replace()?;
-            slot.process()?.ask(&file, &name)?;
+            slot.process()?.ask(&file, hint.as_deref())?;
             self.frames = Some(Frames::new(slot));
             return Ok(());
         }

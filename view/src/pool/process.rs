@@ -80,8 +80,8 @@ impl Process {
     }
 
     /// Hands over a document.
-    pub(super) fn ask(&mut self, file: &File, name: &str) -> io::Result<()> {
-        let request = child::request(name);
+    pub(super) fn ask(&mut self, file: &File, hint: Option<&str>) -> io::Result<()> {
+        let request = child::request(hint);
         let descriptors = [file.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);

@@ -304,7 +304,7 @@ fn attachments_of_mail_are_documents_and_messages_have_their_hash() {
     let mail = b"From: a@example.org\r\nTo: b@example.org\r\nSubject: Water levels\r\nMessage-ID: <1@example.org>\r\nDate: Mon, 1 Jan 2024 10:00:00 +0000\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"x\"\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nSee the attachment.\r\n--x\r\nContent-Type: text/plain; name=\"levels.txt\"\r\nContent-Disposition: attachment; filename=\"levels.txt\"\r\n\r\nThe levels are high.\r\n--x--\r\n";
     let mut stream = Vec::new();
     let bytes = make::zip(&[("m.eml", mail)]);
-    cognate_view::walk(file(&bytes), "", &Limits::default(), &mut stream).unwrap();
+    cognate_view::walk(file(&bytes), Some(""), &Limits::default(), &mut stream).unwrap();
     let parts = collect(Parts::new(stream.as_slice()));
     assert_eq!(lines(&parts)[0], "m.eml!/levels.txt: The levels are high.");
     assert!(parts[1].name == "m.eml" && parts[1].text.contains("See the attachment."), "{parts:?}");

@@ -39,7 +39,7 @@ pub(crate) fn read(pool: &Pool, name: &str, bytes: &[u8]) -> Vec<Part> {
 /// Reads in this process.
 pub(crate) fn walked(name: &str, bytes: &[u8], limits: &Limits) -> Vec<Part> {
     let mut stream = Vec::new();
-    cognate_view::walk(file(bytes), name, limits, &mut stream).unwrap();
+    cognate_view::walk(file(bytes), Some(name), limits, &mut stream).unwrap();
     collect(Parts::new(stream.as_slice()))
 }
 

@@ -31,6 +31,7 @@ pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io
         inside: Vec::new(),
         spool_file: spool.finish()?,
         class: head.class(),
+        may_be_office: head.may_be_office(),
         bytes_digest: None,
         hashes,
         read_bytes: head.read_bytes(),

@@ -5,9 +5,12 @@
 use std::io::{self, Read};
 
 use cognate_proto::v1::{CensusRow, FileClass};
+use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
 
 /// Number of bytes that decide on the class: enough for every signature that matters.
-const HEAD_BYTES: usize = 512;
+const CLASS_BYTES: usize = 512;
+/// Number of bytes that are kept.
+const HEAD_BYTES: usize = OFFICE_HEAD_BYTES;
 
 /// Documents and bytes by class.
 #[derive(Default)]
@@ -69,7 +72,12 @@ impl<R: Read> HeadReader<R> {
 
     /// The class of the file.
     pub(crate) fn class(&self) -> FileClass {
-        class_of(&self.bytes)
+        class_of(&self.bytes[..self.bytes.len().min(CLASS_BYTES)])
+    }
+
+    /// True if the file may be an office file, a PDF or mail.
+    pub(crate) fn may_be_office(&self) -> bool {
+        may_be_office(&self.bytes)
     }
 }
 

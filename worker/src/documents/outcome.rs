@@ -28,6 +28,8 @@ pub(crate) struct Fingerprinted {
     pub(crate) spool_file: Option<u64>,
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
+    /// True if the file may be an office file, a PDF or mail, by its first bytes.
+    pub(crate) may_be_office: bool,
     /// The digest of its bytes, if a text view needed it.
     pub(crate) bytes_digest: Option<[u8; 16]>,
     /// The hashes of its bytes that this site stores.

@@ -24,6 +24,22 @@ pub(super) struct PartOutcomes {
     pub(super) may_differ: bool,
 }
 
+impl PartOutcomes {
+    /// The outcome for a document whose text is kept. It is not remembered, since the policy may change.
+    pub(super) fn without_text(self) -> PartOutcomes {
+        let is_office = self.own.as_ref().is_some_and(|own| own.state != DocumentState::NoText);
+        let state = if is_office { DocumentState::TextKept } else { DocumentState::NoText };
+        let own = PartOutcome { state, content: None, message_id_hash: None };
+        PartOutcomes { own: Some(own), inside: Vec::new(), may_differ: true, ..self }
+    }
+
+    /// The outcome for a document that the view is not about.
+    pub(super) fn outside() -> PartOutcomes {
+        let own = PartOutcome { state: DocumentState::NoText, content: None, message_id_hash: None };
+        PartOutcomes { own: Some(own), ..PartOutcomes::default() }
+    }
+}
+
 /// The reason why a stream of parts cannot be read to its end.
 pub(super) enum StreamError {
     /// An error of the stream.
@@ -68,8 +84,10 @@ impl<'t, 'a> PartReader<'t, 'a> {
     ) -> Result<PartOutcomes, StreamError> {
         let mut names = Names::new(self.tools.root, path);
         let mut outcomes = PartOutcomes::default();
+        let mut is_outside = false;
         while let Some(part) = parts.next_part().map_err(StreamError::Stream)? {
             let (is_own, kind) = (part.name.is_empty(), part.kind);
+            is_outside = is_own && self.options.view == View::Office && !kind.is_office();
             if is_own && outcomes.inside.is_empty() {
                 on_single(parts, kind);
             }
@@ -90,7 +108,12 @@ impl<'t, 'a> PartReader<'t, 'a> {
             }
         }
         outcomes.spool_file = self.spool.finish().map_err(StreamError::Records)?;
-        Ok(outcomes)
+        if !is_outside {
+            return Ok(outcomes);
+        }
+        let deleted = outcomes.spool_file.map_or(Ok(()), |file| self.tools.lists.delete(file));
+        deleted.map_err(StreamError::Records)?;
+        Ok(PartOutcomes::outside())
     }
 
     fn text<R: Read>(&mut self, parts: &mut Parts<R>) -> Result<PartText, StreamError> {

@@ -5,7 +5,7 @@
 //! [`Texts`]: crate::records::texts::Texts
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -13,9 +13,9 @@ use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
-use cognate_view::{Kind, Parts, Pool};
+use cognate_view::{Kind, Parts};
 
-use super::extraction::cannot_start;
+use super::extraction::{ReaderProcesses, cannot_start};
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
 use super::outcome::{Fingerprinted, ReadOutcome};
@@ -33,11 +33,13 @@ use crate::records::texts::{Recording, TextsWriter};
 /// Reads documents as text.
 pub(crate) struct TextReader<'a> {
     pub(crate) view: View,
-    pub(crate) pool: Pool,
+    pub(crate) processes: &'a ReaderProcesses,
     /// The stored texts; `None` if nothing is remembered.
     pub(crate) stored: Option<StoredTexts<'a>>,
     /// If set, hashes of message ids are sent.
     pub(crate) message_id_hashes: bool,
+    /// Only which files are office files is found out: the policy keeps their text.
+    pub(crate) keeps_text: bool,
 }
 
 /// The texts that were extracted before, and the writer for those that are extracted now.
@@ -50,6 +52,7 @@ pub(crate) struct StoredTexts<'a> {
 struct Inspected {
     digest: Option<[u8; 16]>,
     class: FileClass,
+    may_be_office: bool,
     hashes: FileHashes,
     read_bytes: u64,
     changed: bool,
@@ -69,6 +72,9 @@ impl<'a> TextReader<'a> {
             Ok(inspected) => inspected,
             Err(error) => return Ok(ReadOutcome::Failed(state_of(&error))),
         };
+        if self.view == View::Office && !inspected.may_be_office {
+            return Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, PartOutcomes::outside(), stamp))));
+        }
         let name = file_name(path);
         // The name of an archive can decide on the names inside of it; no other extraction depends on the name.
         let hint = if inspected.class == FileClass::Archive { name.as_str() } else { "" };
@@ -80,6 +86,7 @@ impl<'a> TextReader<'a> {
                 None => return Ok(ReadOutcome::Failed(DocumentState::Crashed)),
             },
         };
+        let parts = if self.keeps_text { parts.without_text() } else { parts };
         Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, parts, stamp))))
     }
 
@@ -92,25 +99,40 @@ impl<'a> TextReader<'a> {
         known: Option<&KnownDocument>,
     ) -> io::Result<Inspected> {
         let known = known.filter(|known| self.stored.is_some() && known.hashes.kinds().contains_all(tools.hashes));
-        if let Some(KnownDocument { bytes_digest: Some(digest), class, hashes, .. }) = known {
-            let hashes = hashes.clone();
-            return Ok(Inspected { digest: Some(*digest), class: *class, hashes, read_bytes: 0, changed: false });
+        if let Some(KnownDocument { bytes_digest: Some(digest), class, may_be_office, hashes, .. }) = known {
+            let (class, may_be_office, hashes) = (*class, *may_be_office, hashes.clone());
+            return Ok(Inspected {
+                digest: Some(*digest),
+                class,
+                may_be_office,
+                hashes,
+                read_bytes: 0,
+                changed: false,
+            });
         }
-        let mut head = HeadReader::new(Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled));
-        if self.stored.is_none() {
+        let head = || HeadReader::new(Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled));
+        if self.stored.is_none() || self.view == View::Office {
+            let mut head = head();
             head.fill()?;
-            let (class, hashes) = (head.class(), FileHashes::default());
-            return Ok(Inspected { digest: None, class, hashes, read_bytes: stamp.length_bytes, changed: false });
+            let (class, may_be_office) = (head.class(), head.may_be_office());
+            let is_outside = self.view == View::Office && !may_be_office;
+            if self.stored.is_none() || is_outside {
+                let hashes = known.map(|known| known.hashes.clone()).unwrap_or_default();
+                let read_bytes = if is_outside { head.read_bytes() } else { stamp.length_bytes };
+                return Ok(Inspected { digest: None, class, may_be_office, hashes, read_bytes, changed: false });
+            }
+            (&mut &*file).rewind()?;
         }
         let mut hasher = blake3::Hasher::new();
-        let mut hashing = HashingReader::new(head, tools.hashes);
+        let mut hashing = HashingReader::new(head(), tools.hashes);
         hasher.update_reader(&mut hashing)?;
         let (head, hashes) = hashing.finish();
         let mut digest = [0; 16];
         digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         let read_bytes = head.read_bytes();
         let changed = read_bytes != stamp.length_bytes;
-        Ok(Inspected { digest: Some(digest), class: head.class(), hashes, read_bytes, changed })
+        let (class, may_be_office) = (head.class(), head.may_be_office());
+        Ok(Inspected { digest: Some(digest), class, may_be_office, hashes, read_bytes, changed })
     }
 
     fn options(&self) -> PartOptions {
@@ -150,7 +172,12 @@ impl<'a> TextReader<'a> {
         key: Option<TextKey>,
     ) -> io::Result<Option<PartOutcomes>> {
         let options = self.options();
-        let extraction = self.pool.extract(file, name).map_err(cannot_start)?;
+        let pool = self.processes.pool().map_err(cannot_start)?;
+        let extraction = match self.view {
+            View::Office => pool.extract_unless_archive(file),
+            _ => pool.extract(file, name),
+        };
+        let extraction = extraction.map_err(cannot_start)?;
         let recording = match (&mut self.stored, key) {
             (Some(stored), Some(_)) => stored.texts.record(extraction),
             _ => Recording::none(extraction),
@@ -158,7 +185,8 @@ impl<'a> TextReader<'a> {
         let mut parts = Parts::new(recording);
         // Reading plain text again is as fast as a lookup, so it is not stored.
         let read = PartReader::new(tools, options).read(path, &mut parts, |parts, kind| {
-            if matches!(kind, Kind::Text | Kind::Other) {
+            // An archive that stayed closed would look like one that holds nothing.
+            if matches!(kind, Kind::Text | Kind::Other) || (options.view == View::Office && !kind.is_office()) {
                 parts.get_mut().discard();
             }
         });
@@ -193,6 +221,7 @@ fn fingerprinted(inspected: Inspected, parts: PartOutcomes, stamp: Stamp) -> Fin
         spool_file: parts.spool_file,
         stamp,
         class: inspected.class,
+        may_be_office: inspected.may_be_office,
         bytes_digest: inspected.digest,
         hashes: inspected.hashes,
         changing: inspected.changed,

@@ -33,7 +33,7 @@ const SYSTEM_FOLDERS: [&[u8]; 9] = [
 ];
 
 /// One entry of the walk.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A regular file, according to its folder.
     Document(DocumentPath),

@@ -134,6 +134,7 @@ mod tests {
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
             class: FileClass::Plain,
+            may_be_office: false,
             bytes_digest: None,
             hashes: Default::default(),
             results: vec![MethodResult { method_id: MethodId([1; 16]), own, inside: 0 }],

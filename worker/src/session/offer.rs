@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cognate_fingerprint::{Key, Method};
+use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::{ScopeAnnouncement, ScopeError};
 use cognate_proto::selection::{Selection, SelectionRule};
@@ -44,11 +44,16 @@ impl Offer {
         if !spec.method_id.is_empty() {
             self.check_method_id(&method, &spec.method_id)?;
         }
-        let keyed = self.key.is_keyed();
-        self.policy.check(&repository, &method, keyed, assignment.across_parties).map_err(SyncError::Policy)?;
+        let allowed = self.policy.check(&repository, &method, self.key.is_keyed(), assignment.across_parties);
+        // A scan of the bytes goes on without the text of office files.
+        let keeps_text = allowed.is_err() && method.view() == View::Office && assignment.refinement.is_none();
+        if !keeps_text {
+            allowed.map_err(SyncError::Policy)?;
+        }
         let selection =
             Selection::try_from(assignment.selection.unwrap_or_default()).map_err(|error| refused(&error))?;
         let mut job = self.job(assignment.assignment, repository, method, selection, assignment.follow_symlinks)?;
+        job.keeps_text = keeps_text;
         if let Some(refinement) = &assignment.refinement {
             let refinement = ScopeAnnouncement::check(refinement).map_err(|error| violation(&error))?;
             self.policy.check_refinement().map_err(SyncError::Policy)?;
@@ -122,6 +127,7 @@ impl Offer {
             method,
             selection: Arc::new(selection),
             follow_symlinks,
+            keeps_text: false,
             refinement: None,
         })
     }
@@ -142,7 +148,6 @@ impl Offer {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::View;
     use cognate_proto::v1::MethodSpec;
 
     use super::*;

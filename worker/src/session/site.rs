@@ -12,6 +12,7 @@ use crate::error::SiteError;
 use crate::pace::Pace;
 use crate::records::store::Records;
 use crate::sync::hash_search::HashSearch;
+use crate::sync::office::OfficeLists;
 use crate::sync::syncs::{SyncSettings, Syncs};
 
 /// A site with its records open.
@@ -48,6 +49,7 @@ impl Site {
                 records: Arc::clone(&records),
             },
             syncs: Syncs {
+                office: OfficeLists::default(),
                 records: Arc::clone(&records),
                 pace: Arc::clone(&pace),
                 processes: ReaderProcesses::new(config.extraction.clone(), config.threads),

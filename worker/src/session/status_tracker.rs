@@ -211,6 +211,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::OutOfMemory => "unextractable: took too much memory",
         DocumentState::Crashed => "unextractable: the reader crashed",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
+        DocumentState::TextKept => "not compared by text: the policy of this site does not allow it",
         _ => "unreadable",
     }
 }
@@ -239,6 +240,7 @@ mod tests {
             method_id: method.id(&Key::none()),
             selection: Arc::new(Selection::all()),
             follow_symlinks: false,
+            keeps_text: false,
             refinement: None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cognate_fingerprint::View;
 use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{SkipReason, SyncSummary};
@@ -13,6 +14,7 @@ use cognate_proto::v1::{SkipReason, SyncSummary};
 use super::index_sender::IndexSender;
 use super::job::{SyncOutcome, UNREADABLE_MAX};
 use super::memory::Memory;
+use super::office::OfficeList;
 use super::read_stage::{DocumentResult, Outcome, StoredDocument, SyncContext};
 use super::stopped::Stopped;
 use crate::documents::file_class::ClassCounts;
@@ -48,6 +50,10 @@ pub(super) struct Collector<'a> {
     /// Number of documents that are not what a refinement chose.
     outdated: u64,
     classes: ClassCounts,
+    /// The office files of a sync of bytes.
+    office: Option<OfficeList>,
+    /// The documents are those that another sync has listed, and there was no walk.
+    is_listed: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -73,7 +79,14 @@ impl<'a> Collector<'a> {
             unreadable_documents: Vec::new(),
             outdated: 0,
             classes: ClassCounts::default(),
+            office: OfficeList::of(job),
+            is_listed: false,
         }
+    }
+
+    /// The documents are those that another sync has listed.
+    pub(super) fn set_listed(&mut self, is_listed: bool) {
+        self.is_listed = is_listed;
     }
 
     /// Takes outcomes until the readers have finished.
@@ -103,8 +116,12 @@ impl<'a> Collector<'a> {
             records.hold_files(&job.repository, job.method_id, self.sender.take_files());
         }
         self.context.counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
+        if let Some(list) = self.office.take() {
+            self.context.office.keep(&job.repository, list);
+        }
         // Only a sync of the complete repository counts all of its documents.
-        self.memory.finish(self.context.chosen.is_none().then(|| self.last_sync(now)));
+        let is_complete = self.context.chosen.is_none() && job.method.view() != View::Office;
+        self.memory.finish(is_complete.then(|| self.last_sync(now)));
         Ok(self.outcome(sent_bytes))
     }
 
@@ -121,7 +138,8 @@ impl<'a> Collector<'a> {
     /// Fails if the root is more likely not mounted than emptied.
     fn check_root(&self) -> Result<(), SyncError> {
         let SyncContext { job, cache, chosen, counters, .. } = self.context;
-        let Some(cache) = cache else { return Ok(()) };
+        // The sync that listed the documents has checked the root.
+        let Some(cache) = cache.filter(|_| !self.is_listed) else { return Ok(()) };
         let documents = cache.last_sync(&job.repository).documents;
         let unmounted = if chosen.is_some() {
             // A refinement does not walk.
@@ -201,6 +219,9 @@ impl<'a> Collector<'a> {
             }
             DocumentResult::Failed(state) => {
                 self.failed.push(path.clone());
+                if let Some(list) = &mut self.office {
+                    list.add_unreadable(&path, state);
+                }
                 self.count_unreadable(&path, state);
                 self.sender.send(DocumentRow::without_content(path, state), None)
             }
@@ -220,6 +241,7 @@ impl<'a> Collector<'a> {
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {
         let StoredDocument { known, result, inside } = stored;
         self.classes.count(known.class, known.stamp.length_bytes);
+        self.list_office(known.may_be_office, &path);
         for (path, part) in inside {
             self.send_part(path, part.into(), known.stamp)?;
         }
@@ -233,6 +255,7 @@ impl<'a> Collector<'a> {
         earlier: Option<KnownDocument>,
     ) -> Result<(), Stopped> {
         self.classes.count(done.class, done.stamp.length_bytes);
+        self.list_office(done.may_be_office, &path);
         self.memory.remember(&path, &done, earlier);
         let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
             true => PartOutcome { state: DocumentState::Changing, ..outcome },
@@ -246,8 +269,18 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    fn list_office(&mut self, may_be_office: bool, path: &DocumentPath) {
+        if let Some(list) = self.office.as_mut().filter(|_| may_be_office) {
+            list.add(path);
+        }
+    }
+
+    /// Sends the row of a document, or of one inside of it. A file that the view is not about has none.
     fn send_part(&mut self, path: DocumentPath, outcome: PartOutcome, stamp: Stamp) -> Result<(), Stopped> {
         let PartOutcome { state, content, message_id_hash } = outcome;
+        if self.context.job.method.view() == View::Office && state == DocumentState::NoText {
+            return Ok(());
+        }
         let Some((content, chunks)) = content else {
             if !matches!(state, DocumentState::NoText | DocumentState::Container) {
                 self.count_unreadable(&path, state);

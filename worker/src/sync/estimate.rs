@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cognate_fingerprint::View;
 use cognate_proto::v1::{Estimate, SyncSummary};
 
 use super::job::Job;
@@ -46,6 +47,10 @@ pub(crate) fn estimate(
             let known = cache.as_ref().and_then(|cache| cache.get(&job.repository, &path));
             let known = known
                 .filter(|known| known.stamp == stamp && known.hashes.kinds().contains_all(syncs.settings.file_hashes));
+            // Of a file that was never read, nobody knows the kind.
+            if job.method.view() == View::Office && !known.as_ref().is_some_and(|known| known.may_be_office) {
+                return true;
+            }
             // Documents inside of a document are not looked up for an estimate.
             let result = known.as_ref().and_then(|known| known.result(job.method_id));
             let chunks = result.map(|result| result.own.list.map_or(0, |(content, _)| content.chunk_count));
@@ -101,6 +106,7 @@ mod tests {
             method_id: method.id(&Key::none()),
             selection: Arc::new(Selection::all()),
             follow_symlinks: false,
+            keeps_text: false,
             refinement: None,
         };
         let check = |chunks, was_sent, unread, send_bytes| {

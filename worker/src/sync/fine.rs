@@ -121,7 +121,7 @@ impl Syncs {
         let mut reader = Reader {
             selection: &all,
             clock: self.settings.clock,
-            text: self.text_reader(job, cache)?,
+            text: self.text_reader(job, cache),
             tools: Tools {
                 root,
                 lists: &self.records.lists,

@@ -153,7 +153,14 @@ fn merged(done: &Fingerprinted, earlier: Option<KnownDocument>, result: MethodRe
     let mut results = same.map(|known| known.results).unwrap_or_default();
     results.retain(|other| other.method_id != result.method_id);
     results.push(result);
-    KnownDocument { stamp: done.stamp, class: done.class, bytes_digest, hashes: done.hashes.clone(), results }
+    KnownDocument {
+        stamp: done.stamp,
+        class: done.class,
+        may_be_office: done.may_be_office,
+        bytes_digest,
+        hashes: done.hashes.clone(),
+        results,
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +188,7 @@ mod tests {
             spool_file: None,
             stamp,
             class: FileClass::Archive,
+            may_be_office: false,
             bytes_digest,
             hashes: FileHashes::default(),
             changing: false,
@@ -193,6 +201,7 @@ mod tests {
         Some(KnownDocument {
             stamp,
             class: FileClass::Archive,
+            may_be_office: false,
             bytes_digest: Some([9; 16]),
             hashes: FileHashes::default(),
             results: vec![result(1, 1), result(2, 2)],

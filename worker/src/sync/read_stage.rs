@@ -13,6 +13,7 @@ use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 
 use super::job::{Counters, Job};
+use super::office::OfficeLists;
 use super::refine::ChosenDocuments;
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
@@ -33,6 +34,8 @@ pub(super) struct SyncContext<'a> {
     pub(super) root: &'a Root,
     /// The documents of a refinement; `None`: all documents of the walk.
     pub(super) chosen: Option<&'a ChosenDocuments>,
+    /// The office files that the last sync of bytes found.
+    pub(super) office: &'a OfficeLists,
     pub(super) cache: Option<&'a Cache>,
     /// The kinds of hashes that this site stores of its files.
     pub(super) file_hashes: HashKinds,
@@ -89,6 +92,10 @@ impl Remembered for CachedDocument<'_> {
 
     fn stored(&self) -> Option<Self::Stored> {
         let SyncContext { job, records, file_hashes, .. } = self.context;
+        if job.keeps_text {
+            // It may be of a time when the policy gave the text.
+            return None;
+        }
         let (repository, method_id) = (&job.repository, job.method_id);
         stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)
     }

@@ -117,6 +117,7 @@ mod tests {
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: 1 },
             class: FileClass::Plain,
+            may_be_office: false,
             bytes_digest: None,
             hashes: FileHashes::default(),
             results: vec![MethodResult { method_id: method, own: part(own), inside: 1 }],

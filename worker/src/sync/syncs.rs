@@ -18,10 +18,11 @@ use cognate_proto::v1::{OpenIndex, SkippedCount};
 
 use super::collect::Collector;
 use super::job::{Counters, Job, SyncOutcome};
+use super::office::OfficeLists;
 use super::read_stage::{SyncContext, read_entries};
 use super::refine::ChosenDocuments;
 use super::stopped::Stopped;
-use crate::documents::extraction::{ReaderProcesses, cannot_start};
+use crate::documents::extraction::ReaderProcesses;
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::text_reader::{StoredTexts, TextReader};
@@ -63,6 +64,8 @@ pub(crate) struct Syncs {
     pub(crate) pace: Arc<Pace>,
     pub(crate) processes: ReaderProcesses,
     pub(crate) settings: SyncSettings,
+    /// The office files that the last sync of bytes found.
+    pub(crate) office: OfficeLists,
 }
 
 /// The reason why an attempt did not succeed.
@@ -100,6 +103,7 @@ impl Syncs {
             records: &self.records,
             root: &root,
             chosen: chosen.as_ref(),
+            office: &self.office,
             cache: cache.as_deref(),
             file_hashes: self.settings.file_hashes,
             counters,
@@ -216,9 +220,11 @@ impl Syncs {
         skipped: &Arc<Skipped>,
     ) -> Result<(), Stopped> {
         std::thread::scope(|scope| {
+            let listed = self.office.list_for(context.job);
+            collector.set_listed(listed.is_some());
             let (entries_to, entries) = sync_channel(GROUPS_WAITING_MAX);
             let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
-            let walker = scope.spawn(move || list_documents(context, skipped, entries_to));
+            let walker = scope.spawn(move || list_documents(context, listed, skipped, entries_to));
             let entries = Arc::new(Mutex::new(entries));
             for _ in 0..self.settings.threads.get() {
                 let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
@@ -239,7 +245,7 @@ impl Syncs {
         Ok(Reader {
             selection: &job.selection,
             clock: self.settings.clock,
-            text: self.text_reader(job, cache)?,
+            text: self.text_reader(job, cache),
             tools: Tools {
                 root,
                 lists: &self.records.lists,
@@ -252,32 +258,41 @@ impl Syncs {
     }
 
     /// The reader of text, if the job's view is of text.
-    pub(super) fn text_reader<'a>(&'a self, job: &Job, cache: Option<&'a Cache>) -> io::Result<Option<TextReader<'a>>> {
+    pub(super) fn text_reader<'a>(&'a self, job: &Job, cache: Option<&'a Cache>) -> Option<TextReader<'a>> {
         let view = job.method.view();
-        if !view.is_text() {
-            return Ok(None);
-        }
-        Ok(Some(TextReader {
+        view.is_text().then(|| TextReader {
             view,
-            pool: self.processes.pool().map_err(cannot_start)?,
-            stored: cache.map(|cache| StoredTexts { cache, texts: self.records.texts.writer() }),
+            processes: &self.processes,
+            keeps_text: job.keeps_text,
+            stored: cache
+                .filter(|_| !job.keeps_text)
+                .map(|cache| StoredTexts { cache, texts: self.records.texts.writer() }),
             message_id_hashes: self.settings.message_id_hashes,
-        }))
+        })
     }
 }
 
-/// Lists the documents of the job: those of the walk, or those that a refinement chose.
-fn list_documents(context: SyncContext<'_>, skipped: &Arc<Skipped>, entries: SyncSender<Vec<Entry>>) -> io::Result<()> {
+/// Lists the documents of the job: those that another sync has listed, those that a refinement chose, or those of the walk.
+fn list_documents(
+    context: SyncContext<'_>,
+    listed: Option<Vec<Entry>>,
+    skipped: &Arc<Skipped>,
+    entries: SyncSender<Vec<Entry>>,
+) -> io::Result<()> {
     let SyncContext { job, root, chosen, counters, cancelled, .. } = context;
-    let listed = send_groups(entries, cancelled, |each| match chosen {
-        None => walk(root, &job.selection, job.follow_symlinks, skipped, each),
-        Some(chosen) => {
+    let sent = send_groups(entries, cancelled, |each| match (listed, chosen) {
+        (Some(listed), _) => {
+            let _ = listed.into_iter().all(each);
+            Ok(())
+        }
+        (None, None) => walk(root, &job.selection, job.follow_symlinks, skipped, each),
+        (None, Some(chosen)) => {
             let _ = chosen.documents(&job.selection).all(|path| each(Entry::Document(path.clone())));
             Ok(())
         }
     });
     counters.walk_finished.store(true, Ordering::Relaxed);
-    listed
+    sent
 }
 
 /// Hands entries over in groups, until nothing receives them any more.

@@ -6,7 +6,7 @@ use cognate_proto::path::DocumentPath;
 
 use super::Publication;
 use crate::findings::Status;
-use crate::freeze::BareDocument;
+use crate::freeze::{BareDocument, FrozenContent};
 use crate::layered::Layered;
 use crate::part::Part;
 
@@ -92,7 +92,31 @@ impl<'a> DocumentRows<'a> {
     }
 }
 
+impl DocumentRows<'_> {
+    /// True if this row is of the view that speaks for its document: that of text where it speaks and there is some, else the
+    /// first that the document has.
+    pub(super) fn speaks(&self, row: usize, layers: &[Layered]) -> bool {
+        let has_content = |row: usize| matches!(self.rows[row].what, What::Document(_));
+        match self.other(row) {
+            Some(other) if self.rows[row].layer == 0 => !(self.rows[row].is_spoken_for(layers) && has_content(other)),
+            Some(other) => self.rows[other].is_spoken_for(layers) || !has_content(other),
+            None => true,
+        }
+    }
+}
+
 impl DocumentRow<'_> {
+    /// True if, as bytes, the document is identical to others or shares nothing with them.
+    fn is_spoken_for(&self, layers: &[Layered]) -> bool {
+        self.content(layers).is_some_and(|content| content.spoken_for)
+    }
+
+    fn content<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenContent> {
+        let What::Document(place) = self.what else { return None };
+        let frozen = &layers[usize::from(self.layer)].frozen;
+        Some(&frozen.contents[frozen.documents[place as usize].content.0 as usize])
+    }
+
     /// Status of the document in this view.
     pub(super) fn status(&self, layers: &[Layered]) -> Status {
         match self.what {
@@ -111,6 +135,11 @@ impl DocumentRow<'_> {
             What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].part,
             What::Bare(bare) => bare.part,
         }
+    }
+
+    /// True if the document counts in the layer of text, and not in this one.
+    pub(super) fn counts_as_text(&self, layers: &[Layered]) -> bool {
+        self.content(layers).is_some_and(|content| content.counts_as_text)
     }
 
     /// Number of bytes that it has under this view.

@@ -16,7 +16,7 @@ pub(super) fn write(
 ) -> rusqlite::Result<()> {
     census(connection, publication)?;
     for (number, layer) in publication.layers.iter().enumerate() {
-        controls(connection, number, layer, documents)?;
+        controls(connection, number, publication.layers, documents)?;
         evidence(connection, number, layer)?;
         overlap_once(connection, number, layer)?;
         only_here(connection, number, layer)?;
@@ -36,15 +36,20 @@ fn census(connection: &Connection, publication: &Publication<'_>) -> rusqlite::R
     Ok(())
 }
 
+/// Writes each control once, under the view that speaks for it.
 fn controls(
     connection: &Connection,
     number: usize,
-    Layered { frozen, .. }: &Layered,
+    layers: &[Layered],
     documents: &DocumentRows<'_>,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare("INSERT INTO control VALUES (?)")?;
-    for (_, place) in frozen.documents.iter().zip(0..).filter(|(document, _)| document.control) {
-        insert.execute([documents.place(number, place)])?;
+    let controls = layers[number].frozen.documents.iter().zip(0..).filter(|(document, _)| document.control);
+    for (_, place) in controls {
+        let row = documents.place(number, place);
+        if documents.speaks(row as usize, layers) {
+            insert.execute([row])?;
+        }
     }
     Ok(())
 }

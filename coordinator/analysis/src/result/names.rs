@@ -68,6 +68,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::OutOfMemory => "unextractable: out of memory",
         DocumentState::Crashed => "unextractable: crashed",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
+        DocumentState::TextKept => "not compared by text: the policy of its site does not allow it",
         _ => "cannot be read",
     }
 }

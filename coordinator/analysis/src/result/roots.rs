@@ -22,7 +22,7 @@ impl Writer {
             // Numbers from a site cannot be trusted, not even to add up.
             let compressed_bytes = compressed.fold(0, |sum: u64, row| sum.saturating_add(row.size_bytes));
             let sum = |count: fn(&SyncSummary) -> u64| {
-                let of_layers = publication.layers.iter().map(|layer| count(&layer.frozen.roots[number].summary));
+                let of_layers = publication.synced.iter().map(|layer| count(&layer.frozen.roots[number].summary));
                 let again = second::rows_of(publication.row, root.site.as_str(), root.repository.as_str());
                 let again = again.filter_map(|row| row.summary.as_ref()).map(count);
                 integer(of_layers.chain(again).fold(0, u64::saturating_add))
@@ -31,9 +31,10 @@ impl Writer {
                 let layers = publication.layers.iter().filter_map(|layer| layer.fine.as_ref());
                 integer(layers.map(|fine| count(&fine.roots[number])).fold(0, u64::saturating_add))
             };
+            let of_text = |count: i64| publication.counts_once().then_some(count);
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -54,6 +55,8 @@ impl Writer {
                     text(sums.passages),
                     text(sums.no_text),
                     of_fine(|fine| fine.read_bytes),
+                    of_text(sums.text_documents),
+                    of_text(sums.text_file_bytes),
                     publication.place_of(root.site.as_str(), root.repository.as_str()),
                 ],
             )?;
@@ -82,6 +85,8 @@ struct RootSums {
     members: i64,
     passages: i64,
     no_text: i64,
+    text_documents: i64,
+    text_file_bytes: i64,
 }
 
 impl RootSums {
@@ -104,6 +109,10 @@ impl RootSums {
                 sums.no_text += i64::from(row.status(layers) == Status::ExcludedNoText);
                 if has_text && usize::from(row.layer) == text {
                     sums.text_bytes += integer(row.size_bytes(layers));
+                    sums.text_documents += i64::from(matches!(row.what, What::Document(_)));
+                }
+                if row.layer == 0 && row.counts_as_text(layers) {
+                    sums.text_file_bytes += integer(row.size_bytes(layers));
                 }
                 if row.layer == 0 {
                     sums.add(row, layers);

@@ -6,7 +6,7 @@ CREATE TABLE scan (
   schema TEXT NOT NULL,               -- cognate.result/1
   id TEXT NOT NULL,
   method TEXT NOT NULL,
-  view TEXT NOT NULL,                 -- raw, text, both
+  view TEXT NOT NULL,                 -- auto, raw, text, both
   chunk_bytes INTEGER,                -- of the first layer, as the next; NULL where signatures have a fixed size
   min_shared_bytes INTEGER,
   min_containment TEXT NOT NULL,
@@ -95,6 +95,8 @@ CREATE TABLE root (
   passages INTEGER,                   -- documents that are paragraphs
   no_text INTEGER,                    -- documents of a kind that has no text
   fine_read_bytes INTEGER NOT NULL,   -- read once more for fine chunks
+  text_documents INTEGER,             -- as the next, where each document counts under one view: those that count as text
+  text_file_bytes INTEGER,            -- bytes of the files that count as text
   place INTEGER NOT NULL              -- in the order of the launch, sites by their first repository
 );
 

@@ -29,7 +29,7 @@ impl Audit {
     }
 
     fn has_views(&self) -> bool {
-        self.scan.view == "both"
+        self.scan.layers.is_some()
     }
 
     fn min_containment(&self) -> String {

@@ -8,7 +8,8 @@ use crate::human::{bytes as size, count as number, percent};
 /// The sentences on an audit.
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
-    sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1)));
+    let counts_once = audit.sites.iter().any(|site| site.text_documents.is_some());
+    sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1, counts_once)));
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
@@ -37,11 +38,13 @@ fn missing(missing: &[MissingRow]) -> Option<String> {
     Some(format!("THIS RESULT IS PARTIAL. It says nothing of: {places}."))
 }
 
-fn overlap(row: &Overlap, named: bool) -> Vec<String> {
-    let under = match row.view.as_deref().filter(|_| named) {
-        Some("text") => "By their text: ",
-        Some(_) => "By their bytes: ",
-        None => "",
+fn overlap(row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
+    let under = match (row.view.as_deref().filter(|_| named), counts_once) {
+        (Some("text"), true) => "Office files, PDF and mail, by their text: ",
+        (Some(_), true) => "All other files, by their bytes: ",
+        (Some("text"), false) => "By their text: ",
+        (Some(_), false) => "By their bytes: ",
+        (None, _) => "",
     };
     let [a, b] = &row.directions;
     let is_nothing = |side: &Direction| side.documents == 0 && side.shared_bytes + side.template_bytes == 0;
@@ -147,12 +150,22 @@ fn unread(audit: &Audit) -> String {
 
 /// In raw bytes, the contents of compressed containers match where the files are identical, and not otherwise.
 fn containers(audit: &Audit) -> Option<String> {
-    let bytes: u64 = audit.sites.iter().map(|site| site.compressed_bytes).sum();
-    (audit.scan.view == "raw" && bytes > 0).then(|| {
+    let (bytes, kinds) = match audit.scan.view.as_str() {
+        "raw" => {
+            let bytes = audit.sites.iter().map(|site| site.compressed_bytes).sum();
+            (bytes, "archives, office documents, PDF, media")
+        }
+        "auto" => {
+            let rows = audit.census.iter().filter(|row| ["archive", "media"].contains(&row.class.as_str()));
+            (rows.map(|row| row.bytes).sum(), "archives, media")
+        }
+        _ => return None,
+    };
+    (bytes > 0).then(|| {
         format!(
-            "{} of the compared bytes are in compressed files (archives, office documents, PDF, media), of which only the bytes \
-             were compared: of those, identical files are found, similar ones are not. A scan of the text (--view both) looks \
-             into them.",
+            "{} of the compared bytes are in compressed files ({kinds}), of which only the bytes were compared: of those, \
+             identical files are found, similar ones are not. A scan of the text (--view both) looks into office documents, PDF \
+             and archives.",
             size(bytes)
         )
     })

@@ -35,6 +35,7 @@ pub(super) fn write(
         count(sites.len() as u64),
         Safe(match scan.view.as_str() {
             "raw" => "their bytes",
+            "auto" => "their bytes, and the text of office files",
             "both" => "their bytes and their text",
             _ => "their text",
         }),

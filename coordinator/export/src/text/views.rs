@@ -41,6 +41,9 @@ impl Size {
 
 const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes };
 const TEXT: Size = Size { view: "text", heading: " TEXT", what: " of text", of: |site| site.text_bytes.unwrap_or(0) };
+/// Where each document counts under one view: those that count by their bytes, and office files.
+const OTHER_FILES: Size = Size { what: " in other files", ..BYTES };
+const OFFICE: Size = Size { what: " of text in office files", ..TEXT };
 
 impl Words {
     pub(super) fn of(report: &Report) -> crate::Result<Words> {
@@ -56,6 +59,17 @@ impl Words {
             ("raw", _) => {
                 Words { sizes: vec![BYTES], clusters: vec!["CLUSTERS of documents that share much"], ..words }
             }
+            ("auto", _) if scan.layers.is_none() => {
+                Words { sizes: vec![BYTES], clusters: vec!["CLUSTERS of documents that share much"], ..words }
+            }
+            ("auto", _) => Words {
+                sizes: vec![OTHER_FILES, OFFICE],
+                clusters: vec![
+                    "CLUSTERS of documents that share many bytes",
+                    "CLUSTERS of documents that share much text",
+                ],
+                ..words
+            },
             ("both", _) => Words {
                 sizes: vec![BYTES, TEXT],
                 clusters: vec![

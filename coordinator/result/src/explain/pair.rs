@@ -8,12 +8,15 @@ use super::{Map, Stretch};
 use crate::Error;
 use crate::report::{ClusterDocument, Found, FoundView, Ratio, Report};
 
-/// The views that have both documents, the first view first.
-pub fn common_views([a, b]: [&Found; 2]) -> impl Iterator<Item = [&FoundView; 2]> {
-    a.views.iter().filter_map(|of_a| {
+/// The views that have both documents: first the views by which both count, then in the order of the views.
+pub fn common_views<'f>([a, b]: [&'f Found; 2]) -> Vec<[&'f FoundView; 2]> {
+    let pairs = a.views.iter().filter_map(|of_a| {
         let of_b = b.views.iter().find(|of_b| of_b.view == of_a.view)?;
         Some([of_a, of_b])
-    })
+    });
+    let mut pairs: Vec<[&FoundView; 2]> = pairs.collect();
+    pairs.sort_by_key(|of_both| of_both.iter().any(|view| !view.counts));
+    pairs
 }
 
 /// The call that asks the coordinator of a scan for the places.
@@ -72,6 +75,7 @@ impl Pair {
         };
         Ok(Pair {
             view,
+            evidence_only: (!a.counts || !b.counts).then_some(true),
             chunk_bytes: layer.map_or(scan.chunk_bytes, |layer| layer.chunk_bytes),
             param: layer.map_or(scan.param.clone(), |layer| layer.param.clone()),
             method: scan.method,
@@ -141,7 +145,11 @@ impl Pair {
         self.shared_bytes = Some(shared_bytes);
         (self.a_in_b, self.b_in_a, self.resemblance) = (of(a_payload_bytes), of(b_payload_bytes), of(union));
         if self.relation.is_none() && shared_bytes > 0 {
-            self.relation = Some("below the thresholds of the scan".to_owned());
+            let reason = match self.evidence_only {
+                Some(true) => "evidence only, since their text counts",
+                _ => "below the thresholds of the scan",
+            };
+            self.relation = Some(reason.to_owned());
         }
     }
 }

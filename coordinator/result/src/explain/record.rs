@@ -49,6 +49,9 @@ pub struct Document {
 pub struct Pair {
     /// `raw`, `text` or `passages`.
     pub view: String,
+    /// Set if one of the documents counts by its text, and this view is of bytes: what a program packs around the words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence_only: Option<bool>,
     /// The name of the method.
     pub method: String,
     /// The mean length of a chunk.

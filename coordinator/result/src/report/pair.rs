@@ -44,6 +44,8 @@ pub struct FoundView {
     pub copies: u64,
     /// Its cluster, by which a result knows it, and the cluster's id.
     pub cluster: Option<(i64, String)>,
+    /// False if the document counts by its text, and this view is of its bytes.
+    pub counts: bool,
 }
 
 /// Links between two contents of a cluster.
@@ -95,7 +97,15 @@ impl Report {
                     payload_bytes: row.get(4)?,
                     copies: row.get(5)?,
                     cluster,
+                    counts: true,
                 });
+            }
+            let counts_once = self.connection.query_row("SELECT view = 'auto' FROM scan", [], |row| row.get(0))?;
+            if let Some(Found { views, .. }) = &mut found
+                && counts_once
+                && let [bytes, text] = views.as_mut_slice()
+            {
+                bytes.counts = text.size_bytes == 0;
             }
             Ok(found)
         };

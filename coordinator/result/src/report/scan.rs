@@ -150,6 +150,8 @@ impl Report {
                 skipped_reasons: Counts::new(),
                 status: Counts::new(),
                 text_bytes: row.get("text_bytes")?,
+                text_documents: row.get("text_documents")?,
+                text_file_bytes: row.get("text_file_bytes")?,
                 unextractable: Counts::new(),
                 unreadable: row.get("unreadable")?,
             })

@@ -33,6 +33,7 @@ pub fn spec(no_sync: bool) -> ScanOptions {
     let chunk_bytes = Some(method().chunk_bytes().into());
     ScanOptions {
         repositories: repositories.to_vec(),
+        view: ScanView::Raw,
         chunk_bytes,
         min_shared_bytes: Some(50),
         no_sync,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cognate_fingerprint::{Key, KeyFingerprint};
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::ScanView;
 use cognate_proto::v1::{self, SyncProgress, SyncSummary};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -232,7 +233,11 @@ impl<'a> Syncing<'a> {
         let first = number - target.layer;
         let of_repository = first..first + self.spec.layers.len();
         if let (Err(reason), true) = (&ended, of_repository.len() > 1) {
-            let reason = format!("view {}: {reason}", self.spec.layers[target.layer].method.view());
+            let reason = match (self.spec.options.view, target.layer) {
+                (ScanView::Auto, 0) => reason.clone(),
+                (ScanView::Auto, _) => format!("text of office files: {reason}; --view raw compares bytes alone"),
+                _ => format!("view {}: {reason}", self.spec.layers[target.layer].method.view()),
+            };
             for other in of_repository {
                 self.targets[other].progress.ended = Some(Err(reason.clone()));
                 self.targets[other].state = State::Ended(Err(reason.clone()));

@@ -11,7 +11,7 @@ use cognate_analysis::second::SECOND;
 use cognate_analysis::spec::{Layer, ScanSpec};
 use cognate_proto::options::ScanOptions;
 
-use super::{Scan, Scans, slot};
+use super::{Scan, Scans, not_synced, slot};
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
 use cognate_storage::store::{MissingRow, ScanRow};
@@ -52,7 +52,7 @@ impl Scans {
             for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
                 let key = slot(site, repository, method_id, choice.as_ref());
                 let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
-                    return Err(Error::NotSynced { site: site.clone(), repository: repository.clone() });
+                    return Err(not_synced(site, repository, &spec.layers[0]));
                 };
                 let summary = self.analyser.indexes.summary(sealed.id)?;
                 row.frozen.push(self.row_of(&key, place, choice.as_ref(), &sealed, summary)?);

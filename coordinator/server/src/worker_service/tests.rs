@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::name::{RepositoryName, ScanId};
-use cognate_proto::options::ScanOptions;
+use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncSummary};
 use tokio::sync::mpsc;
@@ -86,6 +86,7 @@ impl Said<PushRequest, PushResponse> {
 fn launch(harness: &Harness, id: u64) {
     let spec = ScanOptions {
         repositories: vec![("a".parse().unwrap(), RepositoryName::main())],
+        view: ScanView::Raw,
         min_shared_bytes: Some(0),
         ..ScanOptions::default()
     };

@@ -28,7 +28,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.shoot("launch");
     browser.click("main form button[type=submit]");
     browser.see("h1", "Launch this scan?");
-    assert!(browser.texts("tbody th").iter().any(|name| name == "paris/kb"));
+    assert!(browser.texts("tbody th").iter().any(|name| name == "paris/kb (bytes)"));
     browser.shoot("estimate");
     browser.check_but(&["400"]);
     browser.click("main form[action='/scans/launch'] button");

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use cognate_integration_tests::sandbox::compare_args;
+
 use super::*;
 
 const CONTRACTS: usize = 24;
@@ -109,8 +111,13 @@ fn contract(path: &str) -> Option<&str> {
 #[test]
 fn contracts_of_one_template_are_related_by_their_words_alone() {
     let sites = companies(31);
-    let report = sites.report(&["--view", "both"]);
-    let clusters = paths(&report, "clusters");
+    for args in [&[][..], &["--view", "both"]] {
+        check_contracts(&sites.report(args));
+    }
+}
+
+fn check_contracts(report: &Value) {
+    let clusters = paths(report, "clusters");
     for cluster in &clusters {
         let about: BTreeSet<_> = cluster.iter().map(|path| contract(path)).collect();
         assert!(about.len() == 1 && !about.contains(&None), "{cluster:?}");
@@ -129,9 +136,130 @@ fn an_office_file_without_text_is_identical_or_nothing_and_is_named_as_not_compa
     let scan = |dice: &mut Dice| [pdf(&[]), b"% ".to_vec(), vec![b'x'; 40_000], dice.bytes(2_000)].concat();
     let [same, one, other] = [(); 3].map(|()| scan(&mut dice));
     let sites = Sites::new(&[("same.pdf", &same), ("one.pdf", &one)], &[("again.pdf", &same), ("other.pdf", &other)]);
-    let report = sites.report_with(3, &["--view", "both"]);
-    assert_eq!(paths(&report, "identical"), [["a/same.pdf", "b/again.pdf"]]);
-    assert_eq!(report["clusters"], json!([]));
-    let reasons: BTreeSet<_> = report["unread"].as_array().unwrap().iter().map(|row| row["reason"].as_str()).collect();
-    assert_eq!(reasons, [Some("not compared by text: no text was found in it")].into());
+    for args in [&[][..], &["--view", "both"]] {
+        let report = sites.report_with(3, args);
+        assert_eq!(paths(&report, "identical"), [["a/same.pdf", "b/again.pdf"]]);
+        assert_eq!(report["clusters"], json!([]));
+        let unread = report["unread"].as_array().unwrap().iter();
+        let reasons: BTreeSet<_> = unread.map(|row| row["reason"].as_str()).collect();
+        assert_eq!(reasons, [Some("not compared by text: no text was found in it")].into());
+    }
+}
+
+#[test]
+fn a_site_that_keeps_its_text_takes_part_by_bytes_and_its_office_files_are_named() {
+    let mut federation = Federation::new(37);
+    let [same, text] = [(); 2].map(|()| paragraphs(&mut federation.dice, 20));
+    let mut edited = text.clone();
+    edited[3] = words(&mut federation.dice, 60);
+    let files = |files: &[(&str, &[String])]| -> Files {
+        files.iter().map(|(name, text)| ((*name).to_owned(), docx(&[b'x'; 30_000], text))).collect()
+    };
+    federation.add_with("a", None, &files(&[("same.docx", &same), ("first.docx", &text)]), "");
+    federation.add_with("b", None, &files(&[("same.docx", &same), ("edited.docx", &edited)]), "");
+    federation.sandbox.settle();
+    federation.start_all();
+    let open = federation.scan(&[]).report();
+    assert_eq!(paths(&open, "clusters"), [["a/first.docx", "b/edited.docx"]]);
+    federation.stop("b");
+    let config = federation.site("b").config().to_owned();
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}\n[policy]\nviews = [\"raw\"]\n")).unwrap();
+    federation.start("b");
+    let kept = federation.scan(&[]).expect(3).json();
+    assert_eq!((&kept["scan"]["status"], &kept["clusters"]), (&json!("complete"), &json!([])), "{kept}");
+    assert_eq!(paths(&kept, "identical"), [["a/same.docx", "b/same.docx"]]);
+    let unread = kept["unread"].as_array().unwrap().iter();
+    let unread: Vec<_> =
+        unread.map(|row| (row["site"].as_str(), row["path"].as_str(), row["reason"].as_str())).collect();
+    let reason = Some("not compared by text: the policy of its site does not allow it");
+    assert_eq!(unread, [(Some("b"), Some("edited.docx"), reason), (Some("b"), Some("same.docx"), reason)]);
+}
+
+#[test]
+fn an_explanation_begins_with_the_text_by_which_two_contracts_count() {
+    let sites = companies(36);
+    let result = sites.sandbox.path("result.sqlite");
+    let folders: [(&str, &Path); 2] = [("a", &sites.a), ("b", &sites.b)];
+    let to_file = ["--format", "sqlite", "-o", result.to_str().unwrap()];
+    sites.sandbox.cognate(compare_args(&folders, &to_file)).expect(0);
+    let names = ["a/contracts/00.docx", "b/signed/copy-of-00.docx"];
+    let files = [sites.a.join("contracts/00.docx"), sites.b.join("signed/copy-of-00.docx")];
+    let mut words = vec!["explain", result.to_str().unwrap(), names[0], names[1], "--format", "json", "--files"];
+    words.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let explained = sites.sandbox.cognate(words).expect(0).json();
+    let views: Vec<_> = explained["views"].as_array().unwrap().iter().collect();
+    assert_eq!((&views[0]["view"], &views[0]["relation"]), (&json!("text"), &json!("near")), "{explained}");
+    assert_eq!((&views[1]["view"], &views[1]["evidence_only"]), (&json!("raw"), &json!(true)), "{explained}");
+}
+
+#[test]
+fn an_attachment_matches_its_copy_and_archives_stay_closed() {
+    let mut dice = Dice::new(33);
+    let contract = docx(b"<a:theme/>", &paragraphs(&mut dice, 20));
+    let mail = [
+        b"From: a@example.com\r\nMessage-ID: <1@example.com>\r\nMIME-Version: 1.0\r\n".as_slice(),
+        b"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nHello\r\n--x\r\n",
+        b"Content-Type: application/octet-stream; name=c.docx\r\nContent-Transfer-Encoding: base64\r\n\r\n",
+        data_encoding::BASE64_MIME.encode(&contract).as_bytes(),
+        b"\r\n--x--\r\n",
+    ]
+    .concat();
+    let packed = zip(&[("inside.docx", &contract)]);
+    let sites = Sites::new(&[("contract.docx", &contract)], &[("sent.eml", &mail), ("packed.zip", &packed)]);
+    let report = sites.report(&[]);
+    assert_eq!(paths(&report, "identical"), [["a/contract.docx", "b/sent.eml!/c.docx"]], "{report}");
+    let with_archives = sites.report(&["--view", "both"]);
+    let expected = [["a/contract.docx", "b/packed.zip!/inside.docx", "b/sent.eml!/c.docx"]];
+    assert_eq!(paths(&with_archives, "identical"), expected, "{with_archives}");
+}
+
+#[test]
+fn each_document_counts_once_in_the_overlap_and_files_without_office_files_are_compared_as_bytes() {
+    let mut dice = Dice::new(34);
+    let (notes, contract) = (dice.bytes(30_000), docx(b"<a:theme/>", &paragraphs(&mut dice, 20)));
+    let sites = Sites::new(
+        &[("notes.bin", &notes), ("contract.docx", &contract)],
+        &[("notes.bin", &notes), ("copy.docx", &contract)],
+    );
+    let report = sites.report(&[]);
+    let overlap = |field: &str| -> Vec<u64> {
+        report["overlap"].as_array().unwrap().iter().map(|row| row[field].as_u64().unwrap()).collect()
+    };
+    let text_bytes = report["sites"][0]["text_bytes"].as_u64().unwrap();
+    assert_eq!((overlap("documents_a"), overlap("shared_bytes_a")), (vec![1, 1], vec![30_000, text_bytes]));
+    assert_eq!((&report["sites"][0]["text_documents"], &report["scan"]["view"]), (&json!(1), &json!("auto")));
+    let plain = Sites::new(&[("notes.bin", &notes)], &[("copy.bin", &notes)]);
+    let [mut by_default, mut raw] = [plain.report(&[]), plain.report(&["--view", "raw"])];
+    assert_eq!(by_default["scan"]["view"], "auto");
+    for report in [&mut by_default, &mut raw] {
+        report["scan"] = Value::Null;
+    }
+    assert_eq!(by_default, raw);
+}
+
+#[test]
+fn a_contract_is_found_by_its_words_and_a_second_scan_reads_nothing() {
+    let mut federation = Federation::new(35);
+    let template: String = (0..33_000).map(|_| char::from(b'a' + federation.dice.bytes(1)[0] % 26)).collect();
+    let mut text = paragraphs(&mut federation.dice, 17);
+    let other = paragraphs(&mut federation.dice, 17);
+    let asked = docx(template.as_bytes(), &text);
+    text[4] = words(&mut federation.dice, 60);
+    let files = |files: &[(&str, &[String])]| -> Files {
+        files.iter().map(|(name, text)| ((*name).to_owned(), docx(template.as_bytes(), text))).collect()
+    };
+    federation.add_with("a", None, &files(&[("edited.docx", &text)]), "");
+    federation.add_with("b", None, &files(&[("other.docx", &other)]), "");
+    federation.sandbox.settle();
+    federation.start_all();
+    let first = federation.scan(&[]).report();
+    assert!(run_of(&first, "read_documents").iter().all(|documents| *documents == 2), "{first}");
+    let again = federation.scan(&[]).report();
+    assert_eq!(run_of(&again, "read_documents"), [0, 0]);
+    let file = federation.sandbox.folder("asked", &[("asked.docx", &asked)]).join("asked.docx");
+    let found = federation.operate(&["find", file.to_str().unwrap(), "--format", "json"]).expect(0).json();
+    let matches = found["documents"][0]["matches"].as_array().unwrap().iter();
+    let places: Vec<_> = matches.map(|found| found["holders"][0]["path"].as_str().unwrap()).collect();
+    assert_eq!((places, &found["under"]["view"]), (vec!["edited.docx"], &json!("office")), "{found}");
 }

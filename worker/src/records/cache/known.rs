@@ -14,6 +14,8 @@ use crate::records::stamp::Stamp;
 pub(crate) struct KnownDocument {
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
+    /// True if the file may be an office file, a PDF or mail, by its first bytes.
+    pub(crate) may_be_office: bool,
     /// The digest of the bytes, if a text view needed it: extracted text is stored under it.
     pub(crate) bytes_digest: Option<[u8; 16]>,
     /// The hashes of the bytes that this site stores.

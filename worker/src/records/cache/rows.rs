@@ -148,6 +148,8 @@ struct DocumentRow {
     bytes_digest: Vec<u8>,
     #[prost(bytes = "vec", tag = "8")]
     hashes: Vec<u8>,
+    #[prost(bool, tag = "9")]
+    may_be_office: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -219,6 +221,7 @@ impl Value for KnownDocument {
             results: self.results.iter().map(result).collect(),
             bytes_digest: self.bytes_digest.map(Vec::from).unwrap_or_default(),
             hashes: self.hashes.to_bytes(),
+            may_be_office: self.may_be_office,
         };
         row.encode_to_vec()
     }
@@ -238,6 +241,7 @@ impl Value for KnownDocument {
                 inode: row.inode,
             },
             class,
+            may_be_office: row.may_be_office,
             bytes_digest: optional_16(&row.bytes_digest)?,
             hashes: FileHashes::from_bytes(&row.hashes)?,
             results: row.results.into_iter().map(result).collect::<Option<_>>()?,

@@ -25,6 +25,7 @@ fn known() -> KnownDocument {
     KnownDocument {
         stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
         class: FileClass::Pdf,
+        may_be_office: true,
         bytes_digest: None,
         hashes: FileHashes::from_bytes(&[0; 17]).unwrap(),
         results: vec![MethodResult { method_id: MethodId([1; 16]), own: part(3), inside: 0 }],

@@ -67,6 +67,7 @@ fn document() -> impl Strategy<Value = KnownDocument> {
         |((length_bytes, modified_ns, changed_ns, inode), class, bytes_digest, hashes, results)| KnownDocument {
             stamp: Stamp { length_bytes, modified_ns, changed_ns, inode },
             class,
+            may_be_office: class == FileClass::Pdf,
             bytes_digest,
             hashes,
             results,
