@@ -18,6 +18,9 @@ use crate::records::store::Records;
 use crate::sync::job::Job;
 use crate::sync::refine::check_refinement;
 
+/// The longest mean that chunks may have: a policy that refuses it allows no scan of the bytes.
+const MEAN_BYTES_MOST: u64 = 1 << 20;
+
 /// The offer of a site.
 pub(crate) struct Offer {
     /// The repositories, with their roots.
@@ -44,9 +47,13 @@ impl Offer {
         if !spec.method_id.is_empty() {
             self.check_method_id(&method, &spec.method_id)?;
         }
-        let allowed = self.policy.check(&repository, &method, self.key.is_keyed(), assignment.across_parties);
+        let across_parties = assignment.across_parties;
+        let allowed = self.policy.check(&repository, &method, self.key.is_keyed(), across_parties);
         // A scan of the bytes goes on without the text of office files.
-        let keeps_text = allowed.is_err() && method.view() == View::Office && assignment.refinement.is_none();
+        let keeps_text = allowed.is_err()
+            && method.view() == View::Office
+            && assignment.refinement.is_none()
+            && self.allows_bytes(&repository, &method, across_parties);
         if !keeps_text {
             allowed.map_err(SyncError::Policy)?;
         }
@@ -64,6 +71,12 @@ impl Offer {
             job.refinement = Some(refinement);
         }
         Ok(job)
+    }
+
+    /// True if a scan of the bytes may have the names of files: the policy allows it at the longest mean.
+    fn allows_bytes(&self, repository: &RepositoryName, method: &Method, across_parties: bool) -> bool {
+        let bytes = Method::restore(method.name(), View::Raw, MEAN_BYTES_MOST, &method.param());
+        bytes.is_ok_and(|bytes| self.policy.check(repository, &bytes, self.key.is_keyed(), across_parties).is_ok())
     }
 
     /// Checks a query for fine chunks: the policy must allow them, and the method that they follow from.
@@ -188,6 +201,35 @@ mod tests {
             spec.method_id = vec![1; 16];
             refuses(Assignment { method: Some(spec), ..assignment(1000) }, "the coordinator expects method id");
         });
+    }
+
+    #[test]
+    fn text_of_office_files_is_kept_only_where_a_scan_of_the_bytes_is_allowed() {
+        let checked = |policy: Policy| {
+            let folder = tempfile::tempdir().unwrap();
+            let offer = Offer {
+                repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
+                key: Key::none(),
+                policy,
+                records: Arc::new(Records::open(folder.path(), true, true, 0).unwrap()),
+            };
+            let spec =
+                MethodSpec { method_id: Vec::new(), ..MethodSpec::from(&Method::tttd(View::Office, 200).unwrap()) };
+            let asked = Assignment { method: Some(spec), across_parties: true, ..assignment(1000) };
+            offer.check(asked).map(|job| job.keeps_text).map_err(|error| error.to_string())
+        };
+        let everything = Policy::everything;
+        assert_eq!(checked(everything()), Ok(false));
+        assert_eq!(checked(Policy { views: vec!["raw".into()], ..everything() }), Ok(true));
+        assert_eq!(checked(Policy { chunk_bytes_min: 500, ..everything() }), Ok(true));
+        // Not even the names of office files leave where nothing may.
+        for policy in [
+            Policy { views: vec!["passages".into()], ..everything() },
+            Policy { unkeyed_across_parties: false, ..everything() },
+            Policy { methods: vec!["min".into()], ..everything() },
+        ] {
+            assert!(checked(policy.clone()).is_err_and(|error| error.contains("policy.")), "{policy:?}");
+        }
     }
 
     #[test]
