@@ -172,6 +172,10 @@ pub(crate) async fn prepare(
 
 /// True if the first bytes of a file are those of an office file, a PDF or mail.
 fn starts_as_office_file(file: &Path) -> bool {
+    // A pipe gives its bytes once.
+    if !std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
     let mut head = Vec::new();
     let opened = std::fs::File::open(file).map(|file| file.take(OFFICE_HEAD_BYTES as u64));
     opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && may_be_office(&head)
