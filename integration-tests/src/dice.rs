@@ -6,6 +6,18 @@ pub fn seed(own: u64) -> u64 {
     own.wrapping_add(1000_u64.wrapping_mul(moved))
 }
 
+/// Lower-case letters, of which no two seeds share a longer run.
+pub fn letters(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b'a' + u8::try_from(state % 26).unwrap()
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
 /// A generator (`SplitMix64`): small, and independent of any crate's next version.
 #[derive(Clone, Debug)]
 pub struct Dice {

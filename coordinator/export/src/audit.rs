@@ -236,7 +236,7 @@ fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here:
     let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
     let mut known = HashSet::new();
     names.retain(|name| known.insert(*name));
-    // Where a document counts under two views, the bytes come first: the text has rows of its own.
+    // A scan over both views has a row of a document under each; this sum takes those of bytes.
     let counts_once = sites.iter().any(|site| site.text_documents.is_some());
     let first_view = only_here.first().and_then(|row| row.view.clone());
     let side = |name: &str| {

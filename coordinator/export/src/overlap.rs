@@ -95,7 +95,7 @@ impl Matrix {
         self.subject().map_or(whose.to_owned(), |subject| format!("{whose}, of {subject}"))
     }
 
-    /// Where there are two views, what the table is about.
+    /// The subject of the table, if the report has two views.
     pub fn subject(&self) -> Option<&'static str> {
         Some(match (self.view.as_deref()?, self.counts_once) {
             ("text", true) => "text in office files",

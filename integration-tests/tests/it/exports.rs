@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cognate_integration_tests::dice::letters;
 use cognate_integration_tests::{Sandbox, sandbox};
 use serde_json::Value;
 
@@ -16,18 +17,6 @@ const HOSTILE: [&str; 6] = [
     "+cmd|' C'!A0",
 ];
 
-/// Bytes that no two seeds share.
-fn content(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        b'a' + u8::try_from(state % 26).unwrap()
-    };
-    (0..bytes).map(|_| next()).collect()
-}
-
 struct Made {
     sandbox: Sandbox,
     folders: Vec<(&'static str, PathBuf)>,
@@ -37,10 +26,10 @@ impl Made {
     /// At `a` and `b`: hostile names that are at both, one that changed, one that each has alone. At `c`: of `b` alone.
     fn new() -> Made {
         let sandbox = Sandbox::new();
-        let (same, long) = (content(1, 20_000), content(2, 60_000));
+        let (same, long) = (letters(1, 20_000), letters(2, 60_000));
         let mut edited = long.clone();
-        edited[30_000..30_040].copy_from_slice(&content(3, 40));
-        let (only_a, only_b, of_c) = (content(4, 9_000), content(5, 8_000), content(6, 7_000));
+        edited[30_000..30_040].copy_from_slice(&letters(3, 40));
+        let (only_a, only_b, of_c) = (letters(4, 9_000), letters(5, 8_000), letters(6, 7_000));
         let mut at_a: Vec<(String, Vec<u8>)> = HOSTILE.iter().map(|name| ((*name).to_owned(), same.clone())).collect();
         at_a.extend([("report.txt".to_owned(), long), ("only/a.txt".to_owned(), only_a)]);
         let at_b = [

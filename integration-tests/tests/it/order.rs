@@ -2,20 +2,9 @@
 
 use std::path::PathBuf;
 
+use cognate_integration_tests::dice::letters;
 use cognate_integration_tests::{Sandbox, sandbox};
 use serde_json::{Value, json};
-
-/// Text that no two seeds share.
-fn text(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        b'a' + u8::try_from(state % 26).unwrap()
-    };
-    (0..bytes).map(|_| next()).collect()
-}
 
 /// Two versions of a folder: one document is the same, one edited, one moved, and each has some alone.
 struct Versions {
@@ -27,10 +16,10 @@ struct Versions {
 impl Versions {
     fn new() -> Versions {
         let sandbox = Sandbox::new();
-        let (same, moved, edited) = (text(1, 9_000), text(2, 8_000), text(3, 40_000));
+        let (same, moved, edited) = (letters(1, 9_000), letters(2, 8_000), letters(3, 40_000));
         let mut after = edited.clone();
         after.truncate(30_000);
-        let (gone, fresh, extra) = (text(4, 5_000), text(5, 6_000), text(6, 7_000));
+        let (gone, fresh, extra) = (letters(4, 5_000), letters(5, 6_000), letters(6, 7_000));
         let older = [
             ("doc/same.txt", same.as_slice()),
             ("doc/edited.txt", &edited),

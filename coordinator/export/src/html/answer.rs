@@ -100,7 +100,7 @@ fn figures(report: &Report, sites: &[SiteSection], out: &mut impl Write) -> crat
     Ok(writeln!(out, "</div>")?)
 }
 
-/// What became of the documents of two repositories, from the first to the second and back.
+/// The table of changes: the documents that are the same, changed, moved or only there, in both directions.
 fn changes(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     let rows = report.changes()?;
     let Some(first) = rows.first() else { return Ok(()) };

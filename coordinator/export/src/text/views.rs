@@ -41,7 +41,7 @@ impl Size {
 
 const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes };
 const TEXT: Size = Size { view: "text", heading: " TEXT", what: " of text", of: |site| site.text_bytes.unwrap_or(0) };
-/// Where each document counts under one view: those that count by their bytes, and office files.
+/// Under the view `auto`, office files count by their text, and all other files by their bytes.
 const OTHER_FILES: Size = Size { what: " in other files", ..BYTES };
 const OFFICE: Size = Size { what: " of text in office files", ..TEXT };
 

@@ -26,7 +26,7 @@ pub struct Summary {
     pub identical: Vec<IdenticalTotals>,
     /// Sums over the clusters.
     pub clusters: ClusterTotals,
-    /// What became of the documents, if two repositories were compared.
+    /// The changes between two repositories, if the scan compared two.
     pub changes: Vec<ChangesRow>,
     /// Overlap of sites, and of parties.
     pub overlap: Vec<OverlapSection>,

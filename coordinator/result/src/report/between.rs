@@ -1,4 +1,4 @@
-//! What became of the documents of one repository at another: the same, changed, moved, or only there.
+//! Changes between two repositories: the documents of each that are the same, changed, moved or missing at the other.
 
 use rusqlite::Statement;
 use rusqlite::types::ValueRef;

@@ -83,7 +83,7 @@ pub struct FolderPlace {
     pub site: String,
 }
 
-/// What became of the documents of one repository at another. Documents without anything to compare are not counted.
+/// Changes from one repository to another, in documents. Documents without anything to compare are not counted.
 #[derive(Clone, Serialize, Debug)]
 pub struct ChangesRow {
     /// Documents with other content under the same path.

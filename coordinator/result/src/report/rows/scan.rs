@@ -242,7 +242,7 @@ pub struct SiteSection {
     /// Bytes of text of all documents, where it was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_bytes: Option<u64>,
-    /// Where each document counts under one view: documents that count as text.
+    /// Under the view `auto`: the documents that count by their text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_documents: Option<u64>,
     /// Bytes of the files that count as text.
