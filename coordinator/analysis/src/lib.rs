@@ -7,6 +7,7 @@
 //!
 //! This crate knows nothing of sites' sessions, the wire's calls, people, or readers of results.
 
+pub mod alignment;
 pub mod analyser;
 mod checkpoint;
 mod clusters;
