@@ -12,8 +12,8 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-pub(crate) use self::evidence::{Gathered, Gathering};
-pub(crate) use self::search::{Vote, search};
+pub(crate) use self::evidence::{Before, EachLink, Wanted, counterparts, found, magnitude};
+pub(crate) use self::search::{Vote, common_end};
 
 /// The paths of the documents of two repositories, each list ascending.
 pub(crate) type Paths<'a> = [&'a [&'a [u8]]; 2];
@@ -76,7 +76,9 @@ impl Alignment {
         if !self.pairs.is_empty() {
             let places: HashMap<&[u8], u32> = paths[1].iter().copied().zip(0..).collect();
             let mut order: Vec<(u32, &AlignedPair)> = (0..).zip(&self.pairs).collect();
-            order.sort_by_key(|(_, pair)| (Reverse(pair.folders.iter().map(|folder| depth(folder)).sum::<usize>()), *pair));
+            order.sort_by_key(|(_, pair)| {
+                (Reverse(pair.folders.iter().map(|folder| depth(folder)).sum::<usize>()), *pair)
+            });
             for (number, pair) in order {
                 for place in below(paths[0], &pair.folders[0]) {
                     let expected = joined(&pair.folders[1], rest(paths[0][place], &pair.folders[0]));

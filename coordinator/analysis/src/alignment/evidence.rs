@@ -8,8 +8,11 @@ use std::cmp::Reverse;
 
 use cognate_similarity::{ContentIndex, Link};
 
-use super::search::common_end;
-use super::{Vote, equal, name};
+use super::search::{Vote, common_end, search};
+use super::{Alignment, equal, name};
+use crate::error::Error;
+use crate::freeze::Frozen;
+use crate::measure::Measures;
 use crate::measured::Measured;
 use crate::subject::{Subject, index};
 
@@ -19,7 +22,7 @@ const COPIES_WEIGHED_MAX: usize = 256;
 const UNIT: u64 = 1 << 16;
 
 /// Evidence while links are read.
-pub(crate) struct Gathering<'a> {
+struct Gathering<'a> {
     subject: &'a Subject<'a>,
     /// For each document, the one of the same path at the other repository.
     in_place: Vec<Option<u32>>,
@@ -32,15 +35,9 @@ pub(crate) struct Gathering<'a> {
 /// Bytes in common, and the content; of equals the first.
 type Best = (u64, Reverse<u32>);
 
-/// Votes by the places of two documents.
-#[derive(Default)]
-pub(crate) struct Gathered {
-    votes: Vec<([u32; 2], u64)>,
-}
-
 impl<'a> Gathering<'a> {
-    /// The evidence of copies; nothing if there are not two repositories.
-    pub(crate) fn new(subject: &'a Subject<'a>) -> Option<Gathering<'a>> {
+    /// Begins with copies; nothing if there are not two repositories.
+    fn new(subject: &'a Subject<'a>) -> Option<Gathering<'a>> {
         let frozen = subject.frozen;
         if frozen.roots.len() != 2 {
             return None;
@@ -53,8 +50,12 @@ impl<'a> Gathering<'a> {
             in_place[second + b] = u32::try_from(a).ok();
         }
         let contents = frozen.contents.len();
-        let mut gathering =
-            Gathering { subject, stays: vec![None; in_place.len()], in_place, best: [vec![None; contents], vec![None; contents]] };
+        let mut gathering = Gathering {
+            subject,
+            stays: vec![None; in_place.len()],
+            in_place,
+            best: [vec![None; contents], vec![None; contents]],
+        };
         for (place, document) in frozen.documents.iter().enumerate() {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
             let is_same = |other: u32| frozen.documents[other as usize].content == document.content;
@@ -66,7 +67,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Takes in a link.
-    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+    fn link(&mut self, link: &Link, measured: &Measured) {
         for (from, to, shared_bytes) in
             [(link.a, link.b, measured.shared_bytes[0]), (link.b, link.a, measured.shared_bytes[1])]
         {
@@ -110,11 +111,11 @@ impl<'a> Gathering<'a> {
     }
 
     /// The votes.
-    pub(crate) fn finish(self) -> Gathered {
+    fn finish(self) -> Vec<Vote<'a>> {
         let mut votes: Vec<([u32; 2], u64)> = Vec::new();
         for (place, shared_bytes) in (0..).zip(&self.stays) {
             if let (Some(shared_bytes), Some(other)) = (shared_bytes, self.in_place[place as usize]) {
-                votes.push(([place.min(other), place.max(other)], UNIT * magnitude(*shared_bytes)));
+                votes.push(([place.min(other), place.max(other)], magnitude(*shared_bytes)));
             }
         }
         for (content, frozen) in self.subject.frozen.contents.iter().enumerate().filter(|(_, one)| one.size_bytes > 0) {
@@ -140,31 +141,89 @@ impl<'a> Gathering<'a> {
             first.1 += if is_same { later.1 } else { 0 };
             is_same
         });
-        Gathered { votes }
+        let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
+        votes.into_iter().map(|(places, weight)| Vote { paths: places.map(path), weight }).collect()
     }
 
     /// Votes for those of some documents at the other repository whose paths are most like that of a document.
     fn vote(&self, place: u32, others: &[u32], shared_bytes: u64, votes: &mut Vec<([u32; 2], u64)>) {
         let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
         let free = others.iter().filter(|other| self.stays[**other as usize].is_none());
-        let alike: Vec<(usize, u32)> =
-            free.filter(|other| name(path(**other)) == name(path(place))).map(|other| (common_end(path(place), path(*other)), *other)).collect();
+        let alike: Vec<(usize, u32)> = free
+            .filter(|other| name(path(**other)) == name(path(place)))
+            .map(|other| (common_end(path(place), path(*other)), *other))
+            .collect();
         let most = alike.iter().map(|(bytes, _)| *bytes).max();
         let best: Vec<u32> = alike.iter().filter(|(bytes, _)| Some(*bytes) == most).map(|(_, other)| *other).collect();
-        let weight = UNIT * magnitude(shared_bytes) / best.len().max(1) as u64;
+        let weight = magnitude(shared_bytes) / best.len().max(1) as u64;
         votes.extend(best.iter().map(|other| ([place.min(*other), place.max(*other)], weight)));
     }
 }
 
-/// Number of binary digits: a large document says more than a small one, and not as much as thousands of them.
-fn magnitude(bytes: u64) -> u64 {
-    u64::from(u64::BITS - bytes.leading_zeros())
+/// Weight of a vote: a large document says more than a small one, and not as much as thousands of them.
+pub(crate) fn magnitude(bytes: u64) -> u64 {
+    UNIT * u64::from(u64::BITS - bytes.leading_zeros())
 }
 
-impl Gathered {
-    /// The votes, by the paths of the documents.
-    pub(crate) fn votes<'s>(&self, subject: &'s Subject<'_>) -> Vec<Vote<'s>> {
-        let path = |place: u32| subject.frozen.documents[place as usize].path.as_bytes();
-        self.votes.iter().map(|(places, weight)| Vote { paths: places.map(path), weight: *weight }).collect()
+/// The alignment that somebody wants.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Wanted {
+    /// Pairs of folders that are in any case.
+    pub(crate) given: Vec<[Vec<u8>; 2]>,
+    /// True if further ones are searched for.
+    pub(crate) search: bool,
+}
+
+/// The same repositories under an earlier view.
+pub(crate) struct Before<'a> {
+    pub(crate) frozen: &'a Frozen,
+    pub(crate) votes: Vec<Vote<'a>>,
+}
+
+/// The links of an analysis, one after the other.
+pub(crate) type EachLink<'a> = &'a dyn Fn(&mut dyn FnMut(&Link)) -> Result<(), Error>;
+
+/// The alignment of the two repositories of a layer; an empty one if there are not two.
+pub(crate) fn found(
+    subject: &Subject<'_>,
+    (each_link, measures): (EachLink<'_>, &Measures),
+    wanted: &Wanted,
+    before: Option<Before<'_>>,
+) -> Result<Alignment, Error> {
+    let Some(mut gathering) = Gathering::new(subject).filter(|_| wanted.search || !wanted.given.is_empty()) else {
+        return Ok(Alignment::default());
+    };
+    let mut votes = Vec::new();
+    let mut frozen = vec![subject.frozen];
+    if wanted.search {
+        each_link(&mut |link| gathering.link(link, &measures.of(&subject.frozen.contents, link)))?;
+        votes = gathering.finish();
+        frozen.extend(before.iter().map(|before| before.frozen));
+        votes.extend(before.into_iter().flat_map(|before| before.votes));
     }
+    let paths = [0, 1].map(|root| {
+        let documents = frozen.iter().flat_map(|frozen| &frozen.documents).filter(|document| document.root == root);
+        let mut paths: Vec<&[u8]> = documents.map(|document| document.path.as_bytes()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    });
+    Ok(search([&paths[0], &paths[1]], &votes, &wanted.given))
+}
+
+/// For each document, the one at its place in the other repository. Nothing if there are not two repositories.
+pub(crate) fn counterparts(frozen: &Frozen, alignment: &Alignment) -> Option<Vec<Option<u32>>> {
+    if frozen.roots.len() != 2 {
+        return None;
+    }
+    let second = frozen.documents.partition_point(|document| document.root == 0);
+    let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| document.path.as_bytes()).collect();
+    let mut counterparts = vec![None; paths.len()];
+    for (a, found) in alignment.matched([&paths[..second], &paths[second..]]).into_iter().enumerate() {
+        let Some((b, _)) = found else { continue };
+        let b = second + b as usize;
+        counterparts[a] = u32::try_from(b).ok();
+        counterparts[b] = u32::try_from(a).ok();
+    }
+    Some(counterparts)
 }

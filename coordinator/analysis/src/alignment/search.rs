@@ -8,6 +8,7 @@
 //!
 //! The work grows with the number of votes times the depth of their paths.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{AlignedPair, Alignment, Paths, below, depth, is_within, joined, name, parent, rest, upwards};
@@ -153,21 +154,13 @@ impl<'a> Search<'a> {
 
     /// Decides the pairs of one depth.
     fn decide(&mut self, round: Vec<Cast<'a>>) {
-        let groups = grouped(&round);
         // Undecided pairs of deeper folders are rivals too.
-        let deeper = self.pending.values().flatten().copied().collect::<Vec<_>>();
-        let mut best: [HashMap<&[u8], (u64, std::cmp::Reverse<Pair<'a>>)>; 2] = Default::default();
-        for (pair, weight) in weights(round.iter().chain(&deeper)) {
-            for side in 0..2 {
-                let best = best[side].entry(pair[side]).or_insert((weight, std::cmp::Reverse(pair)));
-                *best = (*best).max((weight, std::cmp::Reverse(pair)));
-            }
-        }
-        for (pair, group) in groups {
-            let is_best = (0..2).all(|side| best[side].get(pair[side]).is_some_and(|(_, best)| best.0 == pair));
-            if is_best && self.is_free(&pair) && self.is_worth(&pair, &group) {
+        let strongest = strongest(round.iter().chain(self.pending.values().flatten()));
+        for (pair, group) in grouped(&round) {
+            let is_strongest = (0..2).all(|side| strongest[side].get(pair[side]).is_some_and(|best| best.1.0 == pair));
+            if is_strongest && self.is_free(&pair) && self.is_worth(&pair, &group) {
                 self.chosen.push(pair);
-                (0..2).for_each(|side| drop(self.taken[side].insert(pair[side])));
+                self.taken.iter_mut().zip(pair).for_each(|(taken, folder)| taken.extend([folder]));
                 group.votes.iter().for_each(|cast| self.settle(cast));
             } else {
                 group.votes.iter().filter_map(lowered).for_each(|cast| self.put(cast));
@@ -205,12 +198,12 @@ impl<'a> Search<'a> {
 
     fn is_clearly_stronger(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {
         let mut outweighed = false;
-        for side in 0..2 {
-            let settled = self.settled[side].get(pair[side]).copied().unwrap_or_default();
+        for (side, folder) in pair.iter().enumerate() {
+            let settled = self.settled[side].get(folder).copied().unwrap_or_default();
             if group.weight > CLEARLY * settled.all {
                 continue;
             }
-            let own = group.votes.iter().filter(|cast| parent(cast.vote.paths[side]) == pair[side]);
+            let own = group.votes.iter().filter(|cast| parent(cast.vote.paths[side]) == *folder);
             let direct: u64 = own.map(|cast| cast.vote.weight).sum();
             if direct <= CLEARLY * settled.direct {
                 return false;
@@ -248,13 +241,25 @@ fn grouped<'a>(casts: &[Cast<'a>]) -> BTreeMap<Pair<'a>, Group<'a>> {
     groups
 }
 
-fn weights<'a, 'c>(casts: impl Iterator<Item = &'c Cast<'a>>) -> HashMap<Pair<'a>, u64>
+/// The weight of a pair of folders, and the pair; of equals the first.
+type Strength<'a> = (u64, Reverse<Pair<'a>>);
+
+/// For each folder of each repository, its strongest pair.
+fn strongest<'a, 'c>(casts: impl Iterator<Item = &'c Cast<'a>>) -> [HashMap<&'a [u8], Strength<'a>>; 2]
 where
     'a: 'c,
 {
-    let mut weights = HashMap::new();
+    let mut weights: HashMap<Pair<'a>, u64> = HashMap::new();
     casts.for_each(|cast| *weights.entry(cast.pair).or_default() += cast.vote.weight);
-    weights
+    let mut strongest: [HashMap<&[u8], Strength<'a>>; 2] = Default::default();
+    for (pair, weight) in weights {
+        let found = (weight, Reverse(pair));
+        for (strongest, folder) in strongest.iter_mut().zip(pair) {
+            let best = strongest.entry(folder).or_insert(found);
+            *best = found.max(*best);
+        }
+    }
+    strongest
 }
 
 /// The same vote for the folders one name deeper, if its documents are below those.

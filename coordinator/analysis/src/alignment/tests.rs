@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::search::search;
 use super::*;
 
 /// The documents of a repository: path and content.
@@ -50,7 +51,8 @@ fn check(a: &Tree, b: &Tree, given: &[(&str, &str)], pairs: &[(&str, &str)]) {
         let is_turned = !turned.is_empty();
         let given: Vec<_> = given.iter().map(|(a, b)| if is_turned { (*b, *a) } else { (*a, *b) }).collect();
         let found = aligned(a, b, &given);
-        let found: BTreeSet<_> = found.pairs().iter().map(|pair| pair.folders.each_ref().map(|path| text(path))).collect();
+        let found: BTreeSet<_> =
+            found.pairs().iter().map(|pair| pair.folders.each_ref().map(|path| text(path))).collect();
         let wanted = pairs.iter().map(|(a, b)| if is_turned { [*b, *a] } else { [*a, *b] });
         assert_eq!(found, wanted.map(|pair| pair.map(str::to_owned)).collect(), "turned: {is_turned}");
     }
@@ -74,7 +76,11 @@ fn counts(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> [usize; 5] {
         counts[status] += 1;
         taken.extend(counterpart.filter(|_| status == 1));
     }
-    counts[4] = documents_b.iter().zip(0..).filter(|((_, content), place)| !has(a, **content) && !taken.contains(place)).count();
+    counts[4] = documents_b
+        .iter()
+        .zip(0..)
+        .filter(|((_, content), place)| !has(a, **content) && !taken.contains(place))
+        .count();
     counts
 }
 
@@ -90,7 +96,12 @@ fn a_folder_of_another_name_or_depth_is_aligned_at_its_highest_name() {
     let a = all(&[folder("doc/lib-1.74", 0..4), folder("doc/lib-1.74/html", 4..8), folder("src", 8..12)]);
     let b = all(&[folder("doc/lib-1.81", 0..4), folder("doc/lib-1.81/html", 4..8), folder("src", 8..12)]);
     check(&a, &b, &[], &[("doc/lib-1.74", "doc/lib-1.81")]);
-    check(&all(&[folder("src/x", 0..3), folder("src", 3..5)]), &all(&[folder("x", 0..3), folder("", 3..5)]), &[], &[("src", "")]);
+    check(
+        &all(&[folder("src/x", 0..3), folder("src", 3..5)]),
+        &all(&[folder("x", 0..3), folder("", 3..5)]),
+        &[],
+        &[("src", "")],
+    );
     check(&folder("", 0..3), &folder("lib/django", 0..3), &[], &[("", "lib/django")]);
 }
 
@@ -113,11 +124,17 @@ fn documents_that_leave_a_folder_which_stays_are_moved() {
     let b = all(&[folder("inbox", 0..14), folder("archive", 14..20)]);
     // The names in the archive are other ones: nothing is evidence for it.
     check(&a, &b, &[], &[]);
-    let kept: Tree = a.iter().map(|(path, content)| (path.replace("inbox", if *content < 8 { "inbox" } else { "old" }), *content)).collect();
+    let kept: Tree = a
+        .iter()
+        .map(|(path, content)| (path.replace("inbox", if *content < 8 { "inbox" } else { "old" }), *content))
+        .collect();
     check(&a, &kept, &[], &[]);
     assert_eq!(counts(&a, &kept, &[]), [8, 0, 12, 0, 0]);
     // Two thirds are clearly more than the rest.
-    let most: Tree = a.iter().map(|(path, content)| (path.replace("inbox", if *content < 5 { "inbox" } else { "old" }), *content)).collect();
+    let most: Tree = a
+        .iter()
+        .map(|(path, content)| (path.replace("inbox", if *content < 5 { "inbox" } else { "old" }), *content))
+        .collect();
     check(&a, &most, &[], &[("inbox", "old")]);
     assert_eq!(counts(&a, &most, &[]), [20, 0, 0, 0, 0]);
 }
@@ -153,7 +170,10 @@ fn a_part_of_the_root_is_aligned_where_another_part_stays() {
 #[test]
 fn no_folder_is_in_two_pairs() {
     let a = folder("src", 0..10);
-    let b: Tree = a.iter().map(|(path, content)| (path.replace("src", if *content < 6 { "lib/a" } else { "lib/b" }), *content)).collect();
+    let b: Tree = a
+        .iter()
+        .map(|(path, content)| (path.replace("src", if *content < 6 { "lib/a" } else { "lib/b" }), *content))
+        .collect();
     check(&a, &b, &[], &[("src", "lib/a")]);
     assert_eq!(counts(&a, &b, &[]), [6, 0, 4, 0, 0]);
 }
@@ -184,6 +204,17 @@ fn a_folder_has_the_place_that_the_deepest_pair_above_it_gives() {
     check(1, "", "a");
     check(1, "v2/x", "a/v1/x");
     check(1, "x", "a/x");
+}
+
+#[test]
+fn likeness_is_counted_in_complete_names_from_the_end() {
+    let check = |a: &[u8], b: &[u8], bytes| assert_eq!(search::common_end(a, b), bytes);
+    check(b"a/x/y", b"b/x/y", 3);
+    check(b"a/x/y", b"b/z/y", 1);
+    check(b"foo", b"xfoo", 0);
+    check(b"a/foo", b"a/xfoo", 0);
+    check(b"y", b"b/y", 1);
+    check(b"same/y", b"same/y", 6);
 }
 
 /// A tree of folders that share names and never contents.

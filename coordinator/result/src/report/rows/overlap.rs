@@ -92,11 +92,11 @@ pub struct ChangesRow {
     pub from_repository: String,
     /// Its site.
     pub from_site: String,
-    /// Documents with a copy or a relative under another path.
+    /// Documents with a copy or a relative at another place.
     pub moved: u64,
     /// Documents with nothing there.
     pub only: u64,
-    /// Documents with equal content under the same path.
+    /// Documents with equal content at the same place.
     pub same: u64,
     /// The other repository.
     pub to_repository: String,
