@@ -38,6 +38,10 @@ struct Cast<'a> {
 
 /// Chooses the aligned folders of two repositories. Those in `given` come first, and nothing that is found contradicts them.
 pub(crate) fn search(paths: Paths<'_>, votes: &[Vote<'_>], given: &[[Vec<u8>; 2]]) -> Alignment {
+    // The usual case: paths agree.
+    if given.is_empty() && votes.iter().all(|vote| vote.paths[0] == vote.paths[1]) {
+        return Alignment::default();
+    }
     let mut search = Search::new(paths, votes, given);
     while let Some((_, round)) = search.pending.pop_first() {
         search.decide(round);
@@ -178,7 +182,7 @@ impl<'a> Search<'a> {
         self.has_documents_enough(pair, group) && self.is_clearly_stronger(pair, group)
     }
 
-    /// Two documents that move together are a folder; one is, if the folders differ in numbers alone.
+    /// Two documents that move together are a folder; one is, if the folders have the same name but for numbers.
     fn has_documents_enough(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {
         let voting = [0, 1].map(|side| {
             let paths: HashSet<&[u8]> = group.votes.iter().map(|cast| cast.vote.paths[side]).collect();

@@ -4,8 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::search::search;
+use cognate_fingerprint::{ContentDigest, Method, View};
+use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::SyncSummary;
+use cognate_similarity::{ContentIndex, Link, RunShards};
+
 use super::*;
+use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot};
+use crate::measure::Measures;
+use crate::part::Part;
+use crate::subject::Subject;
+
+/// Contents that are so many numbers apart are versions of each other.
+const EDITED: u32 = 100_000;
 
 /// The documents of a repository: path and content.
 type Tree = BTreeMap<String, u32>;
@@ -28,21 +40,67 @@ fn paths(tree: &Tree) -> Vec<&[u8]> {
     tree.keys().map(String::as_bytes).collect()
 }
 
-/// The alignment of two trees, by their equal contents.
-fn aligned(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> Alignment {
-    let mut votes = Vec::new();
-    for (path, content) in a {
-        if b.get(path) == Some(content) {
-            votes.push(Vote { paths: [path.as_bytes(); 2], weight: 10 });
-            continue;
-        }
-        let copies = b.iter().filter(|(other, found)| *found == content && a.get(*other) != Some(content));
-        let named = copies.filter(|(other, _)| name(other.as_bytes()) == name(path.as_bytes()));
-        let best = named.max_by_key(|(other, _)| search::common_end(path.as_bytes(), other.as_bytes()));
-        votes.extend(best.map(|(other, _)| Vote { paths: [path.as_bytes(), other.as_bytes()], weight: 10 }));
+/// Two trees as an analysis sees them. Every content has 1,000 bytes.
+fn frozen(a: &Tree, b: &Tree) -> Frozen {
+    let numbers: BTreeSet<u32> = a.values().chain(b.values()).copied().collect();
+    let numbers: Vec<u32> = numbers.into_iter().collect();
+    let content = |number: &u32| FrozenContent {
+        digest: ContentDigest([u8::try_from(number % 251).unwrap(); 16]),
+        size_bytes: 1000,
+        payload_bytes: 1000,
+        weight: 1000,
+        chunk_count: 1,
+        spoken_for: false,
+        counts_as_text: false,
+    };
+    let document = |root: u16, (path, number): (&String, &u32)| FrozenDocument {
+        root,
+        path: DocumentPath::new(path.as_bytes()).unwrap(),
+        content: ContentIndex(u32::try_from(numbers.binary_search(number).unwrap()).unwrap()),
+        modified: 0,
+        changing: false,
+        part: Part::File,
+        control: false,
+    };
+    let root = |site: &str, site_number| FrozenRoot {
+        party: "home".parse().unwrap(),
+        site: site.parse().unwrap(),
+        repository: RepositoryName::main(),
+        summary: SyncSummary::default(),
+        site_number,
+        party_number: 0,
+        evidence: Evidence { epoch: 0, batches: 0, body_bytes: 0, head: [0; 32], root: [0; 32] },
+    };
+    Frozen {
+        roots: vec![root("a", 0), root("b", 1)],
+        documents: a.iter().map(|one| document(0, one)).chain(b.iter().map(|one| document(1, one))).collect(),
+        contents: numbers.iter().map(content).collect(),
+        unread: Vec::new(),
+        bare: Vec::new(),
+        messages: Vec::new(),
+        shards: RunShards::new(Vec::new()),
+        set_aside: Vec::new(),
     }
-    let given: Vec<_> = given.iter().map(|(a, b)| [a.as_bytes().to_vec(), b.as_bytes().to_vec()]).collect();
-    search([&paths(a), &paths(b)], &votes, &given)
+}
+
+/// The alignment of two trees, by their equal contents. Contents that are [`EDITED`] apart are linked.
+fn aligned(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> Alignment {
+    let frozen = frozen(a, b);
+    let subject = Subject::of(&frozen, false);
+    let numbers: BTreeMap<u32, ContentIndex> =
+        a.values().chain(b.values()).copied().zip(frozen.documents.iter().map(|document| document.content)).collect();
+    let links = numbers.iter().filter_map(|(number, content)| {
+        let edited = numbers.get(&(number + EDITED))?;
+        Some(Link { a: *content, b: *edited, shared_bytes: 800 })
+    });
+    let links: Vec<Link> = links.collect();
+    let measures = Measures::of_weights(&Method::parse("tttd", View::Raw, None, "").unwrap());
+    let given = given.iter().map(|(a, b)| [a.as_bytes().to_vec(), b.as_bytes().to_vec()]).collect();
+    let each_link = |visit: &mut dyn FnMut(&Link)| {
+        links.iter().for_each(visit);
+        Ok(())
+    };
+    found(&subject, (&each_link, &measures), &Wanted { given, search: true }, None).unwrap()
 }
 
 fn check(a: &Tree, b: &Tree, given: &[(&str, &str)], pairs: &[(&str, &str)]) {
@@ -234,12 +292,13 @@ fn trees() -> impl Strategy<Value = (Tree, Vec<u8>)> {
     (tree, prop::collection::vec(any::<u8>(), 64))
 }
 
-/// The tree after some time: half of it is as it was. Of the rest, one document in four is written anew, one in four is gone,
-/// and one in eight is elsewhere.
+/// The tree after some time: half of it is as it was. Of the rest, one document in eight is edited, one in eight written anew, one
+/// in four is gone, and one in eight is elsewhere.
 fn later(tree: &Tree, dice: &[u8]) -> Tree {
     let document = |((path, content), number): ((&String, &u32), usize)| match dice[number % dice.len()] {
         _ if content % 2 == 0 => Some((path.clone(), *content)),
-        0..64 => Some((path.clone(), content + 10_000)),
+        0..32 => Some((path.clone(), content + EDITED)),
+        32..64 => Some((path.clone(), content + 10_000)),
         64..128 => None,
         128..160 => Some((format!("elsewhere/{content}/{}", path.rsplit('/').next().unwrap()), *content)),
         _ => Some((path.clone(), *content)),
@@ -270,6 +329,17 @@ proptest! {
             prop_assert_eq!(counts(&a, &elsewhere(&b, root, rename), &[]), lined_up, "b at {:?}", root);
             prop_assert_eq!(counts(&elsewhere(&a, root, rename), &b, &[]), lined_up, "a at {:?}", root);
         }
+    }
+
+    #[test]
+    fn copies_of_everything_do_not_lead_astray((tree, dice) in trees()) {
+        let kept: Tree = tree.iter().map(|(path, content)| (format!("kept/{path}"), *content)).collect();
+        let a = all(&[tree, kept]);
+        let b = later(&a, &dice);
+        let lined_up = counts(&a, &b, &[]);
+        let below = elsewhere(&b, "lib/deep/", str::to_owned);
+        prop_assert_eq!(counts(&a, &below, &[]), lined_up);
+        prop_assert_eq!(counts(&elsewhere(&a, "lib/deep/", str::to_owned), &b, &[]), lined_up);
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub struct FolderPlace {
 /// What became of the documents of one repository at another. Documents without anything to compare are not counted.
 #[derive(Clone, Serialize, Debug)]
 pub struct ChangesRow {
-    /// Documents with other content under the same path.
+    /// Documents with other content at the same place.
     pub changed: u64,
     /// Repository of the documents.
     pub from_repository: String,
