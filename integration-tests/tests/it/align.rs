@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cognate_integration_tests::{Files, Sandbox, sandbox};
+use cognate_integration_tests::{Federation, Files, Sandbox, sandbox};
 use serde_json::{Value, json};
 
 /// Lines of text that no two seeds share.
@@ -31,20 +31,20 @@ fn manuals() -> [Files; 2] {
         let seed = 100 * part;
         for same in 0..3 {
             let page = text(seed + same, 3000);
-            older.insert(name(&format!("page{same}.html")), page.clone().into());
-            newer.insert(name(&format!("page{same}.html")), page.into());
+            older.insert(name(&format!("page{same}.html")), page.clone());
+            newer.insert(name(&format!("page{same}.html")), page);
         }
         let index = text(seed + 10, 9000);
-        older.insert(name("index.html"), index.clone().into());
-        newer.insert(name("index.html"), edited(index, 250).into());
-        older.insert(name("news.html"), text(seed + 11, 4000).into());
-        newer.insert(name("news.html"), text(seed + 12, 4000).into());
-        older.insert(name("old.html"), text(seed + 13, 2000).into());
-        newer.insert(name("new.html"), text(seed + 14, 2500).into());
+        older.insert(name("index.html"), index.clone());
+        newer.insert(name("index.html"), edited(index, 250));
+        older.insert(name("news.html"), text(seed + 11, 4000));
+        newer.insert(name("news.html"), text(seed + 12, 4000));
+        older.insert(name("old.html"), text(seed + 13, 2000));
+        newer.insert(name("new.html"), text(seed + 14, 2500));
     }
     let moved = text(9000, 5000);
-    older.insert("usr/share/doc/libx-doc/copyright.txt".to_owned(), moved.clone().into());
-    newer.insert("usr/share/doc/common/copyright.txt".to_owned(), moved.into());
+    older.insert("usr/share/doc/libx-doc/copyright.txt".to_owned(), moved.clone());
+    newer.insert("usr/share/doc/common/copyright.txt".to_owned(), moved);
     [older, newer]
 }
 
@@ -164,6 +164,23 @@ fn the_text_says_which_folders_are_compared_and_lists_them_once() {
     assert!(!moved.contains("libx1.81-doc"), "{shown}");
     let all = shown.lines().find(|line| line.trim().starts_with("all ")).unwrap();
     assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "24", "16", "1", "8", "8"], "{shown}");
+}
+
+#[test]
+fn sites_of_a_federation_are_aligned_as_folders_of_one_machine_are() {
+    let mut federation = Federation::new(1572);
+    let [older, newer] = manuals();
+    federation.add("a", &older);
+    federation.add("b", &elsewhere(&newer, "", ("libx-doc", "libx1.81-doc")));
+    federation.sandbox.settle();
+    federation.start_all();
+    let found = federation.check(federation.scan(&[]), &[]);
+    let folders = |report: &Value| report["alignment"].as_array().cloned().unwrap_or_default();
+    assert_eq!(folders(&found)[0]["b"]["path"], "usr/share/doc/libx1.81-doc");
+    let more = ["--no-align", "--align", "usr/share/doc/libx-doc/html=usr/share/doc/libx1.81-doc/html"];
+    let given = federation.check(federation.scan(&more), &more);
+    assert_eq!((&folders(&given)[0]["given"], folders(&given).len()), (&json!(true), 1));
+    assert_eq!(found["changes"], given["changes"]);
 }
 
 #[test]

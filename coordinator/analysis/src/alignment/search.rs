@@ -182,7 +182,8 @@ impl<'a> Search<'a> {
         self.has_documents_enough(pair, group) && self.is_clearly_stronger(pair, group)
     }
 
-    /// Two documents that move together are a folder; one is, if the folders have the same name but for numbers.
+    /// Documents that move together are a folder, if they are two and not too small a part of it; one is enough if the folders
+    /// have the same name but for numbers.
     fn has_documents_enough(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {
         let voting = [0, 1].map(|side| {
             let paths: HashSet<&[u8]> = group.votes.iter().map(|cast| cast.vote.paths[side]).collect();
@@ -197,7 +198,7 @@ impl<'a> Search<'a> {
             is_new(0) && is_new(1) && without_numbers(name(pair[0])) == without_numbers(name(pair[1]))
         };
         let voting = voting[0].min(voting[1]);
-        voting * SHARE >= at_stake[0].min(at_stake[1]) && (voting > 1 || renamed())
+        (voting > 1 && voting * SHARE >= at_stake[0].min(at_stake[1])) || renamed()
     }
 
     fn is_clearly_stronger(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {

@@ -205,6 +205,19 @@ fn one_document_alone_moves_no_folder_unless_its_name_differs_in_numbers() {
 }
 
 #[test]
+fn a_small_part_of_a_folder_moves_it_only_if_its_name_differs_in_numbers() {
+    let a = |name: &str| all(&[folder(name, 0..40), folder("y", 100..110)]);
+    let b = |name: &str| {
+        let kept = folder(name, 0..40)
+            .into_iter()
+            .map(|(path, content)| (path, if content < 3 { content } else { content + 200 }));
+        all(&[kept.collect(), folder("y", 100..110)])
+    };
+    check(&a("vendor/foo"), &b("third/bar"), &[], &[]);
+    check(&a("vendor/lib-1.0.2"), &b("third/lib-1.1"), &[], &[("vendor/lib-1.0.2", "third/lib-1.1")]);
+}
+
+#[test]
 fn a_copy_beside_the_original_leaves_everything_in_its_place() {
     let a = all(&[folder("", 0..3), folder("x", 3..9)]);
     let backup: Tree = a.iter().map(|(path, content)| (format!("backup/{path}"), *content)).collect();
