@@ -9,7 +9,7 @@ use crate::Error;
 use crate::report::{ClusterDocument, Found, FoundView, Ratio, Report};
 
 /// The views that have both documents: first the views by which both count, then in the order of the views.
-pub fn common_views<'f>([a, b]: [&'f Found; 2]) -> Vec<[&'f FoundView; 2]> {
+pub fn common_views([a, b]: [&Found; 2]) -> Vec<[&FoundView; 2]> {
     let pairs = a.views.iter().filter_map(|of_a| {
         let of_b = b.views.iter().find(|of_b| of_b.view == of_a.view)?;
         Some([of_a, of_b])
