@@ -42,6 +42,12 @@ pub(crate) struct ScanArgs {
     /// Planted documents that the scan must find: reported separately, and not counted as overlap
     #[arg(long, value_name = "GLOB", help_heading = "What counts")]
     pub(crate) control: Vec<String>,
+    /// Compare the folder A of the first repository with the folder B of the second, at another path
+    #[arg(long, value_name = "A=B", help_heading = "What counts")]
+    pub(crate) align: Vec<String>,
+    /// Compare only equal paths (and folders of --align), and look for no folders that were renamed or moved
+    #[arg(long, help_heading = "What counts")]
+    pub(crate) no_align: bool,
     /// Read only documents that match; a pattern without `/` matches names at any depth
     #[arg(long, value_name = "GLOB", help_heading = "What is read")]
     pub(crate) include: Vec<String>,
@@ -113,6 +119,8 @@ impl ScanArgs {
             cluster,
             across_only,
             control,
+            align,
+            no_align,
             include,
             exclude,
             size_max,
@@ -142,6 +150,8 @@ impl ScanArgs {
             follow: *follow,
             match_message_ids: *match_message_ids,
             control: control.clone(),
+            align: align.clone(),
+            no_align: *no_align,
             greedy: *cluster == Clusters::Greedy,
             memory_budget_bytes: *memory_budget,
             threads: threads.map(|threads| NonZeroU32::try_from(threads).unwrap_or(NonZeroU32::MAX)),

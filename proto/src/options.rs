@@ -8,6 +8,7 @@
 //! An option that is added here does not compile until the message carries it and [`ScanOptions::check`] names it;
 //! CONTRIBUTING.md lists the other places.
 
+mod align;
 mod message;
 mod refine;
 mod texts;
@@ -78,6 +79,11 @@ pub struct ScanOptions {
     pub control: Vec<String>,
     /// Clusters are made greedily around representatives, in place of connected components.
     pub greedy: bool,
+    /// Folders of the first repository and of the second that are compared with each other, each as `FOLDER=FOLDER`. Only for two
+    /// repositories.
+    pub align: Vec<String>,
+    /// No other folders are compared than those of one path, and those of `align`.
+    pub no_align: bool,
     /// The working memory of the analysis, at least 32 MiB; `None`: as much as the coordinator grants.
     #[serde(rename = "memory_budget")]
     pub memory_budget_bytes: Option<u64>,
@@ -159,6 +165,8 @@ impl Default for ScanOptions {
             match_message_ids: false,
             control: Vec::new(),
             greedy: false,
+            align: Vec::new(),
+            no_align: false,
             memory_budget_bytes: None,
             threads: None,
             refine: None,
@@ -194,6 +202,8 @@ impl ScanOptions {
             match_message_ids,
             control,
             greedy: _,
+            align: _,
+            no_align: _,
             memory_budget_bytes,
             threads: _,
             refine,
@@ -214,6 +224,7 @@ impl ScanOptions {
         check_patterns("include", &self.include)?;
         check_patterns("exclude", &self.exclude)?;
         check_patterns("control", control)?;
+        self.check_align()?;
         if memory_budget_bytes.is_some_and(|bytes| bytes < MEMORY_BUDGET_BYTES_LEAST) {
             return Err(OptionError::new("memory_budget", &"it must be at least 32MiB"));
         }

@@ -143,6 +143,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "one message",
     ),
     ("RevokeRequest.name", "the name of a site or a person", "64 bytes, letters and digits"),
+    ("ScanOptions.align", "folders that an operator wants compared", "16 KiB each, 256 of them"),
     ("ScanOptions.control", "which documents were planted: patterns, as in a selection", "1 KiB each, 256 of them"),
     ("ScanOptions.exclude", "patterns that narrow a scan, operator to coordinator", "1 KiB each, 256 of them"),
     ("ScanOptions.include", "patterns that narrow a scan, operator to coordinator", "1 KiB each, 256 of them"),

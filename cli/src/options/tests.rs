@@ -105,7 +105,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
         #[command(flatten)]
         scan: ScanArgs,
     }
-    let place = [("paris".parse().unwrap(), RepositoryName::main())];
+    let place = ["paris", "tokyo"].map(|site| (site.parse().unwrap(), RepositoryName::main()));
     let read = |flags: &str| {
         let typed = <Typed as clap::Parser>::try_parse_from(format!("cognate {flags}").split_whitespace()).unwrap();
         typed.scan.options(place.to_vec())
@@ -114,7 +114,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
     assert_eq!(read("").unwrap(), untouched);
     let all = "--view text --method shingle --param w=9 --chunk-bytes 50 --precision coarse --min-shared-bytes 0 --min-containment 0.75 \
                --include a --exclude b --size-max 4KB --sync-deadline 5m --across-only --require-complete --no-sync \
-               --follow --match-message-ids --control c --cluster greedy --memory-budget 64MiB --threads 3";
+               --follow --match-message-ids --control c --align x=y --no-align --cluster greedy --memory-budget 64MiB --threads 3";
     let given = serde_json::to_value(read(all).unwrap()).unwrap();
     let untouched = serde_json::to_value(untouched).unwrap();
     for option in options().iter().filter(|option| !["repositories", "refine", "origin"].contains(&option.as_str())) {
@@ -126,6 +126,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
         ("--chunk-bytes 3", "--chunk-bytes: "),
         ("--param w=9", "--param: "),
         ("--include [", "--include: "),
+        ("--align x", "--align: "),
         ("--view raw --match-message-ids", "--match-message-ids: "),
         ("--memory-budget 1MiB", "--memory-budget: "),
         ("--passages", "--passages are paragraphs"),

@@ -74,6 +74,8 @@ pub(super) fn text(state: &ScanState) -> String {
     line("only", listed(&options.include));
     line("without", listed(&options.exclude));
     line("size", options.size_max_bytes.map(|size| format!("at most {}", bytes(size))).unwrap_or_default());
+    line("align", listed(&options.align));
+    line("align", if options.no_align { "no folders are looked for".to_owned() } else { String::new() });
     line("refines", options.refine.as_ref().map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
@@ -144,6 +146,8 @@ pub(super) fn object(state: &ScanState) -> Value {
         "exclude": options.exclude,
         "size_max": options.size_max_bytes,
         "control": options.control,
+        "align": options.align,
+        "no_align": options.no_align,
         "min_shared_bytes": first.map_or(0, |layer| layer.min_shared_bytes),
         "min_containment": options.min_containment,
         "across_only": options.across_only,

@@ -15,6 +15,7 @@ use cognate_proto::options::Precision;
 use cognate_proto::selection::Selection;
 use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
 
+use crate::alignment::{self, Alignment, Before, EachLink, Wanted};
 use crate::checkpoint::{self, Checkpoint};
 use crate::clusters::{self, Links};
 use crate::compare::Task;
@@ -185,11 +186,11 @@ impl Analyser {
         (row, layer): (&mut ScanRow, usize),
         folder: &Path,
         (trust, source): (Trust, &dyn FineSource),
-        before: Option<&Layered>,
+        earlier: Option<&Layered>,
     ) -> Result<Layered, Error> {
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
-        let beside = match before {
+        let beside = match earlier {
             Some(before) => Beside::Bytes(&before.frozen),
             None => scan.spec.layers.get(1).map_or(Beside::Nothing, |text| Beside::Text(1, text.method.view())),
         };
@@ -209,6 +210,11 @@ impl Analyser {
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
         let mut figures_of_layer = None;
+        let align = |each_link: EachLink<'_>, measures: &Measures| -> Result<Alignment, Error> {
+            let before = earlier
+                .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
+            alignment::found(&subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
+        };
         let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
@@ -219,8 +225,10 @@ impl Analyser {
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,
             };
             let round = self.fine_round(scan, (row, layer), folder, source)?;
-            let (links, figures) =
-                self.task(scan, layer, &subject, |task| task.fine_links(&coarse, &own, &round, &mut analysis.overlap))?;
+            let alignment = align(&|visit| Ok(coarse.for_each(visit)?), &Measures::of_weights(method))?;
+            let (links, figures) = self.task(scan, layer, &subject, |task| {
+                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis.overlap)
+            })?;
             figures_of_layer = Some(figures);
             let (links, measures) = (Links::File(links), Measures::of_weights(method));
             let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
@@ -238,7 +246,8 @@ impl Analyser {
             (analysis, links, measures)
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
-        let findings = Findings::of(subject, analysis, &links, measures)?;
+        let alignment = align(&|visit| links.for_each(visit), &measures)?;
+        let findings = Findings::of(subject, analysis, &links, measures, alignment)?;
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(Layered { frozen, findings, fine: figures_of_layer })
@@ -441,4 +450,16 @@ impl Analyser {
 fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
     let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
     (0..found.layer_count()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
+}
+
+/// The alignment that a scan wants, with the first repository first.
+fn wanted_alignment(scan: &ScanJob, frozen: &Frozen) -> Result<Wanted, Error> {
+    let options = &scan.spec.options;
+    let mut given = options.aligned_folders().map_err(|error| Error::Invalid(error.to_string()))?;
+    let first = frozen.roots.first().map(|root| (&root.site, &root.repository));
+    // Repositories are frozen in the order of their names.
+    if options.repositories.first().map(|(site, repository)| (site, repository)) != first {
+        given.iter_mut().for_each(|folders| folders.swap(0, 1));
+    }
+    Ok(Wanted { given, search: !options.no_align })
 }

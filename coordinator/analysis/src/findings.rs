@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use cognate_similarity::{Analysis, Level, Link, Relation};
 
+use crate::alignment::Alignment;
 use crate::clusters::Links;
 use crate::copies::Copies;
 use crate::coverage::Closest;
@@ -88,6 +89,8 @@ pub(crate) struct Findings {
     /// Between parties where there are two or more, else between sites.
     pub(crate) only_here: Vec<OnlyHere>,
     pub(crate) partners: Partners,
+    /// Folders of two repositories that are compared with each other.
+    pub(crate) alignment: Alignment,
     pub(crate) folders: Vec<FolderPair>,
     pub(crate) histogram: Histogram,
     pub(crate) measures: Measures,
@@ -100,11 +103,12 @@ impl Findings {
         analysis: Analysis,
         links: &Links,
         measures: Measures,
+        alignment: Alignment,
     ) -> Result<Findings, Error> {
         let frozen = subject.frozen;
         let identical = subject.identical();
         let mut status = statuses(frozen, &identical);
-        let mut partners = PartnersSoFar::new(&subject);
+        let mut partners = PartnersSoFar::new(&subject, &alignment);
         let mut reached = subject.levels.each_ref().map(|level| Reached::new(&subject, level));
         let coverage = measures.coverage();
         let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
@@ -126,6 +130,7 @@ impl Findings {
             overlap: overlap(&subject, &analysis, (reached, closest)),
             folders: crate::folders::pairs(frozen, &partners),
             partners,
+            alignment,
             identical,
             status,
             histogram,

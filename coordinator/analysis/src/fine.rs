@@ -17,6 +17,7 @@ use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_similarity::{LinkFile, OverlapLevel};
 
+use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
@@ -159,11 +160,12 @@ impl Task<'_> {
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
+        alignment: &Alignment,
         own: &Checkpoint,
         round: &FineRound<'_>,
         overlap: &mut [OverlapLevel],
     ) -> Result<(LinkFile, FineFigures), Error> {
-        let candidates = self.fine_candidates(coarse)?;
+        let candidates = self.fine_candidates(coarse, alignment)?;
         let wanted = self.wanted_chunks(&candidates.pairs)?;
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {

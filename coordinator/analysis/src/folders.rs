@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use cognate_similarity::{ContentIndex, Link, Relation};
 
+use crate::alignment::{Alignment, Vote, common_end, counterparts, magnitude};
 use crate::freeze::Frozen;
 use crate::measured::{Measured, reversed};
 use crate::subject::Subject;
@@ -66,19 +67,35 @@ impl Partners {
     pub(crate) fn of_document(&self, place: usize) -> Option<Partner> {
         self.partners[place]
     }
+
+    /// Partners of one name in two repositories as evidence for an alignment.
+    pub(crate) fn votes<'f>(&self, frozen: &'f Frozen) -> Vec<Vote<'f>> {
+        let pairs = frozen.documents.iter().zip(&self.partners).filter_map(|(document, partner)| {
+            let partner = (*partner)?;
+            let other = &frozen.documents[partner.document as usize];
+            let (own, other) = ((document.root, document.path.as_bytes()), (other.root, other.path.as_bytes()));
+            let is_evidence = own.0 != other.0 && parent(own.1).1 == parent(other.1).1;
+            let paths = if own.0 < other.0 { [own.1, other.1] } else { [other.1, own.1] };
+            is_evidence.then(|| Vote { paths, weight: magnitude(partner.shared_bytes) })
+        });
+        pairs.collect()
+    }
 }
 
 /// Partners while links are read: of each document the best one so far.
 pub(crate) struct PartnersSoFar<'a> {
     subject: &'a Subject<'a>,
+    /// Of two repositories, the document at the place of each.
+    counterparts: Option<Vec<Option<u32>>>,
     /// Rank of the best one: bytes that both have, then likeness of paths; a copy is before all.
     found: Vec<Option<(Partner, usize)>>,
 }
 
 impl<'a> PartnersSoFar<'a> {
     /// Copies of the same bytes are partners already.
-    pub(crate) fn new(subject: &'a Subject<'a>) -> PartnersSoFar<'a> {
-        let mut so_far = PartnersSoFar { subject, found: Vec::new() };
+    pub(crate) fn new(subject: &'a Subject<'a>, alignment: &Alignment) -> PartnersSoFar<'a> {
+        let counterparts = counterparts(subject.frozen, alignment);
+        let mut so_far = PartnersSoFar { subject, counterparts, found: Vec::new() };
         let documents = subject.frozen.documents.iter().enumerate();
         so_far.found = documents
             .map(|(place, document)| {
@@ -122,14 +139,14 @@ impl<'a> PartnersSoFar<'a> {
         Partners { partners: self.found.into_iter().map(|found| found.map(|(partner, _)| partner)).collect() }
     }
 
-    /// Of the documents of a content elsewhere, the one whose path is most like that of a document; of equals the first.
+    /// Of the documents of a content elsewhere, the one at the place of a document, or whose path is most like its path; of
+    /// equals the first.
     fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
-        let (documents, copies) = (&self.subject.frozen.documents, self.subject.copies.of_content(content));
+        let copies = self.subject.copies.of_content(content);
         let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
-        // Of a text with very many copies, only the same path is searched for, and the rest is not weighed.
+        // Of a text with very many copies, only the same place is searched for, and the rest is not weighed.
         if copies.len() > COPIES_WEIGHED_MAX {
-            let path = &documents[place].path;
-            let same = copies.iter().find(|other| elsewhere(other) && documents[**other as usize].path == *path);
+            let same = copies.iter().find(|other| elsewhere(other) && self.is_in_place(place, **other));
             return same.or_else(|| copies.iter().find(elsewhere)).copied();
         }
         // The last of equals would win: reversed, the first document does.
@@ -146,23 +163,21 @@ impl<'a> PartnersSoFar<'a> {
         }
     }
 
+    fn is_in_place(&self, place: usize, other: u32) -> bool {
+        let documents = &self.subject.frozen.documents;
+        match &self.counterparts {
+            Some(counterparts) => counterparts[place] == Some(other),
+            None => documents[place].path == documents[other as usize].path,
+        }
+    }
+
     fn alike(&self, place: usize, other: u32) -> usize {
         let documents = &self.subject.frozen.documents;
+        if self.is_in_place(place, other) {
+            return usize::MAX;
+        }
         common_end(documents[place].path.as_bytes(), documents[other as usize].path.as_bytes())
     }
-}
-
-/// Number of bytes of complete names that two paths have in common at their ends.
-fn common_end(a: &[u8], b: &[u8]) -> usize {
-    let equal = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (a_rest, b_rest) = (&a[..a.len() - equal], &b[..b.len() - equal]);
-    let is_name_end = |rest: &[u8]| rest.is_empty() || rest.ends_with(b"/");
-    if is_name_end(a_rest) && is_name_end(b_rest) {
-        return equal;
-    }
-    // The first name of the common end is only a part of a name.
-    let end = &a[a.len() - equal..];
-    end.iter().position(|byte| *byte == b'/').map_or(0, |slash| equal - slash - 1)
 }
 
 /// Two folders, those of the root that comes first before the other.
@@ -377,16 +392,5 @@ mod tests {
     #[test]
     fn a_parent_that_holds_nothing_else_speaks_for_its_only_folder() {
         check(&[("a/b/c", "x/b/c")], &[], &[("a", "x", 1)]);
-    }
-
-    #[test]
-    fn likeness_is_counted_in_complete_names_from_the_end() {
-        let check = |a: &[u8], b: &[u8], bytes| assert_eq!(common_end(a, b), bytes);
-        check(b"a/x/y", b"b/x/y", 3);
-        check(b"a/x/y", b"b/z/y", 1);
-        check(b"foo", b"xfoo", 0);
-        check(b"a/foo", b"a/xfoo", 0);
-        check(b"y", b"b/y", 1);
-        check(b"same/y", b"same/y", 6);
     }
 }

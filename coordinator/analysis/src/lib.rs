@@ -1,12 +1,13 @@
 //! The analysis of a scan, from frozen indexes to a result file: the second floor of a coordinator.
 //!
 //! The way of the data: `freeze` (documents and contents, numbered) → `compare` (links and clusters, by the engine) or
-//! `propose` and `verify` (methods whose features do not add up) → `findings` (status, partner, folders, coverage) →
-//! `result` (one `SQLite` file). `analyser` carries the steps out and survives interruption: `checkpoint` keeps what
+//! `propose` and `verify` (methods whose features do not add up) → `alignment` (folders at different paths) → `findings`
+//! (status, partner, folders, coverage) → `result` (one `SQLite` file). `analyser` carries the steps out and survives interruption: `checkpoint` keeps what
 //! the next attempt or scan can begin with. [`suggest`] proposes templates by leaving tags out and comparing again.
 //!
 //! This crate knows nothing of sites' sessions, the wire's calls, people, or readers of results.
 
+pub mod alignment;
 pub mod analyser;
 mod checkpoint;
 mod clusters;

@@ -15,6 +15,7 @@ pub(crate) use self::clusters::cluster_name;
 use self::document_rows::DocumentRows;
 use self::group::Places;
 use self::sets::Sets;
+use crate::alignment::Alignment;
 use crate::error::Error;
 use crate::freeze::Frozen;
 use crate::layered::Layered;
@@ -85,6 +86,11 @@ impl Publication<'_> {
     /// All layers are of the same repositories.
     fn roots(&self) -> &Frozen {
         &self.layers[0].frozen
+    }
+
+    /// The alignment of two repositories: that of the last view knows the evidence of all.
+    fn alignment(&self) -> &Alignment {
+        &self.layers[self.layers.len() - 1].findings.alignment
     }
 
     /// True if documents in these repositories together count, if only pairs across sites or parties do.
@@ -168,13 +174,14 @@ impl Writer {
         self.roots(publication, &documents)?;
         self.documents(publication, &documents, &sets)?;
         self.sets(publication, &documents, &sets, &places)?;
+        self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, &documents)?;
         let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);
             let part = LayerPart { number, layer, order, contents_before, clusters_before };
-            self.contents(&part, &sets)?;
+            self.contents(&part, &documents, &sets)?;
             self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
             self.overlap(&part)?;

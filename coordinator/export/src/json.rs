@@ -13,6 +13,11 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> crate::Result<()> 
     serde_json::to_writer(&mut *out, &scan)?;
     write!(out, ",\n\"sites\":")?;
     serde_json::to_writer(&mut *out, &report.sites()?)?;
+    let aligned = report.alignment_rows()?;
+    if !aligned.is_empty() {
+        write!(out, ",\n\"alignment\":")?;
+        serde_json::to_writer(&mut *out, &aligned)?;
+    }
     let changes = report.changes()?;
     if !changes.is_empty() {
         write!(out, ",\n\"changes\":")?;
@@ -53,6 +58,7 @@ pub(super) fn write_lines(report: &Report, out: &mut impl Write) -> crate::Resul
     scan.digest = Some(report.digest()?);
     line(out, "scan", &scan)?;
     report.sites()?.iter().try_for_each(|site| line(out, "site", site))?;
+    report.alignment_rows()?.iter().try_for_each(|row| line(out, "alignment", row))?;
     report.changes()?.iter().try_for_each(|row| line(out, "changes", row))?;
     report.overlap()?.iter().try_for_each(|row| line(out, "overlap", row))?;
     report.set_aside(|row| line(out, "set_aside", &row))?;

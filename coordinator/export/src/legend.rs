@@ -2,9 +2,9 @@
 
 /// The words of the summary of two repositories, in the order of its columns.
 pub const CHANGES: [(&str, &str); 4] = [
-    ("same", "equal content under the same path"),
-    ("changed", "other content under the same path"),
-    ("moved", "a copy or a relative under another path"),
+    ("same", "equal content at the same place: under the same path, or in folders that are compared with each other"),
+    ("changed", "other content at the same place"),
+    ("moved", "a copy or a relative at another place"),
     ("only", "nothing identical or linked at the other"),
 ];
 

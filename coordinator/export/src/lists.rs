@@ -1,6 +1,6 @@
 //! The lists of a report as columns and rows: folders, documents, files that could not be read, changes since a scan.
 
-use cognate_result::report::{Change, DocumentSection, FolderPlace, FolderSection, UnreadSection};
+use cognate_result::report::{AlignmentRow, Change, DocumentSection, FolderPlace, FolderSection, UnreadSection};
 
 use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, column, hidden};
@@ -97,6 +97,23 @@ pub fn folder(pair: &FolderSection) -> Vec<Cell> {
         Cell::share(pair.share_b),
         pair.view.as_deref().into(),
     ]
+}
+
+/// The columns of folders that are compared with each other at different paths.
+pub const ALIGNMENT: [Column; 6] = [
+    column("folder_a", "Folder", Text, 60),
+    column("repository_a", "Of", Text, 14),
+    column("folder_b", "Compared with", Text, 60),
+    column("repository_b", "Of", Text, 14),
+    column("documents", "Documents of both", Count, 18),
+    column("given", "Named in the options", Text, 20),
+];
+
+/// Two folders that are compared with each other.
+pub fn aligned(row: &AlignmentRow) -> Vec<Cell> {
+    let repository = |place: &FolderPlace| Cell::from(format!("{}/{}", place.site, place.repository));
+    let path = |place: &FolderPlace| Cell::from(if place.path.is_empty() { "/" } else { place.path.as_str() });
+    vec![path(&row.a), repository(&row.a), path(&row.b), repository(&row.b), row.documents.into(), Cell::yes(row.given)]
 }
 
 /// The columns of files that could not be read.

@@ -223,6 +223,7 @@ fn write_places(
     let (only_a, only_b) = (format!(" ONLY IN {}", a.to_uppercase()), format!(" ONLY IN {}", b.to_uppercase()));
     let [folder, folders] = words.folders;
     writeln!(out, "\n{folders}: changes from {a} to {b}, in {}\n", words.documents)?;
+    write_alignment(report, [a, b], limit, out)?;
     let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
     let cells = |folder: String, counts: [u64; 5]| std::iter::once(folder).chain(counts.map(count)).collect();
     let mut rows: Vec<Vec<String>> = rows
@@ -238,10 +239,33 @@ fn write_places(
     Ok(writeln!(out, "{}", table(&headings, rows))?)
 }
 
+/// The folders at different paths that are compared with each other, if any: a sentence each.
+fn write_alignment(report: &Report, [a, b]: [&str; 2], limit: usize, out: &mut impl Write) -> crate::Result<()> {
+    let rows = report.alignment_rows()?;
+    let folder = |path: &str| match path.is_empty() {
+        true => "the root".to_owned(),
+        false => shorten(&shown(&printable(path.as_bytes()))),
+    };
+    for row in rows.iter().take(limit) {
+        let (of_a, of_b, documents) = (folder(&row.a.path), folder(&row.b.path), count(row.documents));
+        let given = if row.given { ", as --align says" } else { "" };
+        writeln!(out, "  {of_a} of {a} is compared with {of_b} of {b} ({documents} documents{given})")?;
+    }
+    write_rest((rows.len() - rows.len().min(limit)) as u64, "folders are compared so", out)?;
+    if !rows.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
 /// Folders whose documents are elsewhere at the other site.
 fn write_moved(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
     let title = format!("MOVED OR COPIED {}", words.folders[1]);
-    write_pairs(report, words, &title, |pair| pair.a.path != pair.b.path, limit, out)
+    let alignment = report.alignment()?;
+    let is_moved = |pair: &FolderSection| {
+        pair.a.path != pair.b.path && alignment.opposite(0, pair.a.path.as_bytes()) != pair.b.path.as_bytes()
+    };
+    write_pairs(report, words, &title, is_moved, limit, out)
 }
 
 /// The same for one site, or more than two.

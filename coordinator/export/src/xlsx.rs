@@ -41,6 +41,13 @@ pub(super) fn write(report: &Report, out: &mut (impl Write + Send)) -> crate::Re
     let mut sheet = book.list("Unread", "E. What could not be read", &lists::UNREAD)?;
     report.unread::<Error>(|row| sheet.row(lists::unread(&row)))?;
     sheet.finish()?;
+    let aligned = report.alignment_rows()?;
+    if !aligned.is_empty() {
+        let title = "F. Folders at different paths that are compared with each other";
+        let mut sheet = book.list("Alignment", title, &lists::ALIGNMENT)?;
+        aligned.iter().try_for_each(|row| sheet.row(lists::aligned(row)))?;
+        sheet.finish()?;
+    }
     let summary = summary::sheet(report, &book)?;
     book.save(Some(summary), out)
 }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use cognate_analysis::result::FORMAT;
 use cognate_analysis::ten_thousandths;
 
+mod aligned;
 mod between;
 mod canonical;
 mod clusters;
@@ -35,7 +36,9 @@ mod slice;
 mod verdicts;
 mod viewer;
 
+pub use aligned::AlignmentRow;
 pub use canonical::json_digest;
+pub use cognate_analysis::alignment::Alignment;
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;
 pub use evidence::*;

@@ -175,6 +175,12 @@ fn settings(options: &ScanOptions) -> Vec<(&'static str, String)> {
     if let Some(size) = options.size_max_bytes {
         settings.push(("No larger than", human::bytes(size)));
     }
+    if !options.align.is_empty() {
+        settings.push(("Folders compared", options.align.join(", ")));
+    }
+    if options.no_align {
+        settings.push(("Renamed folders", "were not looked for".to_owned()));
+    }
     if let Some(refine) = &options.refine {
         settings.push(("Refines", format!("scan {}", refine.scan)));
     }

@@ -34,7 +34,7 @@ enum Kind {
 }
 
 /// The options that a form and a program can give. `templates/launch.html` shows them, `static/openapi.json` lists them.
-const FIELDS: [Field; 19] = [
+const FIELDS: [Field; 21] = [
     Field { name: "repository", option: "repositories", kind: Kind::Boxes },
     of_option("view", Kind::Text),
     of_option("method", Kind::Text),
@@ -54,6 +54,8 @@ const FIELDS: [Field; 19] = [
     of_option("match_message_ids", Kind::Box),
     of_option("control", Kind::Lines),
     of_option("greedy", Kind::Box),
+    of_option("align", Kind::Lines),
+    of_option("no_align", Kind::Box),
 ];
 
 const fn of_option(option: &'static str, kind: Kind) -> Field {

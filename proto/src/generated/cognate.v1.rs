@@ -3454,6 +3454,11 @@ pub struct ScanOptions {
     /// "fine" or "coarse".
     #[prost(string, tag = "25")]
     pub precision: ::prost::alloc::string::String,
+    /// Folders of the first repository and of the second that are compared with each other, as "FOLDER=FOLDER".
+    #[prost(string, repeated, tag = "26")]
+    pub align: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "27")]
+    pub no_align: bool,
 }
 /// The documents of an earlier scan that are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -25,6 +25,8 @@ fn all_given() -> ScanOptions {
         match_message_ids: true,
         control: vec!["control/*".into()],
         greedy: true,
+        align: vec!["old=new".into()],
+        no_align: true,
         memory_budget_bytes: Some(64 << 20),
         threads: NonZeroU32::new(3),
         refine: Some(Refine { scan: ScanId(7), what: RefineWhat::Unmatched, size_min_bytes: 4000 }),
@@ -91,11 +93,24 @@ fn an_option_that_makes_no_sense_is_named() {
     check("include", &|options| options.include = vec!["[".into()]);
     check("exclude", &|options| options.exclude = vec!["[".into()]);
     check("control", &|options| options.control = vec!["[".into()]);
+    for pairs in [&["old"][..], &["../x=y"], &["a//b=c"], &["a=b", "a/=c"], &["a=", "b=."]] {
+        check("align", &|options| options.align = pairs.iter().map(|pair| (*pair).to_owned()).collect());
+    }
+    check("align", &|options| options.align = (0..257).map(|number| format!("{number}={number}")).collect());
+    check("align", &|options| drop(options.repositories.pop()));
     check("match_message_ids", &|options| options.view = ScanView::Raw);
     check("memory_budget", &|options| options.memory_budget_bytes = Some(MEMORY_BUDGET_BYTES_LEAST - 1));
     check("refine", &|options| options.view = ScanView::Both);
     check("refine", &|options| (options.method, options.param) = ("fuzzy".into(), String::new()));
     check("origin", &|options| options.origin = "x".repeat(TEXT_BYTES_MAX + 1));
+}
+
+#[test]
+fn folders_are_read_as_people_type_them() {
+    let align = ["src=", "/doc/v1/=./doc/v2", "x=y=z"].map(str::to_owned).to_vec();
+    let read = ScanOptions { align, ..all_given() }.aligned_folders().unwrap();
+    let read: Vec<_> = read.iter().map(|pair| pair.each_ref().map(|path| str::from_utf8(path).unwrap())).collect();
+    assert_eq!(read, [["src", ""], ["doc/v1", "doc/v2"], ["x", "y=z"]]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The pairs that are measured by fine chunks.
 //!
 //! A pair is a candidate if it is a link by whole chunks; if it shares chunks which at most [`NEAR_HOLDERS_MAX`] contents
-//! have, and these come to a tenth of the containment threshold; or if its documents have the same path in two
-//! repositories, or the same name, which at most [`NAME_DOCUMENTS_MAX`] documents of each repository have. Links and near
+//! have, and these come to a tenth of the containment threshold; or if its documents are at the same place in two
+//! repositories (by their paths, or by the alignment that copies and coarse links give), or have the same name, which at most [`NAME_DOCUMENTS_MAX`] documents of each repository have. Links and near
 //! pairs are taken by the bytes that they share, falling, as long as one of the two contents has fewer than
 //! [`CANDIDATES_MAX`] of them; those beyond keep the figures of whole chunks.
 
@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cognate_similarity::fine::pairs_of_rare_chunks;
 use cognate_similarity::{Error as EngineError, Link, LinkFile, LinksOptions, Shards as _, SortedLinks, SpillFolder};
 
+use crate::alignment::{Alignment, counterparts};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::Subject;
@@ -39,7 +40,7 @@ pub(super) struct Candidates {
 }
 
 impl Task<'_> {
-    pub(super) fn fine_candidates(&self, coarse: &LinkFile) -> Result<Candidates, Error> {
+    pub(super) fn fine_candidates(&self, coarse: &LinkFile, alignment: &Alignment) -> Result<Candidates, Error> {
         let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut all: Vec<Link> = Vec::new();
         coarse.for_each(|link| all.push(*link))?;
@@ -66,6 +67,7 @@ impl Task<'_> {
         }
         drop(all);
         pairs.extend(named_pairs(self.subject));
+        pairs.extend(aligned_pairs(self.subject, alignment));
         pairs.sort_unstable();
         pairs.dedup();
         Ok(Candidates { pairs, omitted })
@@ -165,6 +167,19 @@ fn crosses(subject: &Subject<'_>, a: u32, b: u32) -> bool {
         (Some(a), Some(b)) => a != b,
         _ => true,
     }
+}
+
+/// Pairs of contents whose documents are at one place by an alignment of two repositories, as far as their paths differ.
+fn aligned_pairs(subject: &Subject<'_>, alignment: &Alignment) -> Vec<(u32, u32)> {
+    let found = if alignment.is_empty() { None } else { counterparts(subject.frozen, alignment) };
+    let is_compared = |content: u32| {
+        let content = &subject.frozen.contents[content as usize];
+        content.weight > 0 && !content.spoken_for
+    };
+    let content = |place: usize| subject.frozen.documents[place].content.0;
+    let places = found.into_iter().flatten().enumerate();
+    let pairs = places.filter_map(|(place, other)| Some((content(place), content(other? as usize))));
+    pairs.filter(|(a, b)| a < b && is_compared(*a) && is_compared(*b) && crosses(subject, *a, *b)).collect()
 }
 
 /// Pairs of contents whose documents have one path, or one rare name, in two repositories.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use cognate_proto::path::DocumentPath;
 
 use super::Publication;
+use crate::alignment::Alignment;
 use crate::findings::Status;
 use crate::freeze::{BareDocument, FrozenContent};
 use crate::layered::Layered;
@@ -15,6 +16,11 @@ pub(super) struct DocumentRows<'a> {
     pub(super) rows: Vec<DocumentRow<'a>>,
     /// Of each layer, the rows of its documents.
     places: Vec<Vec<u32>>,
+    /// Of two repositories, for the first row of each document that of the document at its place.
+    counterparts: Vec<Option<u32>>,
+    /// For each pair of folders of the alignment, the documents that it matches.
+    pub(super) matched: Vec<u64>,
+    roots: usize,
 }
 
 /// A document under one view.
@@ -63,7 +69,46 @@ impl<'a> DocumentRows<'a> {
                 places[usize::from(row.layer)][place as usize] = number;
             }
         }
-        DocumentRows { rows, places }
+        let (roots, count) = (publication.roots().roots.len(), rows.len());
+        let mut rows = DocumentRows { rows, places, counterparts: vec![None; count], matched: Vec::new(), roots };
+        if roots == 2 {
+            rows.match_documents(publication.alignment());
+        }
+        rows
+    }
+
+    /// Finds the document at the place of each.
+    fn match_documents(&mut self, alignment: &Alignment) {
+        let firsts: Vec<usize> = self.documents().map(|rows| rows.start).collect();
+        let second = firsts.partition_point(|first| self.rows[*first].root == 0);
+        let paths: Vec<&[u8]> = firsts.iter().map(|first| self.rows[*first].path.as_bytes()).collect();
+        self.matched = vec![0; alignment.pairs().len()];
+        for (a, found) in alignment.matched([&paths[..second], &paths[second..]]).into_iter().enumerate() {
+            let Some((b, pair)) = found else { continue };
+            let (a, b) = (firsts[a], firsts[second + b as usize]);
+            self.counterparts[a] = u32::try_from(b).ok();
+            self.counterparts[b] = u32::try_from(a).ok();
+            pair.into_iter().for_each(|pair| self.matched[pair as usize] += 1);
+        }
+    }
+
+    /// The first row of a document.
+    pub(super) fn first(&self, row: usize) -> usize {
+        self.other(row).map_or(row, |other| other.min(row))
+    }
+
+    /// The first row of the document at the place of that of a row.
+    pub(super) fn counterpart(&self, row: usize) -> Option<usize> {
+        self.counterparts[self.first(row)].map(|counterpart| counterpart as usize)
+    }
+
+    /// True if the documents of two rows are at one place in two repositories: by the alignment of two, and else by their paths.
+    pub(super) fn is_one_place(&self, a: usize, b: usize) -> bool {
+        if self.roots == 2 {
+            return self.counterpart(a) == Some(self.first(b));
+        }
+        let (a, b) = (&self.rows[a], &self.rows[b]);
+        a.root != b.root && a.path == b.path
     }
 
     /// The row of a layer's document.

@@ -6,15 +6,21 @@ use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use rusqlite::params;
 
-use super::document_rows::{DocumentRow, DocumentRows, What, status_of};
+use super::document_rows::{DocumentRows, What, status_of};
 use super::names::{relation_name, status_name, unread_reason};
 use super::sets::{Sets, is_in_place};
 use super::{LayerPart, Publication, Writer, content_index, integer};
 use crate::findings::Status;
+use crate::folders::Partner;
 use crate::layered::Layered;
 
 impl Writer {
-    pub(super) fn contents(&self, part: &LayerPart<'_>, sets: &Sets) -> rusqlite::Result<()> {
+    pub(super) fn contents(
+        &self,
+        part: &LayerPart<'_>,
+        documents: &DocumentRows<'_>,
+        sets: &Sets,
+    ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
         let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?)")?;
         for (number, content) in frozen.contents.iter().enumerate() {
@@ -26,7 +32,7 @@ impl Writer {
                 integer(content.chunk_count),
                 findings.copies.of_content(content_index(number)).len(),
                 sets.of_content(part.number, number),
-                is_in_place(part.layer, content_index(number)),
+                is_in_place((part.number, part.layer), content_index(number), documents),
                 part.order.cluster_of[number].map(|cluster| part.clusters_before + cluster),
                 part.number,
             ])?;
@@ -43,7 +49,7 @@ impl Writer {
         let layers = publication.layers;
         let contents_before = [0, layers[0].frozen.contents.len()];
         let mut insert =
-            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut statuses = BTreeMap::<(u16, &str), u64>::new();
         for rows in documents.documents() {
             let first = rows.start;
@@ -59,7 +65,7 @@ impl Writer {
             let message = rows.clone().find_map(|row| documents.rows[row].message(layers));
             for number in rows {
                 let row = &documents.rows[number];
-                let found = DocumentColumns::of(row, layers, documents);
+                let found = DocumentColumns::of(number, layers, documents);
                 insert.execute(params![
                     number,
                     row.root,
@@ -80,6 +86,7 @@ impl Writer {
                     number == first && deciding > 0,
                     message,
                     message_set.filter(|_| number == first),
+                    documents.counterpart(number),
                 ])?;
             }
         }
@@ -126,20 +133,22 @@ pub(super) struct DocumentColumns {
 }
 
 impl DocumentColumns {
-    pub(super) fn of(row: &DocumentRow<'_>, layers: &[Layered], documents: &DocumentRows<'_>) -> DocumentColumns {
+    pub(super) fn of(number: usize, layers: &[Layered], documents: &DocumentRows<'_>) -> DocumentColumns {
+        let row = &documents.rows[number];
         let What::Document(place) = row.what else { return DocumentColumns::default() };
         let layer = usize::from(row.layer);
         let Layered { frozen, findings, .. } = &layers[layer];
         let document = &frozen.documents[place as usize];
         let partner = findings.partners.of_document(place as usize);
+        let row_of = |partner: Partner| documents.place(layer, partner.document);
         DocumentColumns {
             content: Some(document.content.0 as usize),
             modified: row.modified(layers),
             changing: document.changing,
-            partner: partner.map(|partner| documents.place(layer, partner.document)),
+            partner: partner.map(row_of),
             partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
-            partner_in_place: partner.map(|partner| frozen.documents[partner.document as usize].path == document.path),
+            partner_in_place: partner.map(|partner| documents.is_one_place(number, row_of(partner) as usize)),
         }
     }
 }

@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::names::folder_relation_name;
 use super::{LayerPart, Writer, integer};
+use crate::alignment::Alignment;
 use crate::histogram::Bucket;
 use crate::histogram::Histogram;
 
@@ -28,6 +29,16 @@ impl Writer {
                 integer(pair.size_bytes[1]),
                 part.number,
             ])?;
+        }
+        Ok(())
+    }
+
+    /// The folders of two repositories that are compared with each other, with the documents that each pair matches.
+    pub(super) fn alignment(&self, alignment: &Alignment, matched: &[u64]) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO alignment VALUES (?,?,?,?,?)")?;
+        for (number, (pair, documents)) in alignment.pairs().iter().zip(matched).enumerate() {
+            let [a, b] = &pair.folders;
+            insert.execute(params![number, a, b, integer(*documents), pair.given])?;
         }
         Ok(())
     }

@@ -96,13 +96,14 @@ impl RootSums {
         let text = layers.len() - 1;
         let has_text = publication.has_text();
         let mut all = vec![RootSums::default(); publication.roots().roots.len()];
-        for rows in documents.documents() {
-            let rows = &documents.rows[rows];
+        for numbers in documents.documents() {
+            let rows = &documents.rows[numbers.clone()];
             let sums = &mut all[usize::from(rows[0].root)];
             let statuses = rows.iter().map(|row| row.status(layers));
             sums.documents += 1;
             sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
-            sums.changed += i64::from(rows.iter().any(|row| DocumentColumns::of(row, layers, documents).changing));
+            let is_changing = |row| DocumentColumns::of(row, layers, documents).changing;
+            sums.changed += i64::from(numbers.clone().any(is_changing));
             sums.members += i64::from(rows[0].part(layers) == Part::Member);
             sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
             for row in rows {

@@ -29,7 +29,7 @@ CREATE TABLE layer (
   min_shared_bytes INTEGER,
   templates_digest TEXT,              -- of the method and the tags that were set aside, where any were marked
   identical_sets INTEGER NOT NULL,
-  identical_in_place INTEGER NOT NULL, -- of them, one document under the same path in each of several repositories
+  identical_in_place INTEGER NOT NULL, -- of them, one document at the same place in each of several repositories
   wasted_bytes INTEGER NOT NULL,      -- in copies beyond the first
   param TEXT,                         -- the parameters of the method, k=v,k=v
   precision TEXT,                     -- fine, coarse; NULL where the method has no fine chunks
@@ -131,7 +131,7 @@ CREATE TABLE content (
   chunks INTEGER NOT NULL,
   documents INTEGER NOT NULL,
   identical INTEGER,                  -- its place among the identical sets that are listed, or NULL
-  in_place INTEGER NOT NULL,          -- whether its documents are one under the same path in each of several repositories
+  in_place INTEGER NOT NULL,          -- whether its documents are one at the same place in each of several repositories
   cluster INTEGER,                    -- its cluster, or NULL
   layer INTEGER NOT NULL
 );
@@ -150,14 +150,15 @@ CREATE TABLE document (
   partner INTEGER,                    -- the document of another repository that it is best compared with
   partner_shared_bytes INTEGER,
   partner_relation TEXT,              -- identical, near, contains, contained, shares
-  partner_in_place INTEGER,           -- whether the partner has the same path
+  partner_in_place INTEGER,           -- whether the partner is at the same place: its path is equal, or aligned
   layer INTEGER NOT NULL,
   other INTEGER,                      -- the row of the same document under the other view
   listed INTEGER NOT NULL,            -- whether it is the first row of its document
   layer_status TEXT,                  -- under this view alone, where that is another
   partner_in_other INTEGER NOT NULL,  -- of a listed row: 1 if the row `other` has the partner to show
   message_id_hash BLOB,               -- of a message
-  message INTEGER REFERENCES message  -- of a listed row: the set of the same message
+  message INTEGER REFERENCES message, -- of a listed row: the set of the same message
+  counterpart INTEGER                 -- of two repositories: the listed row of the document at the same place in the other
 );
 
 CREATE TABLE unread (
@@ -241,6 +242,15 @@ CREATE TABLE family_member (
   cluster INTEGER NOT NULL,
   number INTEGER NOT NULL,
   content INTEGER NOT NULL REFERENCES content
+);
+
+-- Folders of two repositories that are at different paths and are compared with each other, by the first.
+CREATE TABLE alignment (
+  id INTEGER PRIMARY KEY,
+  path_a BLOB NOT NULL,               -- of the first repository; empty: its root
+  path_b BLOB NOT NULL,               -- of the second
+  documents INTEGER NOT NULL,         -- of either that it gives a counterpart
+  given INTEGER NOT NULL              -- whether somebody named the pair
 );
 
 -- Pairs of folders that hold documents of each other, by layer, those with most bytes first.

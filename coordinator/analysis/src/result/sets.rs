@@ -150,7 +150,8 @@ impl Sets {
                 numbers[content] = Some(next);
                 next += 1;
                 sums.sets += 1;
-                sums.in_place += u64::from(is_in_place(&publication.layers[layer], content_index(content)));
+                sums.in_place +=
+                    u64::from(is_in_place((layer, &publication.layers[layer]), content_index(content), documents));
                 sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
             }
             sets.numbers.push(numbers);
@@ -210,11 +211,7 @@ impl Sets {
         found.sort_by_key(|(hash, rows)| (std::cmp::Reverse(rows.len()), *hash));
         for (hash, rows) in found {
             self.message_of.extend(rows.iter().map(|row| (*row, self.messages.len())));
-            let each_its_own = |pair: &[usize]| {
-                let [a, b] = [&documents.rows[pair[0]], &documents.rows[pair[1]]];
-                a.root != b.root && a.path == b.path
-            };
-            let in_place = rows.windows(2).all(each_its_own);
+            let in_place = rows.windows(2).all(|pair| documents.is_one_place(pair[0], pair[1]));
             self.messages.push(MessageSet { hash, documents: rows.len() as u64, in_place });
         }
     }
@@ -263,14 +260,17 @@ fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, 
     sets
 }
 
-/// True if the documents of a content are one under the same path in each of several repositories.
-pub(super) fn is_in_place(layer: &Layered, content: ContentIndex) -> bool {
-    let documents = &layer.frozen.documents;
+/// True if the documents of a content are one at the same place in each of several repositories.
+pub(super) fn is_in_place(
+    (number, layer): (usize, &Layered),
+    content: ContentIndex,
+    documents: &DocumentRows<'_>,
+) -> bool {
     let copies = layer.findings.copies.of_content(content);
     // Documents are ordered by root, so that two of one root are adjacent.
     let each_its_own = |pair: &[u32]| {
-        let [a, b] = [&documents[pair[0] as usize], &documents[pair[1] as usize]];
-        a.root != b.root && a.path == b.path
+        let [a, b] = [0, 1].map(|one| documents.place(number, pair[one]) as usize);
+        documents.is_one_place(a, b)
     };
     copies.len() > 1 && copies.windows(2).all(each_its_own)
 }

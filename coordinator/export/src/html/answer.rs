@@ -6,7 +6,7 @@ use std::io::Write;
 use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSection, SiteSection};
 
 use super::cells::{Safe, percent};
-use super::{place, repository, title};
+use super::{lists, place, repository, title};
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
@@ -120,7 +120,8 @@ fn changes(report: &Report, out: &mut impl Write) -> crate::Result<()> {
         counts.iter().try_for_each(|many| writeln!(out, "<td class=\"n\">{}</td>", count(*many)))?;
         writeln!(out, "</tr>")?;
     }
-    Ok(writeln!(out, "</tbody></table></div>")?)
+    writeln!(out, "</tbody></table></div>")?;
+    lists::alignment(report, out)
 }
 
 fn coverage(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {

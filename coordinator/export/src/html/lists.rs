@@ -9,7 +9,7 @@ use super::cells::{td, th};
 use super::elsewhere;
 use crate::grid::{Cell, Column};
 use crate::human::count;
-use crate::lists::{self as rows, FOLDERS, UNREAD};
+use crate::lists::{self as rows, ALIGNMENT, FOLDERS, UNREAD};
 
 /// The bytes of markup that each list of a report may come to.
 const BYTES_MAX: usize = 1 << 20;
@@ -107,6 +107,19 @@ pub(super) fn folders(report: &Report, out: &mut impl Write) -> crate::Result<()
     let whole = elsewhere(report, "xlsx")?;
     let mut list = List::begin(&FOLDERS, BYTES_MAX, out)?;
     report.folders::<Error>(|pair| list.push(&rows::folder(&pair)))?;
+    list.end(&whole)
+}
+
+/// The folders that are compared with each other at different paths, if any.
+pub(super) fn alignment(report: &Report, out: &mut impl Write) -> crate::Result<()> {
+    let rows = report.alignment_rows()?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h3 id=\"alignment\">Folders at different paths that are compared with each other</h3>")?;
+    let whole = elsewhere(report, "xlsx")?;
+    let mut list = List::begin(&ALIGNMENT, BYTES_MAX, out)?;
+    rows.iter().try_for_each(|row| list.push(&rows::aligned(row)))?;
     list.end(&whole)
 }
 

@@ -3,15 +3,18 @@
 //! The table of folders is short and still shows the places of change: it begins with the root alone and opens, again
 //! and again, the folder in which most documents differ, until it has enough rows and none covers too much.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::Error;
 use cognate_proto::path::printable;
-use cognate_result::report::{Fate, FatePartner, Ratio, Report, SiteSection};
+use cognate_result::report::{Alignment, Fate, FatePartner, Ratio, Report, SiteSection};
 
 /// Two sites next to each other.
 pub(super) struct Places {
     names: [String; 2],
+    alignment: Alignment,
+    /// By folder, as it is called at the first site.
     folders: BTreeMap<String, Sums>,
     changed: Vec<Change>,
     moved: Vec<Change>,
@@ -20,6 +23,8 @@ pub(super) struct Places {
 
 /// A document that is not just the same at both.
 pub(super) struct Change {
+    /// Its number, and that of the document at the same place of the other.
+    numbers: (i64, Option<i64>),
     pub(super) path: String,
     pub(super) moved_to: Option<String>,
     pub(super) size_bytes: u64,
@@ -65,8 +70,14 @@ impl Places {
             repository => format!("{}/{repository}", site.site),
         });
         let empty = || [Vec::new(), Vec::new()];
-        let mut places =
-            Places { names, folders: BTreeMap::new(), changed: Vec::new(), moved: Vec::new(), only: empty() };
+        let mut places = Places {
+            names,
+            alignment: report.alignment()?,
+            folders: BTreeMap::new(),
+            changed: Vec::new(),
+            moved: Vec::new(),
+            only: empty(),
+        };
         report.fates::<Error>(|fate| {
             places.take(&fate);
             Ok(())
@@ -84,6 +95,7 @@ impl Places {
 
     fn take(&mut self, fate: &Fate<'_>) {
         let change = |moved_to: Option<&[u8]>, shared_bytes: Option<u64>| Change {
+            numbers: (fate.id, fate.counterpart),
             path: printable(fate.path).into_owned(),
             moved_to: moved_to.map(|path| printable(path).into_owned()),
             size_bytes: fate.size_bytes,
@@ -111,31 +123,37 @@ impl Places {
             }
         }
         let path = printable(fate.path);
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = self.folder_of(fate.site, &path);
         // Most documents are in a folder that is known: only the others need a new name.
-        match self.folders.get_mut(folder) {
+        match self.folders.get_mut(folder.as_ref()) {
             Some(known) => known.add(sums),
-            None => drop(self.folders.insert(folder.to_owned(), sums)),
+            None => drop(self.folders.insert(folder.into_owned(), sums)),
         }
     }
 
-    /// A document that both sites have under one path, with too little in common for a link, was rewritten: it is
+    /// The folder of a document as it is called at the first site.
+    fn folder_of<'p>(&self, site: usize, path: &'p str) -> Cow<'p, str> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if site == 0 || self.alignment.is_empty() {
+            return folder.into();
+        }
+        String::from_utf8_lossy(&self.alignment.opposite(site, folder.as_bytes())).into_owned().into()
+    }
+
+    /// A document that both sites have at one place, with too little in common for a link, was rewritten: it is
     /// missing at neither site.
     fn pair_rewritten(&mut self) {
         let [only_a, only_b] = std::mem::take(&mut self.only);
-        let paths_b: HashSet<&str> = only_b.iter().map(|alone| alone.path.as_str()).collect();
-        let rewritten: HashSet<String> = only_a
-            .iter()
-            .filter(|alone| paths_b.contains(alone.path.as_str()))
-            .map(|alone| alone.path.clone())
-            .collect();
+        let numbers = |list: &[Change]| list.iter().map(|alone| alone.numbers.0).collect::<HashSet<i64>>();
+        let others = [numbers(&only_b), numbers(&only_a)];
         for (side, list) in [only_a, only_b].into_iter().enumerate() {
             for alone in list {
-                if !rewritten.contains(&alone.path) {
+                if !alone.numbers.1.is_some_and(|counterpart| others[side].contains(&counterpart)) {
                     self.only[side].push(alone);
                     continue;
                 }
-                let sums = self.folders.entry(folder_of(&alone.path)).or_default();
+                let folder = self.folder_of(side, &alone.path).into_owned();
+                let sums = self.folders.entry(folder).or_default();
                 sums.only[side] -= 1;
                 if side == 0 {
                     sums.changed += 1;
@@ -241,10 +259,6 @@ impl Node {
     }
 }
 
-fn folder_of(path: &str) -> String {
-    path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
-}
-
 /// A folder and all folders below it.
 fn below<'a>(
     folder: &'a str,
@@ -267,7 +281,8 @@ mod tests {
         let sums = |same, changed| Sums { same, changed, ..Sums::default() };
         let folders = folders.iter().map(|(name, same, changed)| ((*name).to_owned(), sums(*same, *changed))).collect();
         let empty = || [Vec::new(), Vec::new()];
-        let places = Places { names: ["a".into(), "b".into()], folders, changed: vec![], moved: vec![], only: empty() };
+        let (names, alignment) = (["a".into(), "b".into()], Alignment::default());
+        let places = Places { names, alignment, folders, changed: vec![], moved: vec![], only: empty() };
         let shown: Vec<_> =
             places.rows(limit).into_iter().map(|row| (row.folder, row.sums.same, row.sums.changed)).collect();
         let rows: Vec<_> = rows.iter().map(|(name, same, changed)| ((*name).to_owned(), *same, *changed)).collect();

@@ -12,7 +12,7 @@ use crate::human::{bytes, count, share};
 /// Documents of one set or cluster that are named; the rest is counted.
 const NAMED_MAX: usize = 6;
 
-/// Copies, tier by tier: where versions are compared, a copy under the same path is listed in the folders only.
+/// Copies, tier by tier: where versions are compared, a copy at the same place is listed in the folders only.
 pub(super) fn write_identical(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
     report.identical_totals()?.iter().try_for_each(|totals| write_tier(report, totals, words, limit, out))
 }
@@ -31,7 +31,7 @@ fn write_tier(
     };
     let in_place = match totals.in_place {
         0 => String::new(),
-        in_place => format!("; {} of them are one document under the same path at each site", count(in_place)),
+        in_place => format!("; {} of them are one document at the same place of each site", count(in_place)),
     };
     let sets = if totals.sets == 1 { "set" } else { "sets" };
     writeln!(out, "\n{}: {} {sets}{beyond}{in_place}\n", words.tier(totals.tier), count(totals.sets))?;
@@ -71,7 +71,7 @@ pub(super) fn write_clusters(report: &Report, words: &Words, limit: usize, out: 
         let in_place = report.clusters_in_place(view)?;
         let listed_above = match in_place {
             0 => String::new(),
-            _ => format!("; {} of them are one document that changed under the same path", count(in_place)),
+            _ => format!("; {} of them are one document that changed in its place", count(in_place)),
         };
         writeln!(out, "\n{title}: {}{listed_above}\n", count(clusters))?;
         let mut shown = 0;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Browse, ClusterFilter, ClusterRow, Sort, Window};
 use crate::error::Error;
 use crate::report::{
-    ChangesRow, FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection, SetAsideRow, SiteSection,
+    AlignmentRow, ChangesRow, FolderSection, HistogramSection, IdenticalTotals, OverlapSection, ScanSection,
+    SetAsideRow, SiteSection,
 };
 
 /// Rows of a list on the first page.
@@ -26,6 +27,10 @@ pub struct Summary {
     pub identical: Vec<IdenticalTotals>,
     /// Sums over the clusters.
     pub clusters: ClusterTotals,
+    /// The first folders at different paths that are compared with each other.
+    pub aligned: Vec<AlignmentRow>,
+    /// Number of all such folders.
+    pub aligned_count: u64,
     /// The changes between two repositories, if the scan compared two.
     pub changes: Vec<ChangesRow>,
     /// Overlap of sites, and of parties.
@@ -106,6 +111,7 @@ impl Browse {
             }
             Ok(())
         })?;
+        let aligned = report.alignment_rows()?;
         let folders = report.folder_page(FIRST_ROWS, 0)?;
         let first = Window { page: 0, rows: FIRST_ROWS as u64 };
         Ok(Summary {
@@ -114,6 +120,8 @@ impl Browse {
             identical: report.identical_totals()?,
             clusters: clusters.unwrap_or_default(),
             changes: report.changes()?,
+            aligned_count: aligned.len() as u64,
+            aligned: aligned.into_iter().take(FIRST_ROWS).collect(),
             overlap: report.overlap()?,
             histograms: report.histogram()?.into_iter().chain(report.text_histogram()?).collect(),
             folder_count: self.folder_count()?,

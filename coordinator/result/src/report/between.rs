@@ -1,17 +1,16 @@
 //! Changes between two repositories: the documents of each that are the same, changed, moved or missing at the other.
 
-use rusqlite::Statement;
-use rusqlite::types::ValueRef;
-
 use super::{ChangesRow, ClusterSection, Report};
 use crate::error::Error;
 
 /// Statuses of documents that have nothing to compare.
 const NOTHING: &str = "'excluded(empty)', 'excluded(no text)', 'excluded(container)'";
 
-/// True for a cluster `k` of two documents of one path, each of which changed under it: their rows with the partner say so.
+/// True for a cluster `k` of two documents at one place, each of which changed there: their rows with the partner say so.
 const IN_PLACE: &str = "k.members = 2 AND k.documents = 2
-  AND 1 = (SELECT count(DISTINCT d.path) FROM content c JOIN document d ON d.content = c.id WHERE c.cluster = k.id)
+  AND 1 = (SELECT count(DISTINCT min(l.id, coalesce(l.counterpart, l.id))) FROM content c
+    JOIN document d ON d.content = c.id JOIN document l ON l.id = CASE WHEN d.listed THEN d.id ELSE d.other END
+    WHERE c.cluster = k.id)
   AND NOT EXISTS (SELECT 1 FROM content c JOIN document d ON d.content = c.id
     JOIN document l ON l.id = CASE WHEN d.listed THEN d.id ELSE d.other END
     JOIN document t ON t.id = CASE WHEN l.partner_in_other THEN l.other ELSE l.id END
@@ -59,7 +58,7 @@ impl Report {
             }
             Ok(())
         })?;
-        let rewritten = self.rewritten().map_err(|error| self.failed(error))?;
+        let rewritten = self.rewritten()?;
         for (_, row) in &mut rows {
             row.changed += rewritten;
             row.only -= rewritten;
@@ -68,7 +67,7 @@ impl Report {
         Ok(rows.map(|(_, row)| row).into())
     }
 
-    /// Of a scan of two repositories, the number of clusters of a view that are one document, changed under the same path.
+    /// Of a scan of two repositories, the number of clusters of a view that are one document, changed at its place.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -94,40 +93,18 @@ impl Report {
         }
     }
 
-    /// Number of documents that both have under one path with too little in common for a link: they changed, and are missing
-    /// nowhere. Both lists of paths are in order and are read side by side.
-    fn rewritten(&self) -> rusqlite::Result<u64> {
-        let alone = |root: u8| {
-            let sql = format!(
-                "SELECT t.path FROM {} AND t.root = {root} AND t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING})
-                 ORDER BY t.id",
-                self.fated()
-            );
-            self.connection.prepare(&sql)
-        };
-        let path = |row: Option<&rusqlite::Row<'_>>| -> rusqlite::Result<Option<Vec<u8>>> {
-            row.map(|row| {
-                Ok(match row.get_ref(0)? {
-                    ValueRef::Blob(path) => path.to_owned(),
-                    _ => Vec::new(),
-                })
-            })
-            .transpose()
-        };
-        let (mut of_a, mut of_b): (Statement<'_>, Statement<'_>) = (alone(0)?, alone(1)?);
-        let (mut rows_a, mut rows_b) = (of_a.query([])?, of_b.query([])?);
-        let (mut a, mut b) = (path(rows_a.next()?)?, path(rows_b.next()?)?);
-        let mut both = 0;
-        while let (Some(path_a), Some(path_b)) = (&a, &b) {
-            let order = path_a.cmp(path_b);
-            both += u64::from(order.is_eq());
-            if order.is_le() {
-                a = path(rows_a.next()?)?;
-            }
-            if order.is_ge() {
-                b = path(rows_b.next()?)?;
-            }
-        }
-        Ok(both)
+    /// Number of documents that both have at one place with too little in common for a link: they changed, and are missing
+    /// nowhere.
+    fn rewritten(&self) -> Result<u64, Error> {
+        let alone = |row: &str| format!("{row}.partner_in_place IS NULL AND {row}.status NOT IN ({NOTHING})");
+        let sql = format!(
+            "SELECT count(*) FROM {} AND t.root = 0 AND {} AND EXISTS
+               (SELECT 1 FROM document c JOIN document u ON u.id = CASE WHEN c.partner_in_other THEN c.other ELSE c.id END
+                WHERE c.id = t.counterpart AND {})",
+            self.fated(),
+            alone("t"),
+            alone("u")
+        );
+        self.one(&sql, |row| row.get(0))
     }
 }

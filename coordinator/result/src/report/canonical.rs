@@ -22,6 +22,12 @@ impl Report {
     fn write_canonical(&self, out: &mut impl std::io::Write) -> Result<(), Error> {
         let mut out = Canonical { out: std::io::BufWriter::new(out), path: &self.path };
         out.text("{");
+        let aligned = self.alignment_rows()?;
+        if !aligned.is_empty() {
+            out.text("\"alignment\":");
+            out.value(&aligned)?;
+            out.text(",");
+        }
         let changes = self.changes()?;
         if !changes.is_empty() {
             out.text("\"changes\":");

@@ -326,8 +326,9 @@ impl Report {
     }
 
     /// Status of each document of two sites, in short rows for counting. If the partner
-    /// has the same path, the path is left out.
+    /// is at the same place, its path is left out.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
+        let listed = if self.views.len() == 1 { "t.id" } else { "d.id" };
         let sql = format!(
             "SELECT t.root, t.path, t.size_bytes,
                     t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),
@@ -335,10 +336,10 @@ impl Report {
                     CASE WHEN t.partner_in_place THEN NULL
                          ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END,
                     CASE WHEN t.partner_relation <> 'identical'
-                         THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END
-             FROM {} ORDER BY {}",
+                         THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END,
+                    {listed}, t.counterpart
+             FROM {} ORDER BY {listed}",
             self.fated(),
-            if self.views.len() == 1 { "t.id" } else { "d.id" }
         );
         let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
@@ -360,6 +361,8 @@ impl Report {
                     size_bytes: row.get(2)?,
                     empty: row.get(3)?,
                     partner,
+                    id: row.get(8)?,
+                    counterpart: row.get(9)?,
                 })
             };
             each(fate().map_err(|error| self.failed(error))?)?;

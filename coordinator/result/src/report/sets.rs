@@ -13,7 +13,7 @@ impl Report {
         self.messages_where("", &mut each)
     }
 
-    /// The identical sets of a tier but those that are one document under the same path in each of several repositories.
+    /// The identical sets of a tier but those that are one document at the same place in each of several repositories.
     pub fn identical_elsewhere<E: From<Error>>(
         &self,
         tier: &str,

@@ -26,6 +26,7 @@ fn versions() -> Federation {
     // One document under its old path that shares nothing with the older one: it changed, and is missing nowhere.
     older.insert("plans/written again.txt".to_owned(), prose(dice, 5000).into());
     newer.insert("plans/written again.txt".to_owned(), prose(dice, 5000).into());
+    // A folder at another path, which is compared with the old one.
     for number in 0..3 {
         let text = prose(dice, 6000);
         older.insert(format!("desk/{number}.txt"), text.clone().into());
@@ -34,6 +35,9 @@ fn versions() -> Federation {
     for number in 0..2 {
         older.insert(format!("own/{number}.txt"), prose(dice, 4000).into());
     }
+    let moved = prose(dice, 6000);
+    older.insert("own/letter.txt".to_owned(), moved.clone().into());
+    newer.insert("post/letter.txt".to_owned(), moved.into());
     newer.insert("own/offer.txt".to_owned(), prose(dice, 4500).into());
     federation.add("old", &older);
     federation.add("new", &newer);
@@ -125,11 +129,21 @@ impl Numbers {
         rows.map(pair).collect()
     }
 
-    /// The pair of folders that moved: documents of it, all documents, the share of its bytes.
+    /// The pair of folders with the document that moved: documents of it, all documents, the share of its bytes.
     fn folder(&self) -> (u64, u64, Value) {
         let folders = self.report["folders"].as_array().unwrap();
-        let row = folders.iter().find(|row| row["b"]["path"] == "desk").unwrap();
+        let row = folders.iter().find(|row| row["b"]["path"] == "own").unwrap();
         (row["documents_b"].as_u64().unwrap(), row["documents_total_b"].as_u64().unwrap(), row["share_b"].clone())
+    }
+
+    /// The folder of the older site that is compared with one at another path, that one, and their documents.
+    fn aligned(&self) -> (String, String, u64) {
+        let [row] = self.report["alignment"].as_array().unwrap().as_slice() else {
+            panic!("{}", self.report["alignment"])
+        };
+        let path = |side: &str| row[side]["path"].as_str().unwrap().to_owned();
+        assert_eq!((&row["a"]["site"], &row["given"]), (&Value::from("new"), &Value::from(false)));
+        (path("b"), path("a"), row["documents"].as_u64().unwrap())
     }
 
     fn clusters(&self) -> &Vec<Value> {
@@ -162,9 +176,12 @@ fn check_text(text: &str, numbers: &Numbers) {
         assert_eq!(words(changed, &pair.path)[3..].join(" "), share, "{text}");
     }
     let (documents, total, share) = numbers.folder();
-    let row = words(text, "old: desk").join(" ");
+    let row = words(text, "old: own").join(" ");
     let is_all = share == 1;
     assert!(row.contains(&format!("{documents} of {total}")) && (!is_all || row.contains("identical")), "{row}");
+    let (older, newer, documents) = numbers.aligned();
+    let sentence = format!("{older} of old/kb is compared with {newer} of new/kb ({documents} documents)");
+    assert!(text.contains(&sentence), "{text}");
     assert_eq!(
         words(text, "CLUSTERS of documents that share much:")[6].trim_end_matches(';'),
         numbers.clusters().len().to_string()
@@ -205,6 +222,9 @@ fn check_html(html: &str, numbers: &Numbers) {
         assert!(overlap.contains(&percent(&share)), "{share}: {overlap:?}");
         assert!(overlap.contains(&format!("{documents} of {total} documents")), "{overlap:?}");
     }
+    let (older, newer, documents) = numbers.aligned();
+    let aligned = html.split("id=\"alignment\"").nth(1).unwrap().split("<h2").next().unwrap();
+    assert_eq!(after(&cells(aligned), &older, 4), ["old/kb", &newer, "new/kb", &documents.to_string()]);
     let clusters = part("clusters");
     for cluster in numbers.clusters() {
         assert!(clusters.contains(&percent(&cluster["mean_resemblance"])), "{cluster}: {clusters:?}");
@@ -213,7 +233,7 @@ fn check_html(html: &str, numbers: &Numbers) {
         assert!(clusters.contains(&percent(within)), "{cluster}: {clusters:?}");
     }
     let (documents, total, share) = numbers.folder();
-    let folder = after(&part("folders"), "desk", 12);
+    let folder = after(&part("folders"), "own", 12);
     for shown in [documents.to_string(), total.to_string(), percent(&share)] {
         assert!(folder.contains(&shown), "{shown}: {folder:?}");
     }
@@ -263,8 +283,11 @@ fn check_workbook(sheets: &Value, numbers: &Numbers) {
     let expected: Vec<String> =
         numbers.clusters().iter().map(|cluster| tenths(&cluster["mean_resemblance"]).to_string()).collect();
     assert_eq!(shown, expected);
+    let (older, newer, documents) = numbers.aligned();
+    let aligned = row("Alignment", &|row| row[0] == older.as_str());
+    assert_eq!((&aligned[2], whole(&aligned[4])), (&Value::from(newer), documents.to_string()), "{aligned:?}");
     let (documents, total, share) = numbers.folder();
-    let folder = row("Folders", &|row| row.contains(&Value::from("desk")));
+    let folder = row("Folders", &|row| row.contains(&Value::from("own")));
     let counts: Vec<&Value> = folder.iter().filter(|cell| cell.is_number()).collect();
     assert_eq!([whole(counts[0]), whole(counts[1])], [documents, total].map(|count| count.to_string()), "{folder:?}");
     assert_eq!(thousandths(counts[5]), tenths(&share).to_string(), "{folder:?}");
@@ -282,6 +305,9 @@ fn check_pages(browser: &Browser, id: &str, numbers: &Numbers) {
         assert_eq!(row[1..], numbers.changes(site).map(|count| count.to_string()), "{shown:?}");
         assert_eq!(row[0], format!("{site}/kb"), "from the first typed site: {shown:?}");
     }
+    let (older, newer, documents) = numbers.aligned();
+    let aligned = format!("{older} of old/kb is compared with {newer} of new/kb ({documents} documents)");
+    assert_eq!(browser.texts("#alignment li"), [aligned]);
     let matrix = browser.texts(".matrix td").join(" | ");
     for site in ["old", "new"] {
         let (share, documents, _) = numbers.overlap(site);
@@ -301,7 +327,7 @@ fn check_pages(browser: &Browser, id: &str, numbers: &Numbers) {
     }
     browser.open(&format!("/scans/{id}/folders"));
     let (documents, total, _) = numbers.folder();
-    let row = browser.texts("table tbody tr").into_iter().find(|row| row.contains("desk")).unwrap();
+    let row = browser.texts("table tbody tr").into_iter().find(|row| row.contains("own")).unwrap();
     assert!(row.contains(&format!("{documents} of {total}")), "{row}");
     browser.check();
 }
@@ -316,7 +342,7 @@ fn text_page_workbook_json_and_the_coordinators_pages_have_one_set_of_numbers() 
         report: report(&["--format", "json"]).json(),
         documents: report(&["--documents", "--format", "json"]).json(),
     };
-    assert_eq!((numbers.changes("old"), numbers.changes("new")), ([4, 4, 3, 2], [4, 4, 3, 1]));
+    assert_eq!((numbers.changes("old"), numbers.changes("new")), ([7, 4, 1, 2], [7, 4, 1, 1]));
     assert_eq!((numbers.pairs().len(), numbers.clusters().len()), (3, 3));
     let weights: Vec<u64> = numbers.clusters().iter().map(|one| one["joined_bytes"].as_u64().unwrap()).collect();
     assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");

@@ -117,6 +117,10 @@ pub struct Fate<'a> {
     pub empty: bool,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
+    /// Its number.
+    pub id: i64,
+    /// Of two repositories, the number of the document at the same place of the other.
+    pub counterpart: Option<i64>,
 }
 
 /// The document that another is best compared with, in few words.
@@ -128,6 +132,6 @@ pub struct FatePartner<'a> {
     pub share: Option<Ratio>,
     /// True if they are the same bytes, or the same text.
     pub identical: bool,
-    /// The partner's path, where it is another.
+    /// The partner's path, where it is at another place.
     pub moved_to: Option<&'a [u8]>,
 }

@@ -31,7 +31,7 @@ pub struct IdenticalTotals {
     pub tier: &'static str,
     /// Number of sets.
     pub sets: u64,
-    /// Number of those that are one document under the same path in each of several repositories.
+    /// Number of those that are one document at the same place in each of several repositories.
     pub in_place: u64,
     /// Bytes in copies beyond the first.
     pub wasted_bytes: u64,

@@ -86,17 +86,17 @@ pub struct FolderPlace {
 /// Changes from one repository to another, in documents. Documents without anything to compare are not counted.
 #[derive(Clone, Serialize, Debug)]
 pub struct ChangesRow {
-    /// Documents with other content under the same path.
+    /// Documents with other content at the same place.
     pub changed: u64,
     /// Repository of the documents.
     pub from_repository: String,
     /// Its site.
     pub from_site: String,
-    /// Documents with a copy or a relative under another path.
+    /// Documents with a copy or a relative at another place.
     pub moved: u64,
     /// Documents with nothing there.
     pub only: u64,
-    /// Documents with equal content under the same path.
+    /// Documents with equal content at the same place.
     pub same: u64,
     /// The other repository.
     pub to_repository: String,

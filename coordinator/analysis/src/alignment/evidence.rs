@@ -1,0 +1,229 @@
+//! The evidence for an alignment: documents of two repositories that share content under one name.
+//!
+//! A document is evidence for one place. It is its own path if what is there at the other repository has the same content
+//! or a link with it. Else it is that of the copy whose path is most alike from the end, or of the content that
+//! it shares most with; several that are equally alike share the weight. Contents with very many copies say nothing.
+
+use std::cmp::Reverse;
+
+use cognate_similarity::{ContentIndex, Link};
+
+use super::search::{Vote, common_end, search};
+use super::{Alignment, equal, name};
+use crate::error::Error;
+use crate::freeze::Frozen;
+use crate::measure::Measures;
+use crate::measured::Measured;
+use crate::subject::{Subject, index};
+
+/// Pairs of copies that are weighed for one content; of more, only equal paths are evidence.
+const COPIES_WEIGHED_MAX: usize = 256;
+/// The weight of one unit, which copies that are equally alike share.
+const UNIT: u64 = 1 << 16;
+
+/// Evidence while links are read.
+struct Gathering<'a> {
+    subject: &'a Subject<'a>,
+    /// For each document, the one of the same path at the other repository.
+    in_place: Vec<Option<u32>>,
+    /// For each document, the bytes that it shares with the one of the same path.
+    stays: Vec<Option<u64>>,
+    /// For each content, by repository, the content at the other repository that shares most with it.
+    best: [Vec<Option<Best>>; 2],
+}
+
+/// Bytes in common, and the content; of equals the first.
+type Best = (u64, Reverse<u32>);
+
+impl<'a> Gathering<'a> {
+    /// Begins with copies; nothing if there are not two repositories.
+    fn new(subject: &'a Subject<'a>) -> Option<Gathering<'a>> {
+        let frozen = subject.frozen;
+        if frozen.roots.len() != 2 {
+            return None;
+        }
+        let second = frozen.documents.partition_point(|document| document.root == 0);
+        let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| document.path.as_bytes()).collect();
+        let mut in_place = vec![None; paths.len()];
+        for (a, b) in equal([&paths[..second], &paths[second..]]) {
+            in_place[a] = u32::try_from(second + b).ok();
+            in_place[second + b] = u32::try_from(a).ok();
+        }
+        let contents = frozen.contents.len();
+        let mut gathering = Gathering {
+            subject,
+            stays: vec![None; in_place.len()],
+            in_place,
+            best: [vec![None; contents], vec![None; contents]],
+        };
+        for (place, document) in frozen.documents.iter().enumerate() {
+            let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
+            let is_same = |other: u32| frozen.documents[other as usize].content == document.content;
+            if gathering.in_place[place].is_some_and(is_same) && size_bytes > 0 {
+                gathering.stays[place] = Some(size_bytes);
+            }
+        }
+        Some(gathering)
+    }
+
+    /// Takes in a link.
+    fn link(&mut self, link: &Link, measured: &Measured) {
+        for (from, to, shared_bytes) in
+            [(link.a, link.b, measured.shared_bytes[0]), (link.b, link.a, measured.shared_bytes[1])]
+        {
+            for side in 0..2 {
+                self.consider(side, (from, to), shared_bytes);
+            }
+        }
+    }
+
+    fn consider(&mut self, side: usize, (from, to): (ContentIndex, ContentIndex), shared_bytes: u64) {
+        let subject = self.subject;
+        let (own, others) = (self.copies(from)[side], self.copies(to)[1 - side]);
+        if own.is_empty() || others.is_empty() {
+            return;
+        }
+        let documents = &subject.frozen.documents;
+        for place in own {
+            let stays = &mut self.stays[*place as usize];
+            if self.in_place[*place as usize].is_some_and(|other| documents[other as usize].content == to) {
+                *stays = (*stays).max(Some(shared_bytes));
+            }
+        }
+        let found = (shared_bytes, Reverse(to.0));
+        if self.best[side][from.0 as usize].is_some_and(|best| best >= found)
+            || own.len() * others.len() > COPIES_WEIGHED_MAX
+        {
+            return;
+        }
+        let name = |place: &u32| name(documents[*place as usize].path.as_bytes());
+        if own.iter().any(|own| others.iter().any(|other| name(own) == name(other))) {
+            self.best[side][from.0 as usize] = Some(found);
+        }
+    }
+
+    /// The copies of a content at the two repositories.
+    fn copies(&self, content: ContentIndex) -> [&'a [u32]; 2] {
+        let Subject { frozen, copies, .. } = self.subject;
+        let all = copies.of_content(content);
+        let (a, b) = all.split_at(all.partition_point(|place| frozen.documents[*place as usize].root == 0));
+        [a, b]
+    }
+
+    /// The votes.
+    fn finish(self) -> Vec<Vote<'a>> {
+        let mut votes: Vec<([u32; 2], u64)> = Vec::new();
+        for (place, shared_bytes) in (0..).zip(&self.stays) {
+            if let (Some(shared_bytes), Some(other)) = (shared_bytes, self.in_place[place as usize]) {
+                votes.push(([place.min(other), place.max(other)], magnitude(*shared_bytes)));
+            }
+        }
+        for (content, frozen) in self.subject.frozen.contents.iter().enumerate().filter(|(_, one)| one.size_bytes > 0) {
+            let copies = self.copies(index(content));
+            for side in 0..2 {
+                let (others, shared_bytes) = match (copies[1 - side].is_empty(), self.best[side][content]) {
+                    (false, _) => (copies[1 - side], frozen.size_bytes),
+                    (true, Some((shared_bytes, Reverse(other)))) => {
+                        (self.copies(ContentIndex(other))[1 - side], shared_bytes)
+                    }
+                    (true, None) => continue,
+                };
+                if copies[side].len() * others.len() <= COPIES_WEIGHED_MAX {
+                    let own = copies[side].iter().filter(|place| self.stays[**place as usize].is_none());
+                    own.for_each(|place| self.vote(*place, others, shared_bytes, &mut votes));
+                }
+            }
+        }
+        // Two documents that name each other vote twice.
+        votes.sort_unstable();
+        votes.dedup_by(|later, first| {
+            let is_same = later.0 == first.0;
+            first.1 += if is_same { later.1 } else { 0 };
+            is_same
+        });
+        let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
+        votes.into_iter().map(|(places, weight)| Vote { paths: places.map(path), weight }).collect()
+    }
+
+    /// Votes for those of some documents at the other repository whose paths are most like that of a document.
+    fn vote(&self, place: u32, others: &[u32], shared_bytes: u64, votes: &mut Vec<([u32; 2], u64)>) {
+        let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
+        let free = others.iter().filter(|other| self.stays[**other as usize].is_none());
+        let alike: Vec<(usize, u32)> = free
+            .filter(|other| name(path(**other)) == name(path(place)))
+            .map(|other| (common_end(path(place), path(*other)), *other))
+            .collect();
+        let most = alike.iter().map(|(bytes, _)| *bytes).max();
+        let best: Vec<u32> = alike.iter().filter(|(bytes, _)| Some(*bytes) == most).map(|(_, other)| *other).collect();
+        let weight = magnitude(shared_bytes) / best.len().max(1) as u64;
+        votes.extend(best.iter().map(|other| ([place.min(*other), place.max(*other)], weight)));
+    }
+}
+
+/// Weight of a vote: a large document says more than a small one, and not as much as thousands of them.
+pub(crate) fn magnitude(bytes: u64) -> u64 {
+    UNIT * u64::from(u64::BITS - bytes.leading_zeros())
+}
+
+/// The alignment that somebody wants.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Wanted {
+    /// Pairs of folders that are in any case.
+    pub(crate) given: Vec<[Vec<u8>; 2]>,
+    /// True if further ones are searched for.
+    pub(crate) search: bool,
+}
+
+/// The same repositories under an earlier view.
+pub(crate) struct Before<'a> {
+    pub(crate) frozen: &'a Frozen,
+    pub(crate) votes: Vec<Vote<'a>>,
+}
+
+/// The links of an analysis, one after the other.
+pub(crate) type EachLink<'a> = &'a dyn Fn(&mut dyn FnMut(&Link)) -> Result<(), Error>;
+
+/// The alignment of the two repositories of a layer; an empty one if there are not two.
+pub(crate) fn found(
+    subject: &Subject<'_>,
+    (each_link, measures): (EachLink<'_>, &Measures),
+    wanted: &Wanted,
+    before: Option<Before<'_>>,
+) -> Result<Alignment, Error> {
+    let Some(mut gathering) = Gathering::new(subject).filter(|_| wanted.search || !wanted.given.is_empty()) else {
+        return Ok(Alignment::default());
+    };
+    let mut votes = Vec::new();
+    let mut frozen = vec![subject.frozen];
+    if wanted.search {
+        each_link(&mut |link| gathering.link(link, &measures.of(&subject.frozen.contents, link)))?;
+        votes = gathering.finish();
+        frozen.extend(before.iter().map(|before| before.frozen));
+        votes.extend(before.into_iter().flat_map(|before| before.votes));
+    }
+    let paths = [0, 1].map(|root| {
+        let documents = frozen.iter().flat_map(|frozen| &frozen.documents).filter(|document| document.root == root);
+        let mut paths: Vec<&[u8]> = documents.map(|document| document.path.as_bytes()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    });
+    Ok(search([&paths[0], &paths[1]], &votes, &wanted.given))
+}
+
+/// For each document, the one at its place in the other repository. Nothing if there are not two repositories.
+pub(crate) fn counterparts(frozen: &Frozen, alignment: &Alignment) -> Option<Vec<Option<u32>>> {
+    if frozen.roots.len() != 2 {
+        return None;
+    }
+    let second = frozen.documents.partition_point(|document| document.root == 0);
+    let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| document.path.as_bytes()).collect();
+    let mut counterparts = vec![None; paths.len()];
+    for (a, found) in alignment.matched([&paths[..second], &paths[second..]]).into_iter().enumerate() {
+        let Some((b, _)) = found else { continue };
+        let b = second + b as usize;
+        counterparts[a] = u32::try_from(b).ok();
+        counterparts[b] = u32::try_from(a).ok();
+    }
+    Some(counterparts)
+}
