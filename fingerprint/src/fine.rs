@@ -9,8 +9,9 @@
 //! more than five bytes away from it. (Local minima as cuts: Teodosiu et al., "Optimizing file replication over limited
 //! bandwidth networks using remote differential compression", Microsoft Research 2006, section 3.)
 //!
-//! The tag of a fine chunk has eight bits. Alone it says little, to a reader of the tags as well; two documents have bytes in
-//! common where fine chunks that follow each other agree (`similarity::fine`).
+//! The tag of a fine chunk has eight bits: three for its first four bytes, three for its last four, and two for all of it.
+//! Alone it says little, to a reader of the tags as well; two documents have bytes in common where fine chunks that
+//! follow each other agree, and at the ends of such a run where a first or a last part agrees (`similarity::fine`).
 
 use std::fmt;
 
@@ -26,16 +27,35 @@ pub const fn fine_chunks_max(chunk_bytes: u32) -> u32 {
     chunk_bytes / 4 + 4
 }
 
+/// The bytes at either end of a fine chunk that have bits of its tag to themselves.
+const END_BYTES: usize = 4;
+/// The bits of a tag for either end.
+const END_BITS: u32 = 3;
+const END_MASK: u8 = (1 << END_BITS) - 1;
+
 /// The positions on either side that a cut is compared with.
 const RADIUS: usize = 3;
 
 /// A fine chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FineChunk {
-    /// The lowest byte of `SipHash`-2-4 over the bytes, under a key of its own derived from the federation key.
+    /// From the lowest bit on: three bits of the first four bytes, three of the last, two of all bytes. Each
+    /// part is the lowest bits of `SipHash`-2-4 under a key of its own, derived from the federation key.
     pub tag: u8,
     /// Its length: 1 to [`FINE_BYTES_MAX`].
     pub length_bytes: u8,
+}
+
+impl FineChunk {
+    /// True if the first four bytes of both agree by their tags.
+    pub fn begins_like(self, other: FineChunk) -> bool {
+        (self.tag ^ other.tag) & END_MASK == 0
+    }
+
+    /// True if the last four bytes of both agree by their tags.
+    pub fn ends_like(self, other: FineChunk) -> bool {
+        (self.tag ^ other.tag) & END_MASK << END_BITS == 0
+    }
 }
 
 /// Cuts chunks into fine chunks.
@@ -43,7 +63,8 @@ pub struct FineChunk {
 pub struct FineCutter {
     /// For each of the last three bytes, the latest first, a value of each byte.
     table: Box<[[u32; 256]; 3]>,
-    sip: SipHash,
+    /// For the first bytes, the last bytes, and all bytes of a fine chunk.
+    sips: [SipHash; 3],
 }
 
 impl FineCutter {
@@ -55,9 +76,9 @@ impl FineCutter {
         for (word, bytes) in table.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        let mut sip_key = [0; 16];
-        key.derive_into("cognate fine tag v1", &mut sip_key);
-        FineCutter { table, sip: SipHash::new(sip_key) }
+        let mut sip_keys = [[0; 16]; 3];
+        key.derive_into("cognate fine tag v1", sip_keys.as_flattened_mut());
+        FineCutter { table, sips: sip_keys.map(SipHash::new) }
     }
 
     /// Cuts a chunk and hands every fine chunk, in order, to `each`.
@@ -88,7 +109,10 @@ impl FineCutter {
 
     #[inline]
     fn tagged(&self, bytes: &[u8]) -> FineChunk {
-        let [tag, ..] = self.sip.hash(bytes).to_le_bytes();
+        let end = bytes.len().min(END_BYTES);
+        let parts = [&bytes[..end], &bytes[bytes.len() - end..], bytes];
+        let [first, last, all] = [0, 1, 2].map(|part| self.sips[part].hash(parts[part]).to_le_bytes()[0]);
+        let tag = first & END_MASK | (last & END_MASK) << END_BITS | all << (2 * END_BITS);
         FineChunk { tag, length_bytes: bytes.len().to_le_bytes()[0] }
     }
 }
@@ -156,23 +180,38 @@ mod tests {
         let all: Vec<(u8, u8)> =
             fine(text, &Key::none()).into_iter().map(|fine| (fine.length_bytes, fine.tag)).collect();
         let expected = [
-            (3, 156),
-            (5, 120),
-            (8, 105),
-            (4, 76),
-            (4, 150),
-            (8, 249),
-            (7, 188),
-            (7, 55),
-            (4, 103),
-            (5, 240),
-            (13, 205),
-            (8, 111),
-            (9, 163),
-            (7, 128),
-            (4, 253),
+            (3, 172),
+            (5, 153),
+            (8, 192),
+            (4, 108),
+            (4, 246),
+            (8, 17),
+            (7, 248),
+            (7, 254),
+            (4, 111),
+            (5, 7),
+            (13, 137),
+            (8, 158),
+            (9, 182),
+            (7, 33),
+            (4, 181),
         ];
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_tag_says_of_either_end_whether_its_four_bytes_agree() {
+        let cutter = FineCutter::new(&Key::none());
+        let tagged = |text: String| cutter.tagged(text.as_bytes());
+        let (mut begin_alike, mut end_alike) = (0, 0);
+        for number in 1000..2000 {
+            let one = tagged(format!("{number} in between {number}"));
+            assert!(one.begins_like(tagged(format!("{number}"))) && one.ends_like(tagged(format!("{number}"))));
+            begin_alike += usize::from(one.begins_like(tagged(format!("{}", number + 1000))));
+            end_alike += usize::from(one.ends_like(tagged(format!("{}", number + 1000))));
+        }
+        // Of ends that differ, one in eight agrees by chance.
+        assert!((90..160).contains(&begin_alike) && (90..160).contains(&end_alike), "{begin_alike} {end_alike}");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! chunks that do not occur there as a whole. Each byte counts once, whichever candidates share it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use cognate_fingerprint::Tag;
-use cognate_similarity::fine::FineMeasure;
+use cognate_fingerprint::{FineChunk, Tag};
+use cognate_similarity::fine::{Common, FineMeasure};
 use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
 
 use super::expansions::Expansions;
@@ -21,18 +22,42 @@ struct Place {
 }
 
 /// The fine chunks of a chunk that are in common, and the number of the chunk's occurrences in its content.
+#[derive(Clone)]
 struct Marks {
     count: u32,
+    /// Borders of runs among them, of which one byte is not in common: the least number of any pair.
+    borders: u32,
     common: Bits,
 }
 
+impl Marks {
+    fn add(&mut self, other: &Marks) {
+        self.count = self.count.max(other.count);
+        self.borders = self.borders.min(other.borders);
+        self.common.add(&other.common);
+    }
+
+    /// The bytes in common of all occurrences of the chunk.
+    fn bytes(&self, fine: &[FineChunk]) -> u64 {
+        let common = fine.iter().enumerate().filter(|(place, _)| self.common.holds(*place));
+        let bytes: u64 = common.map(|(_, fine)| u64::from(fine.length_bytes)).sum();
+        bytes.saturating_sub(u64::from(self.borders)) * u64::from(self.count)
+    }
+}
+
 /// A bit for each fine chunk of a chunk.
+#[derive(Clone)]
 struct Bits(Box<[u64]>);
 
 impl Bits {
-    fn of(marks: &[bool]) -> Bits {
-        let word = |marks: &[bool]| marks.iter().rev().fold(0, |word, mark| word << 1 | u64::from(*mark));
-        Bits(marks.chunks(64).map(word).collect())
+    fn none(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(64)].into())
+    }
+
+    fn of(common: &[Common]) -> Bits {
+        let bit = |common: &Common| u64::from(*common != Common::Not);
+        let word = |common: &[Common]| common.iter().rev().fold(0, |word, common| word << 1 | bit(common));
+        Bits(common.chunks(64).map(word).collect())
     }
 
     fn add(&mut self, other: &Bits) {
@@ -69,16 +94,21 @@ impl Covered {
         roots: &[u16],
     ) {
         for ((tag, count), common) in chunks.iter().zip(measure.common(side)) {
-            if !common.contains(&true) {
+            if common.iter().all(|common| *common == Common::Not) {
                 continue;
             }
-            let common = Bits::of(common);
+            let borders = common.iter().filter(|common| **common == Common::Border).count();
+            let found = Marks {
+                count: *count,
+                borders: u32::try_from(borders).expect("a chunk has a few thousand fine chunks"),
+                common: Bits::of(common),
+            };
             for root in roots {
                 let place = Place { content, tag: *tag, root: *root };
-                let marks =
-                    self.0.entry(place).or_insert_with(|| Marks { count: *count, common: Bits(common.0.clone()) });
-                marks.count = marks.count.max(*count);
-                marks.common.add(&common);
+                match self.0.entry(place) {
+                    Entry::Occupied(mut marks) => marks.get_mut().add(&found),
+                    Entry::Vacant(marks) => drop(marks.insert(found.clone())),
+                }
             }
         }
     }
@@ -89,8 +119,7 @@ impl Covered {
         places.dedup_by(|(later, of_later), (place, marks)| {
             let same = later == place;
             if same {
-                marks.count = marks.count.max(of_later.count);
-                marks.common.add(&of_later.common);
+                marks.add(of_later);
             }
             same
         });
@@ -111,11 +140,10 @@ impl Task<'_> {
         for of_chunk in places.chunk_by(|(a, _), (b, _)| (a.content, a.tag) == (b.content, b.tag)) {
             let (Place { content, tag, .. }, _) = of_chunk[0];
             let Some(fine) = expansions.get(&tag)? else { continue };
-            let lengths: Vec<u64> = fine.iter().map(|fine| u64::from(fine.length_bytes)).collect();
             let empty = Vec::new();
             let whole = holders.get(&tag).unwrap_or(&empty);
             for (level, overlap) in self.subject.levels.iter().zip(overlap.iter_mut()) {
-                self.add_chunk(level, overlap, content, of_chunk, (whole, &lengths));
+                self.add_chunk(level, overlap, content, of_chunk, (whole, &fine));
             }
         }
         Ok(())
@@ -128,7 +156,7 @@ impl Task<'_> {
         overlap: &mut OverlapLevel,
         content: u32,
         of_chunk: &[(Place, Marks)],
-        (whole, lengths): (&[u16], &[u64]),
+        (whole, fine): (&[u16], &[FineChunk]),
     ) {
         let label_of = |root: u16| level.labels[usize::from(root)];
         let mut others: Vec<u16> = of_chunk.iter().map(|(place, _)| label_of(place.root)).collect();
@@ -142,15 +170,10 @@ impl Task<'_> {
             documents.filter(|document| !document.control).map(|document| label_of(document.root)).collect();
         own.sort_unstable();
         for other in others {
-            let marks = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other).map(|(_, marks)| marks);
-            let (mut common, mut count) = (Bits::of(&vec![false; lengths.len()]), 0);
-            for marks in marks {
-                count = count.max(marks.count);
-                common.add(&marks.common);
-            }
-            let shared = lengths.iter().enumerate().filter(|(place, _)| common.holds(*place));
-            let bytes: u64 = shared.map(|(_, length)| length).sum();
-            let bytes = bytes * u64::from(count);
+            let mut all = Marks { count: 0, borders: u32::MAX, common: Bits::none(fine.len()) };
+            let of_other = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other);
+            of_other.for_each(|(_, marks)| all.add(marks));
+            let bytes = all.bytes(fine);
             for copies in own.chunk_by(|a, b| a == b).filter(|copies| copies[0] != other) {
                 overlap.add_shared(copies[0], other, bytes * copies.len() as u64, bytes);
             }
@@ -182,13 +205,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_those_that_were_marked_in_either() {
-        let marks = |step: usize| -> Vec<bool> { (0..150).map(|place| place % step == 0).collect() };
-        let mut bits = Bits::of(&marks(7));
-        bits.add(&Bits::of(&marks(5)));
+    fn marks_of_several_pairs_count_each_byte_once() {
+        let marks = |step: usize, borders: u32| {
+            let common: Vec<Common> =
+                (0..150).map(|place| if place % step == 0 { Common::Run } else { Common::Not }).collect();
+            Marks { count: 2, borders, common: Bits::of(&common) }
+        };
+        let mut all = marks(7, 3);
+        all.add(&marks(5, 1));
         for place in 0..200 {
             let expected = place < 150 && (place % 7 == 0 || place % 5 == 0);
-            assert_eq!(bits.holds(place), expected, "{place}");
+            assert_eq!(all.common.holds(place), expected, "{place}");
         }
+        // 22 are multiples of 7, 30 of 5, 5 of both.
+        assert_eq!(all.bytes(&[FineChunk { tag: 0, length_bytes: 7 }; 150]), 2 * ((22 + 30 - 5) * 7 - 1));
     }
 }
