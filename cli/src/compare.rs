@@ -231,6 +231,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         state_dir: state.site(&site.site),
         remember: state.is_durable(),
         repositories: site.repositories.clone(),
+        own_files: vec![state.path().to_owned()],
         key: plan.key.clone(),
         threads: plan.spec.threads,
         clock: now,

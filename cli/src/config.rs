@@ -136,6 +136,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) unkeyed_across_parties: bool,
     /// If set, a scan may read documents that an earlier one chose again, under another allowed method.
     pub(crate) refine: bool,
+    /// If set, a scan may follow symbolic links within a repository.
+    pub(crate) follow_symlinks: bool,
     /// If set, the EDRM hash of a message id, which no key protects, may leave.
     pub(crate) message_id_hashes: bool,
     /// Kinds of hashes of entire files that the site stores (`md5`, `sha1`, `sha256`), so that it can be searched for known
@@ -181,6 +183,7 @@ impl Default for PolicyEntry {
             fine: "within-party-or-keyed".into(),
             unkeyed_across_parties: false,
             refine: true,
+            follow_symlinks: false,
             message_id_hashes: false,
             file_hashes: Vec::new(),
             times: "exact".into(),

@@ -21,6 +21,8 @@ pub struct SiteConfig {
     pub remember: bool,
     /// The repositories that the site offers, with their roots.
     pub repositories: Vec<(RepositoryName, PathBuf)>,
+    /// Files of the site itself beside its state, as its configuration and the file of its key. They are never documents.
+    pub own_files: Vec<PathBuf>,
     /// The key of the federation, or none.
     pub key: Key,
     /// Number of documents that are read at the same time.

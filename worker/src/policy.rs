@@ -44,6 +44,8 @@ pub struct Policy {
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
     pub refine: bool,
+    /// If set, a scan may follow symbolic links, as far as they lead to documents of the same repository.
+    pub follow_symlinks: bool,
     /// If set, the EDRM hash of a message id is sent.
     pub message_id_hashes: bool,
     /// The kinds of hashes of complete files that this site stores for queries by hashes. They never leave the site.
@@ -114,6 +116,7 @@ impl Policy {
             fine: FinePolicy::Always,
             unkeyed_across_parties: true,
             refine: true,
+            follow_symlinks: true,
             message_id_hashes: true,
             file_hashes: HashKinds::NONE,
             times: Times::Exact,
@@ -199,6 +202,15 @@ impl Policy {
             FinePolicy::Never => false,
         };
         if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
+    }
+
+    /// Checks that a scan may follow symbolic links.
+    ///
+    /// # Errors
+    /// The key of the policy that forbids it.
+    pub fn check_follow(&self) -> Result<(), String> {
+        let refusal = "policy.follow_symlinks is false, the scan asks to follow symbolic links";
+        if self.follow_symlinks { Ok(()) } else { Err(refusal.to_owned()) }
     }
 
     /// Checks that a scan may refine an earlier one.

@@ -219,6 +219,7 @@ impl Running {
             state_dir: state.clone(),
             remember: true,
             repositories: vec![("kb".parse().unwrap(), folder.path().join("kb"))],
+            own_files: Vec::new(),
             key: Key::none(),
             threads: NonZeroUsize::MIN,
             clock,

@@ -27,6 +27,8 @@ pub(super) struct Setup {
     pub(super) repositories: Vec<(RepositoryName, PathBuf)>,
     pub(super) schedule: Vec<(RepositoryName, Duration)>,
     pub(super) key_file: Option<PathBuf>,
+    /// The site's own files, which are never documents.
+    pub(super) own_files: Vec<PathBuf>,
     pub(super) threads: NonZeroUsize,
     pub(super) drain: Duration,
     pub(super) texts_bytes_max: u64,
@@ -70,10 +72,12 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
     }
     let mut policy = policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?;
     policy.repository_views = repository_views;
+    let key_file = Some(file.key).filter(|key| !key.as_os_str().is_empty());
     Ok(Setup {
         repositories,
         schedule,
-        key_file: Some(file.key).filter(|key| !key.as_os_str().is_empty()),
+        own_files: key_file.iter().chain([&file.state_dir, &args.config]).cloned().collect(),
+        key_file,
         threads: threads(NonZeroUsize::new(file.threads)),
         drain: duration(&file.drain).map_err(|problem| wrong("drain", problem))?,
         texts_bytes_max: size(&file.texts_bytes_max).map_err(|problem| wrong("texts_bytes_max", problem))?,
@@ -136,6 +140,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
+        follow_symlinks: entry.follow_symlinks,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,
         hours: hours.map(|text| text.parse()).transpose().map_err(|error| ("hours", format!("{error}")))?,
         read_bytes_per_second: speed.and_then(NonZeroU64::new),

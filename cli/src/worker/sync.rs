@@ -132,6 +132,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
         state_dir: folder.path().to_owned(),
         remember: false,
         repositories: setup.repositories.clone(),
+        own_files: setup.own_files.clone(),
         key: setup.key()?,
         threads: setup.threads,
         clock,

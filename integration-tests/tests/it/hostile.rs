@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use cognate_integration_tests::dice::seed;
 use cognate_integration_tests::sandbox::names;
-use cognate_integration_tests::{Corpus, Dice, Rules, Sandbox};
+use cognate_integration_tests::{Corpus, Dice, Federation, Files, Rules, Sandbox};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use serde_json::{Value, json};
 
@@ -188,19 +188,53 @@ fn special_files_and_links_are_counted_and_never_opened() {
 }
 
 #[test]
-fn with_follow_links_are_read_and_loops_end() {
+fn with_follow_links_within_the_folder_are_read_and_others_are_named() {
     let sandbox = Sandbox::new();
     let (folder, _socket) = menagerie(&sandbox);
     let run = sandbox.compare(&[("zoo", &folder)], &["--follow"]).expect(3);
     let report = run.json();
     let unread: Vec<&str> =
         report["unread"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
-    assert_eq!(unread, ["sub/up"]);
-    // Read: the four plain files, two of `outside` through the folder and one directly, and the link to `plain`.
-    assert_eq!(site(&report, "documents"), 8);
+    assert_eq!(unread, ["folder-leads-out", "leads-out", "sub/up"]);
+    // Read: the four plain files, and the link to `plain`.
+    assert_eq!(site(&report, "documents"), 5);
     // Left out: the pipe, the socket, the link to the pipe, the device; and the links that lead nowhere.
     assert_eq!(report["sites"][0]["skipped_reasons"], json!({"special file": 4, "symbolic link": 2}));
     sandbox.compare(&[("zoo", &folder)], &["--follow", "--require-complete"]).expect(1);
+}
+
+#[test]
+fn a_scan_follows_links_only_where_the_site_allows_it_and_never_out_of_its_repository() {
+    let mut federation = Federation::new(1601);
+    let files = |text: &str| Files::from([("inner/file".to_owned(), text.as_bytes().to_vec())]);
+    federation.add_with("a", None, &files("of a"), "[policy]\nfollow_symlinks = true\n");
+    federation.add("b", &files("of b"));
+    federation.sandbox.folder("outside", &[("salaries", b"not below the root")]);
+    for name in ["a", "b"] {
+        let site = federation.site(name);
+        symlink("../outside", site.folder().join("out")).unwrap();
+        symlink(site.state(), site.folder().join("own-state")).unwrap();
+        symlink("inner/file", site.folder().join("link")).unwrap();
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+
+    let report = federation.scan(&["--follow"]).json();
+    let missing = &report["scan"]["missing"][0];
+    assert_eq!((&report["scan"]["status"], &missing["site"]), (&json!("partial"), &json!("b")));
+    assert!(missing["reason"].as_str().unwrap().contains("policy.follow_symlinks is false"), "{missing}");
+    let unread: Vec<(&str, &str)> = report["unread"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["path"].as_str().unwrap(), row["reason"].as_str().unwrap()))
+        .collect();
+    let reason = "a symbolic link leads out of the repository";
+    assert_eq!(unread, [("out", reason), ("own-state", reason)]);
+    assert_eq!(report["sites"][0]["documents"], 2, "a file, and a link to it");
+
+    let without = federation.scan(&[]).json();
+    assert_eq!(without["scan"]["status"], "complete");
 }
 
 #[test]

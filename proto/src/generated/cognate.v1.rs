@@ -858,6 +858,8 @@ pub enum SkipReason {
     Special = 4,
     /// A folder on another file system.
     OtherFileSystem = 5,
+    /// What belongs to the worker itself: its state, its key, its configuration.
+    OwnFile = 6,
 }
 impl SkipReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -872,6 +874,7 @@ impl SkipReason {
             Self::Symlink => "SKIP_REASON_SYMLINK",
             Self::Special => "SKIP_REASON_SPECIAL",
             Self::OtherFileSystem => "SKIP_REASON_OTHER_FILE_SYSTEM",
+            Self::OwnFile => "SKIP_REASON_OWN_FILE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -883,6 +886,7 @@ impl SkipReason {
             "SKIP_REASON_SYMLINK" => Some(Self::Symlink),
             "SKIP_REASON_SPECIAL" => Some(Self::Special),
             "SKIP_REASON_OTHER_FILE_SYSTEM" => Some(Self::OtherFileSystem),
+            "SKIP_REASON_OWN_FILE" => Some(Self::OwnFile),
             _ => None,
         }
     }
@@ -946,6 +950,8 @@ pub enum DocumentState {
     NameTooLong = 20,
     LinkLoop = 21,
     Unreadable = 22,
+    /// A symbolic link that leads out of the repository.
+    LinkOutside = 23,
     /// Under a text view: there is no text in a document of its kind, or it is an archive whose members have rows of their
     /// own.
     NoText = 32,
@@ -985,6 +991,7 @@ impl DocumentState {
             Self::NameTooLong => "DOCUMENT_STATE_NAME_TOO_LONG",
             Self::LinkLoop => "DOCUMENT_STATE_LINK_LOOP",
             Self::Unreadable => "DOCUMENT_STATE_UNREADABLE",
+            Self::LinkOutside => "DOCUMENT_STATE_LINK_OUTSIDE",
             Self::NoText => "DOCUMENT_STATE_NO_TEXT",
             Self::Container => "DOCUMENT_STATE_CONTAINER",
             Self::Encrypted => "DOCUMENT_STATE_ENCRYPTED",
@@ -1016,6 +1023,7 @@ impl DocumentState {
             "DOCUMENT_STATE_NAME_TOO_LONG" => Some(Self::NameTooLong),
             "DOCUMENT_STATE_LINK_LOOP" => Some(Self::LinkLoop),
             "DOCUMENT_STATE_UNREADABLE" => Some(Self::Unreadable),
+            "DOCUMENT_STATE_LINK_OUTSIDE" => Some(Self::LinkOutside),
             "DOCUMENT_STATE_NO_TEXT" => Some(Self::NoText),
             "DOCUMENT_STATE_CONTAINER" => Some(Self::Container),
             "DOCUMENT_STATE_ENCRYPTED" => Some(Self::Encrypted),

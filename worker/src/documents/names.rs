@@ -59,7 +59,7 @@ mod tests {
         for name in folders {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let root = Root::open(folder.path(), false).unwrap();
+        let root = Root::open(folder.path(), false, &[]).unwrap();
         let mut names = Names::new(&root, &DocumentPath::new(path.as_bytes()).unwrap());
         inside.iter().map(|name| names.of(name).to_string()).collect()
     }

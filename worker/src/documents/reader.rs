@@ -96,7 +96,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("root")).unwrap();
         std::fs::write(folder.path().join("root/file"), content).unwrap();
-        let root = Root::open(&folder.path().join("root"), false).unwrap();
+        let root = Root::open(&folder.path().join("root"), false, &[]).unwrap();
         let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let selection = Selection::all();
         let mut reader = Reader {

@@ -2,8 +2,10 @@
 //!
 //! Paths are resolved below the root's descriptor, without following symbolic links. A file is opened without waiting, and
 //! its type is checked on the descriptor. So a pipe, a device or a link that replaced a file after the walk neither blocks
-//! nor leads out of the repository.
+//! nor leads out of the repository. Where links are followed, a path is resolved first and what it leads to is
+//! opened in this way: a link whose target is outside of the repository leads nowhere. Files of the worker itself are no documents.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -23,17 +25,42 @@ pub(crate) struct Root {
     folder: OwnedFd,
     path: PathBuf,
     follow_symlinks: bool,
+    /// What in the repository belongs to the worker itself.
+    own: Vec<PathBuf>,
+}
+
+/// The reason why something below the root is no document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoDocument {
+    /// A link leads out of the repository.
+    Outside,
+    /// It belongs to the worker itself.
+    Own,
+    /// It cannot be resolved.
+    Unresolved(DocumentState),
+}
+
+impl NoDocument {
+    fn state(self) -> DocumentState {
+        match self {
+            NoDocument::Outside => DocumentState::LinkOutside,
+            NoDocument::Own => DocumentState::NotAFile,
+            NoDocument::Unresolved(state) => state,
+        }
+    }
 }
 
 impl Root {
-    /// Opens a folder as a root. If `path` is a symbolic link, it is followed.
-    pub(crate) fn open(path: &Path, follow_symlinks: bool) -> io::Result<Root> {
+    /// Opens a folder as a root. If `path` is a symbolic link, it is followed. `own` are the files and folders of the worker
+    /// itself, with links resolved.
+    pub(crate) fn open(path: &Path, follow_symlinks: bool, own: &[PathBuf]) -> io::Result<Root> {
         let path = path.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(&path, flags, Mode::empty())?;
         // A folder that can be opened but not listed is of no use.
         std::fs::read_dir(&path)?;
-        Ok(Root { folder, path, follow_symlinks })
+        let own = own.iter().filter(|own| own.starts_with(&path)).cloned().collect();
+        Ok(Root { folder, path, follow_symlinks, own })
     }
 
     /// The path of the root, with links resolved.
@@ -41,21 +68,41 @@ impl Root {
         &self.path
     }
 
+    /// True if symbolic links are followed.
+    pub(crate) fn follows_symlinks(&self) -> bool {
+        self.follow_symlinks
+    }
+
+    /// The path below the root that a path below the root leads to.
+    pub(crate) fn resolved<'a>(&self, relative: &'a Path) -> Result<Cow<'a, Path>, NoDocument> {
+        if !self.follow_symlinks {
+            let is_own = !self.own.is_empty() && self.is_own(&self.path.join(relative));
+            return if is_own { Err(NoDocument::Own) } else { Ok(Cow::Borrowed(relative)) };
+        }
+        let target = self.path.join(relative).canonicalize();
+        let target = target.map_err(|error| NoDocument::Unresolved(state_of(&error)))?;
+        if self.is_own(&target) {
+            return Err(NoDocument::Own);
+        }
+        let below = target.strip_prefix(&self.path).map_err(|_| NoDocument::Outside)?;
+        Ok(Cow::Owned(below.to_owned()))
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+
     /// The metadata of a document, without opening it.
     pub(crate) fn stat(&self, path: &DocumentPath) -> io::Result<Stat> {
-        let flags = if self.follow_symlinks { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-        Ok(rustix::fs::statat(&self.folder, OsStr::from_bytes(path.as_bytes()), flags)?)
+        let name = self.resolved(Path::new(OsStr::from_bytes(path.as_bytes()))).map_err(|_| Errno::NOENT)?;
+        Ok(rustix::fs::statat(&self.folder, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Opens a document, which must be a regular file, and returns it with the metadata of the open file.
     pub(crate) fn open_document(&self, path: &DocumentPath) -> Result<(File, Stat), DocumentState> {
-        let name = OsStr::from_bytes(path.as_bytes());
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = if self.follow_symlinks {
-            rustix::fs::openat(&self.folder, name, flags, Mode::empty())
-        } else {
-            open_beneath(self.folder.as_fd(), name, flags | OFlags::NOFOLLOW)
-        };
+        let name = self.resolved(Path::new(OsStr::from_bytes(path.as_bytes()))).map_err(NoDocument::state)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        let file = open_beneath(self.folder.as_fd(), name.as_os_str(), flags);
         let file = file.map_err(|error| state_of(&error.into()))?;
         let stat = rustix::fs::fstat(&file).map_err(|error| state_of(&error.into()))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -118,7 +165,7 @@ mod tests {
     #[test]
     fn a_pipe_a_folder_or_a_link_instead_of_a_file_neither_blocks_nor_leads_out() {
         let folder = tree();
-        let root = Root::open(folder.path(), false).unwrap();
+        let root = Root::open(folder.path(), false, &[]).unwrap();
         assert!(root.open_document(&path("inner/file")).is_ok());
         for name in ["pipe", "inner", "link", "linked/file", "outside/passwd", "inner/file/x"] {
             assert_eq!(root.open_document(&path(name)).unwrap_err(), DocumentState::NotAFile, "{name}");
@@ -129,7 +176,7 @@ mod tests {
     #[test]
     fn opening_step_by_step_gives_the_same_answers() {
         let folder = tree();
-        let root = Root::open(folder.path(), false).unwrap();
+        let root = Root::open(folder.path(), false, &[]).unwrap();
         let open = |name: &str| open_step_by_step(root.folder.as_fd(), OsStr::new(name), OFlags::NOFOLLOW);
         assert!(open("inner/file").is_ok());
         for name in ["link", "linked/file", "outside/passwd"] {
@@ -139,10 +186,32 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_if_requested() {
+    fn links_are_followed_if_requested_and_never_out_of_the_repository() {
         let folder = tree();
-        let root = Root::open(folder.path(), true).unwrap();
-        assert!(root.open_document(&path("linked/file")).is_ok());
+        let inside = folder.path().canonicalize().unwrap().join("inner");
+        symlink(inside, folder.path().join("absolute")).unwrap();
+        symlink("outside/passwd", folder.path().join("through")).unwrap();
+        let root = Root::open(folder.path(), true, &[]).unwrap();
+        for name in ["inner/file", "link", "linked/file", "absolute/file"] {
+            assert!(root.open_document(&path(name)).is_ok(), "{name}");
+            assert!(root.stat(&path(name)).is_ok(), "{name}");
+        }
         assert_eq!(root.open_document(&path("pipe")).unwrap_err(), DocumentState::NotAFile);
+        for name in ["outside/passwd", "through", "outside"] {
+            assert_eq!(root.open_document(&path(name)).unwrap_err(), DocumentState::LinkOutside, "{name}");
+            assert!(root.stat(&path(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_worker_itself_are_no_documents() {
+        let folder = tree();
+        let own = [folder.path().canonicalize().unwrap().join("inner")];
+        for follow_symlinks in [false, true] {
+            let root = Root::open(folder.path(), follow_symlinks, &own).unwrap();
+            for name in ["inner/file", "link", "linked/file"] {
+                assert_eq!(root.open_document(&path(name)).unwrap_err(), DocumentState::NotAFile, "{name}");
+            }
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
@@ -16,7 +16,7 @@ use cognate_proto::selection::{Facts, Selection};
 use cognate_proto::v1::SkipReason;
 use ignore::{DirEntry, WalkBuilder};
 
-use super::root::Root;
+use super::root::{NoDocument, Root};
 use super::states::state_of;
 
 /// Folders of version control or of the system, which are skipped.
@@ -42,12 +42,13 @@ pub(crate) enum Entry {
 }
 
 /// The reasons for which entries are skipped. A test compares them with those of the wire.
-const REASONS: [SkipReason; 5] = [
+const REASONS: [SkipReason; 6] = [
     SkipReason::SystemFolder,
     SkipReason::NotSelected,
     SkipReason::Symlink,
     SkipReason::Special,
     SkipReason::OtherFileSystem,
+    SkipReason::OwnFile,
 ];
 
 /// Number of skipped entries, by reason.
@@ -82,53 +83,59 @@ impl Skipped {
 /// # Errors
 /// Only if the root itself cannot be read. A failure below it is an entry.
 pub(crate) fn walk(
-    root: &Root,
+    root: &Arc<Root>,
     selection: &Arc<Selection>,
-    follow_symlinks: bool,
     skipped: &Arc<Skipped>,
     mut each: impl FnMut(Entry) -> bool,
 ) -> io::Result<()> {
     let device = std::fs::metadata(root.path())?.dev();
+    let outside = Arc::new(Mutex::new(Vec::new()));
     let filter = FolderFilter {
-        root: root.path().to_owned(),
+        root: Arc::clone(root),
         device,
         selection: Arc::clone(selection),
         skipped: Arc::clone(skipped),
-        follow_symlinks,
+        outside: Arc::clone(&outside),
     };
     let walk = WalkBuilder::new(root.path())
         .standard_filters(false)
-        .follow_links(follow_symlinks)
+        .follow_links(root.follows_symlinks())
         .sort_by_file_name(std::ffi::OsStr::cmp)
         .filter_entry(move |entry| filter.allows(entry))
         .build();
     let mut folder = root.path().to_owned();
+    let left_out = || std::mem::take(&mut *outside.lock().unwrap_or_else(PoisonError::into_inner));
     for entry in walk {
+        if !left_out().into_iter().all(&mut each) {
+            return Ok(());
+        }
         let walked = match entry {
             Ok(entry) => {
                 let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
                 let within = if is_folder { Some(entry.path()) } else { entry.path().parent() };
                 within.unwrap_or(root.path()).clone_into(&mut folder);
-                document(root.path(), &entry, selection, skipped)
+                document(root, &entry, selection, skipped)
             }
             Err(error) => unreadable(root.path(), &folder, &error, skipped)?,
         };
         if let Some(walked) = walked
             && !each(walked)
         {
-            break;
+            return Ok(());
         }
     }
+    left_out().into_iter().all(each);
     Ok(())
 }
 
 /// Decides which folders the walk enters.
 struct FolderFilter {
-    root: std::path::PathBuf,
+    root: Arc<Root>,
     device: u64,
     selection: Arc<Selection>,
     skipped: Arc<Skipped>,
-    follow_symlinks: bool,
+    /// Links to folders outside of the repository.
+    outside: Arc<Mutex<Vec<Entry>>>,
 }
 
 impl FolderFilter {
@@ -137,29 +144,38 @@ impl FolderFilter {
         if !is_folder || entry.depth() == 0 {
             return true;
         }
-        let reason = self.skip_reason(entry);
+        let relative = entry.path().strip_prefix(self.root.path()).unwrap_or(entry.path());
+        let reason = self.skip_reason(entry, relative);
         if let Some(reason) = reason {
             self.skipped.count(reason);
+            return false;
         }
-        reason.is_none()
+        let is_outside = self.root.resolved(relative) == Err(NoDocument::Outside);
+        if is_outside && let Some(path) = document_path(relative) {
+            let link = Entry::Unreadable(path, DocumentState::LinkOutside);
+            self.outside.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        }
+        !is_outside
     }
 
-    fn skip_reason(&self, entry: &DirEntry) -> Option<SkipReason> {
+    fn skip_reason(&self, entry: &DirEntry, relative: &Path) -> Option<SkipReason> {
         if SYSTEM_FOLDERS.contains(&entry.file_name().as_bytes()) {
             return Some(SkipReason::SystemFolder);
         }
-        let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
         if self.selection.excludes_folder(relative.as_os_str().as_bytes()) {
             return Some(SkipReason::NotSelected);
         }
+        if self.root.resolved(relative) == Err(NoDocument::Own) {
+            return Some(SkipReason::OwnFile);
+        }
         // If the device of a folder is unknown, listing it fails later and is reported then.
-        let metadata = if self.follow_symlinks { entry.path().metadata().ok() } else { entry.metadata().ok() };
+        let metadata = if self.root.follows_symlinks() { entry.path().metadata().ok() } else { entry.metadata().ok() };
         metadata.filter(|folder| folder.dev() != self.device).map(|_| SkipReason::OtherFileSystem)
     }
 }
 
 /// The document of an entry; `None` for a folder and for a skipped entry.
-fn document(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Skipped) -> Option<Entry> {
+fn document(root: &Root, entry: &DirEntry, selection: &Selection, skipped: &Skipped) -> Option<Entry> {
     let kind = entry.file_type()?;
     if kind.is_dir() {
         return None;
@@ -168,13 +184,21 @@ fn document(root: &Path, entry: &DirEntry, selection: &Selection, skipped: &Skip
         skipped.count(if kind.is_symlink() { SkipReason::Symlink } else { SkipReason::Special });
         return None;
     }
-    let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+    let relative = entry.path().strip_prefix(root.path()).unwrap_or(entry.path());
     let path = document_path(relative)?;
     if !selection.selects(&Facts::of_path(path.as_bytes())) {
         skipped.count(SkipReason::NotSelected);
         return None;
     }
-    Some(Entry::Document(path))
+    match root.resolved(relative) {
+        Err(NoDocument::Own) => {
+            skipped.count(SkipReason::OwnFile);
+            None
+        }
+        Err(NoDocument::Outside) => Some(Entry::Unreadable(path, DocumentState::LinkOutside)),
+        // What cannot be resolved any more says so when it is opened.
+        Ok(_) | Err(NoDocument::Unresolved(_)) => Some(Entry::Document(path)),
+    }
 }
 
 /// Turns an error of the walk into an entry. An error of the root itself ends the walk. An error in the middle of a listing
@@ -252,9 +276,9 @@ mod tests {
             }
         }
         let counts = Arc::new(Skipped::default());
-        let root = Root::open(folder.path(), false).unwrap();
+        let root = Arc::new(Root::open(folder.path(), false, &[]).unwrap());
         let mut entries = vec![];
-        walk(&root, &Arc::new(Selection::new(rule).unwrap()), false, &counts, |entry| {
+        walk(&root, &Arc::new(Selection::new(rule).unwrap()), &counts, |entry| {
             entries.push(match entry {
                 Entry::Document(path) => path.to_string(),
                 Entry::Unreadable(path, state) => format!("{path}: {state:?}"),
@@ -276,6 +300,38 @@ mod tests {
             &[".gitignore", ".hidden/x", ".ignore", "a.txt", "b/c.txt"],
             &[(SkipReason::SystemFolder, 2), (SkipReason::Symlink, 1)],
         );
+    }
+
+    #[test]
+    fn a_link_out_of_the_repository_is_named_and_files_of_the_worker_are_counted() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(other.path().join("secret"), "x").unwrap();
+        for (name, target) in [("a-folder", other.path().to_owned()), ("c-file", other.path().join("secret"))] {
+            symlink(target, folder.path().join(name)).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("state")).unwrap();
+        for name in ["b", "state/key", "own.toml"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        symlink("state", folder.path().join("to-state")).unwrap();
+        let own = ["state", "own.toml"].map(|name| folder.path().canonicalize().unwrap().join(name));
+        let walked = |follow_symlinks| {
+            let (mut entries, counts) = (Vec::new(), Arc::new(Skipped::default()));
+            let root = Arc::new(Root::open(folder.path(), follow_symlinks, &own).unwrap());
+            let all = Arc::new(Selection::all());
+            walk(&root, &all, &counts, |entry| {
+                entries.push(match entry {
+                    Entry::Document(path) => path.to_string(),
+                    Entry::Unreadable(path, state) => format!("{path}: {state:?}"),
+                });
+                true
+            })
+            .unwrap();
+            (entries, [SkipReason::OwnFile, SkipReason::Symlink].map(|reason| counts.of(reason)))
+        };
+        assert_eq!(walked(false), (vec!["b".to_owned()], [2, 3]));
+        let named = ["a-folder: LinkOutside", "b", "c-file: LinkOutside"].map(str::to_owned);
+        assert_eq!(walked(true), (named.to_vec(), [3, 0]));
     }
 
     #[test]
@@ -306,6 +362,6 @@ mod tests {
 
     #[test]
     fn a_missing_root_is_an_error() {
-        assert!(Root::open(Path::new("/nothing/here"), false).is_err());
+        assert!(Root::open(Path::new("/nothing/here"), false, &[]).is_err());
     }
 }

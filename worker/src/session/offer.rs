@@ -27,6 +27,8 @@ pub(crate) struct Offer {
     pub(crate) repositories: Vec<(RepositoryName, PathBuf)>,
     pub(crate) key: Key,
     pub(crate) policy: Policy,
+    /// Files and folders of the worker itself, with links resolved.
+    pub(crate) own_files: Arc<[PathBuf]>,
     pub(crate) records: Arc<Records>,
 }
 
@@ -132,6 +134,9 @@ impl Offer {
     ) -> Result<Job, SyncError> {
         let offered = self.repositories.iter().find(|(name, _)| *name == repository);
         let Some((_, path)) = offered else { return Err(SyncError::UnknownRepository(repository)) };
+        if follow_symlinks {
+            self.policy.check_follow().map_err(SyncError::Policy)?;
+        }
         Ok(Job {
             assignment,
             path: path.clone(),
@@ -140,6 +145,7 @@ impl Offer {
             method,
             selection: Arc::new(selection),
             follow_symlinks,
+            own_files: Arc::clone(&self.own_files),
             keeps_text: false,
             refinement: None,
         })
@@ -171,6 +177,7 @@ mod tests {
             repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
             key: Key::none(),
             policy: Policy { chunk_bytes_min: 500, ..Policy::everything() },
+            own_files: Arc::default(),
             records: Arc::new(Records::open(folder.path(), true, true, 0).unwrap()),
         });
     }
@@ -196,6 +203,7 @@ mod tests {
             };
             refuses(Assignment { repository: "other".into(), ..assignment(1000) }, "no repository `other`");
             refuses(Assignment { method: None, ..assignment(1000) }, "names no method");
+            assert!(offer.check(Assignment { follow_symlinks: true, ..assignment(1000) }).is_ok());
             refuses(assignment(499), "policy.chunk_bytes_min is 500, the scan asks for 499");
             let mut spec = assignment(1000).method.unwrap();
             spec.method_id = vec![1; 16];
@@ -211,6 +219,7 @@ mod tests {
                 repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
                 key: Key::none(),
                 policy,
+                own_files: Arc::default(),
                 records: Arc::new(Records::open(folder.path(), true, true, 0).unwrap()),
             };
             let spec =

@@ -1,5 +1,6 @@
 //! A site: opens the services of the floors below and hands each of them to its users.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -40,12 +41,14 @@ impl Site {
         // A daemon is idle most of the time, and closes its cache between syncs.
         let records = Records::open(&config.state_dir, config.remember, is_daemon, texts_bytes_max)?;
         let (records, pace) = (Arc::new(records), Arc::new(Pace::new(&config.policy, config.clock)));
+        let own_files = own_files(&config);
         Ok(Site {
             status: StatusTracker::new(is_daemon.then_some(config.state_dir.as_path()), config.clock),
             offer: Offer {
                 repositories: config.repositories.clone(),
                 key: config.key.clone(),
                 policy: config.policy.clone(),
+                own_files: Arc::clone(&own_files),
                 records: Arc::clone(&records),
             },
             syncs: Syncs {
@@ -56,7 +59,12 @@ impl Site {
                 settings: settings(&config),
             },
             sync_turn: Arc::new(Semaphore::new(1)),
-            hash_search: HashSearch { records, repositories: config.repositories.clone(), times: config.policy.times },
+            hash_search: HashSearch {
+                records,
+                repositories: config.repositories.clone(),
+                own_files,
+                times: config.policy.times,
+            },
             search_turn: Semaphore::new(1),
             pace,
             config,
@@ -72,6 +80,13 @@ impl Site {
     pub(crate) fn is_remote(&self) -> bool {
         self.config.presence.is_some()
     }
+}
+
+/// What no scan may read, whatever a repository contains.
+fn own_files(config: &SiteConfig) -> Arc<[PathBuf]> {
+    let own = std::iter::once(&config.state_dir).chain(&config.own_files);
+    // What does not exist now is no document now.
+    own.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 fn settings(config: &SiteConfig) -> SyncSettings {

@@ -200,6 +200,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::InputOutput => "input/output error",
         DocumentState::NameTooLong => "name too long",
         DocumentState::LinkLoop => "link loop",
+        DocumentState::LinkOutside => "a link that leads out of the repository",
         DocumentState::Encrypted => "unextractable: encrypted",
         DocumentState::Damaged => "unextractable: damaged",
         DocumentState::Unsupported => "unextractable: a format that is not supported",
@@ -240,6 +241,7 @@ mod tests {
             method_id: method.id(&Key::none()),
             selection: Arc::new(Selection::all()),
             follow_symlinks: false,
+            own_files: Arc::default(),
             keeps_text: false,
             refinement: None,
         }

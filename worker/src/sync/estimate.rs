@@ -29,13 +29,13 @@ pub(crate) fn estimate(
     cancelled: &AtomicBool,
 ) -> Result<SyncSummary, SyncError> {
     let failed = |source| SyncError::Root { path: job.path.clone(), source };
-    let root = Root::open(&job.path, job.follow_symlinks).map_err(failed)?;
+    let root = Arc::new(Root::open(&job.path, job.follow_symlinks, &job.own_files).map_err(failed)?);
     let cache = syncs.records.cache()?;
     // Whether a single document was sent would show only in the sent log, which is large.
     let was_sent = syncs.records.was_sent(&job.repository, job.method_id, None);
     let mut estimate = Estimate { bytes_per_second, ..Estimate::default() };
     let began = Instant::now();
-    let walked = walk(&root, &job.selection, job.follow_symlinks, &Arc::new(Skipped::default()), |entry| {
+    let walked = walk(&root, &job.selection, &Arc::new(Skipped::default()), |entry| {
         let Entry::Document(path) = entry else { return true };
         if began.elapsed() > WALK_MAX || cancelled.load(Ordering::Relaxed) {
             estimate.cut_short = true;
@@ -106,6 +106,7 @@ mod tests {
             method_id: method.id(&Key::none()),
             selection: Arc::new(Selection::all()),
             follow_symlinks: false,
+            own_files: Arc::default(),
             keeps_text: false,
             refinement: None,
         };

@@ -56,7 +56,7 @@ impl Syncs {
         choice: FineChoice,
         cancelled: &AtomicBool,
     ) -> Result<FineChunks, SyncError> {
-        let root = Root::open(&job.path, job.follow_symlinks)
+        let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;
         let chosen: HashMap<ContentDigest, Vec<Tag>> = choice.contents.into_iter().collect();

@@ -43,6 +43,8 @@ pub(crate) struct HashSearch {
     pub(crate) records: Arc<Records>,
     /// The repositories of the site, with their roots.
     pub(crate) repositories: Vec<(RepositoryName, PathBuf)>,
+    /// Files and folders of the worker itself, which are no documents.
+    pub(crate) own_files: Arc<[PathBuf]>,
     /// The precision of the times that are sent.
     pub(crate) times: Times,
 }
@@ -69,7 +71,7 @@ impl HashSearch {
         let kinds: HashKinds = query.list.kinds();
         let offered = self.repositories.iter().find(|(name, _)| name == repository);
         // If the folder cannot be opened, its files are gone at the moment.
-        let root = offered.and_then(|(_, path)| Root::open(path, true).ok());
+        let root = offered.and_then(|(_, path)| Root::open(path, true, &self.own_files).ok());
         let (mut files, mut files_without) = (0, 0);
         cache.each(repository, |path, known| {
             let covers = known.hashes.kinds().contains_all(kinds);

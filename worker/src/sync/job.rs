@@ -39,6 +39,8 @@ pub(crate) struct Job {
     pub(crate) method_id: MethodId,
     pub(crate) selection: Arc<Selection>,
     pub(crate) follow_symlinks: bool,
+    /// Files and folders of the worker itself, which are no documents.
+    pub(crate) own_files: Arc<[PathBuf]>,
     /// The policy keeps the text of office files: only which files are some is sent.
     pub(crate) keeps_text: bool,
     /// If set, only documents with chosen contents are synced.

@@ -98,6 +98,7 @@ mod tests {
             method_id: method.id(&Key::none()),
             selection: Arc::new(selection),
             follow_symlinks: false,
+            own_files: Arc::default(),
             keeps_text: false,
             refinement: None,
         }

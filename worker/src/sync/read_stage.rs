@@ -2,6 +2,7 @@
 //! collector.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -31,7 +32,7 @@ use crate::records::store::Records;
 pub(super) struct SyncContext<'a> {
     pub(super) job: &'a Job,
     pub(super) records: &'a Records,
-    pub(super) root: &'a Root,
+    pub(super) root: &'a Arc<Root>,
     /// The documents of a refinement; `None`: all documents of the walk.
     pub(super) chosen: Option<&'a ChosenDocuments>,
     /// The office files that the last sync of bytes found.

@@ -94,7 +94,8 @@ impl Syncs {
         link: &PushLink,
         counters: &Counters,
     ) -> Result<SyncOutcome, SyncError> {
-        let root = Root::open(&job.path, job.follow_symlinks)
+        let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
+            .map(Arc::new)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;
         let chosen = scope.map(|scope| ChosenDocuments::look_up(&self.records, job, scope)).transpose()?;
@@ -285,7 +286,7 @@ fn list_documents(
             let _ = listed.into_iter().all(each);
             Ok(())
         }
-        (None, None) => walk(root, &job.selection, job.follow_symlinks, skipped, each),
+        (None, None) => walk(root, &job.selection, skipped, each),
         (None, Some(chosen)) => {
             let _ = chosen.documents(&job.selection).all(|path| each(Entry::Document(path.clone())));
             Ok(())

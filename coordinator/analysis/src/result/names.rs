@@ -57,6 +57,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::InputOutput => "input/output error",
         DocumentState::NameTooLong => "path too long for the system",
         DocumentState::LinkLoop => "a symbolic link leads back to a folder above it",
+        DocumentState::LinkOutside => "a symbolic link leads out of the repository",
         DocumentState::Encrypted => "unextractable: encrypted",
         DocumentState::Damaged => "unextractable: damaged",
         DocumentState::Unsupported => "unextractable: unsupported",
@@ -80,6 +81,7 @@ pub(super) fn skip_reason(reason: SkipReason) -> &'static str {
         SkipReason::Symlink => "symbolic link",
         SkipReason::Special => "special file",
         SkipReason::OtherFileSystem => "other file system",
+        SkipReason::OwnFile => "file of the worker itself",
         SkipReason::Unspecified => "unspecified",
     }
 }
