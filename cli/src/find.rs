@@ -20,7 +20,7 @@ use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1;
 use cognate_server::find::record::{Under, relation};
-use cognate_server::find::{Answer, Fingerprints, SearchedDocument};
+use cognate_server::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
 use cognate_similarity::Containment;
 use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
 
@@ -265,10 +265,13 @@ fn searched(became: Became) -> SearchedDocument {
 
 /// Exit of a find: complete, with a repository not searched, or with nothing searched.
 pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
-    let covered = answer.coverage.iter().filter(|row| row.searched.is_some()).count();
+    let covered = answer.coverage.iter().filter(|row| row.searched.is_ok()).count();
     if covered == 0 {
-        let other_key = answer.coverage.iter().any(|row| row.other_key);
-        let (exit, why) = match other_key {
+        let has = |why: Unsearched| answer.coverage.iter().any(|row| row.searched.err() == Some(why));
+        let (exit, why) = match has(Unsearched::OtherKey) {
+            _ if has(Unsearched::Refuses) => {
+                (Exit::Failed, "the policies of sites allow nothing across parties without a key: give all sites a key")
+            }
             true => (
                 Exit::KeyMismatch,
                 "the indexes were made with another key, or with none: give the key of the sites with --key",
@@ -279,7 +282,7 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
         };
         return Err(coded(exit, format!("nothing was searched: {why}")));
     }
-    let unread = answer.coverage.iter().filter_map(|row| row.searched).any(|searched| searched.unread > 0);
+    let unread = answer.coverage.iter().filter_map(|row| row.searched.ok()).any(|searched| searched.unread > 0);
     let is_complete = query.all_read && covered == answer.coverage.len() && !unread;
     Ok(if is_complete { Exit::Complete } else { Exit::Incomplete })
 }

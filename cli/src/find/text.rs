@@ -6,7 +6,7 @@ use std::io::Write;
 use cognate_fingerprint::RunLengths;
 use cognate_proto::path::printable;
 use cognate_server::find::record::{Under, reason};
-use cognate_server::find::{Answer, Coverage, Found, Match, Share};
+use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 
 use super::{Query, word};
 use crate::operator::members::time;
@@ -100,7 +100,7 @@ fn coverage(under: &Under, rows: &[Coverage], out: &mut impl Write) -> anyhow::R
     for row in rows {
         let place = format!("{}/{}", row.site, row.repository);
         match row.searched {
-            Some(searched) => {
+            Ok(searched) => {
                 let unread = match searched.unread {
                     0 => String::new(),
                     unread => format!(", {} that could not be read were not searched", count(unread)),
@@ -112,10 +112,10 @@ fn coverage(under: &Under, rows: &[Coverage], out: &mut impl Write) -> anyhow::R
                     time(searched.sealed)
                 )?;
             }
-            None => writeln!(out, "  {place}: NOT SEARCHED, {}", reason(row))?,
+            Err(why) => writeln!(out, "  {place}: NOT SEARCHED, {}", reason(why))?,
         }
     }
-    let mut missing = rows.iter().filter(|row| row.searched.is_none() && !row.other_key).peekable();
+    let mut missing = rows.iter().filter(|row| row.searched.err() == Some(Unsearched::NoIndex)).peekable();
     if missing.peek().is_some() {
         writeln!(out, "To search the rest: {}", under.launch(missing))?;
     }

@@ -162,7 +162,7 @@ impl Cases {
         }
         let number = case.checks.len();
         write(&self.record_path(&case.name, number), &bytes)?;
-        let searched = answer.coverage.iter().filter(|row| row.searched.is_some()).count();
+        let searched = answer.coverage.iter().filter(|row| row.searched.is_ok()).count();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut sites: Vec<String> = answer.coverage.iter().map(|row| row.site.clone()).collect();
         sites.dedup();

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-use cognate_fingerprint::{ContentDigest, Method, MethodId, RunLengths, Runs};
+use cognate_fingerprint::{ContentDigest, Key, Method, MethodId, RunLengths, Runs};
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FindRelation;
@@ -43,10 +43,19 @@ pub struct Coverage {
     pub site: String,
     /// The repository.
     pub repository: String,
-    /// The index that was searched; nothing: it has no index under the method.
-    pub searched: Option<Searched>,
+    /// The index that was searched, or the reason why none was.
+    pub searched: Result<Searched, Unsearched>,
+}
+
+/// The reason why a repository was not searched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unsearched {
+    /// It has no index under the method.
+    NoIndex,
     /// It has an index under the same method that was made with another key, or none.
-    pub other_key: bool,
+    OtherKey,
+    /// The query is about several parties and has no key, and its site takes part in nothing of that kind.
+    Refuses,
 }
 
 /// An index that was searched.
@@ -165,6 +174,8 @@ impl Finder {
     /// Fails if a site or repository that is asked about is not there, or the state cannot be read.
     pub fn find(&self, query: &FindQuery, sees: &dyn Fn(&SiteName) -> bool) -> Result<Answer, Error> {
         let places = self.places(query, sees)?;
+        let is_unkeyed = query.method_id == query.method.id(&Key::none());
+        let crosses_unkeyed = is_unkeyed && self.crosses_parties(sees)?;
         let names = places.keys().map(|(site, repository)| (site.to_string(), repository.to_string()));
         let _hold = self.indexes.hold(names);
         let runs = Runs::of(&query.method);
@@ -172,18 +183,42 @@ impl Finder {
         let mut coverage = Vec::new();
         for ((site, repository), other_key) in places {
             let party = self.store.party_of(&site)?.map(|party| party.to_string()).unwrap_or_default();
+            let refuses = crosses_unkeyed && !self.agrees_unkeyed(&site)?;
             let key = SlotKey { site, repository, method_id: query.method_id, scope: None };
-            let searched = search.index(&key, &party)?;
+            let searched = match refuses {
+                true => Err(Unsearched::Refuses),
+                false => search.index(&key, &party)?.ok_or(if other_key {
+                    Unsearched::OtherKey
+                } else {
+                    Unsearched::NoIndex
+                }),
+            };
             coverage.push(Coverage {
                 party,
                 site: key.site.to_string(),
                 repository: key.repository.to_string(),
                 searched,
-                other_key,
             });
         }
         let documents = search.finish(runs.as_ref());
         Ok(Answer { coverage, run_lengths: runs.map(|runs| runs.lengths()), documents })
+    }
+
+    /// True if whoever asks sees sites of several parties: then the question is one of another party.
+    fn crosses_parties(&self, sees: &dyn Fn(&SiteName) -> bool) -> Result<bool, Error> {
+        let mut parties = BTreeSet::new();
+        for (key, ..) in self.indexes.all()?.into_iter().filter(|(key, ..)| sees(&key.site)) {
+            parties.insert(self.store.party_of(&key.site)?.map(|party| party.to_string()));
+        }
+        Ok(parties.len() > 1)
+    }
+
+    /// True if the policy of a site allows what crosses parties without a key, as it said last.
+    fn agrees_unkeyed(&self, site: &SiteName) -> Result<bool, Error> {
+        match self.sessions.attached(site) {
+            Some(attached) => Ok(attached.unkeyed_across_parties),
+            None => Ok(self.store.seen(site)?.unkeyed_across_parties),
+        }
     }
 
     /// The repositories that the query is about; true if one has an index under the method with another key.

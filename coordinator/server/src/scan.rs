@@ -197,8 +197,13 @@ impl Scans {
             }
             row.keyed = method_id != layer.method.id(&Key::none());
         }
+        // A site checks its policy for other parties when it syncs. Its present index may be one for its own party alone.
         if !row.keyed && !spec.in_process && self.crosses_parties(&spec.options.repositories)? {
-            self.check_unkeyed_policies(&spec.options.repositories)?;
+            return Err(Error::Refused(
+                "the scan crosses parties without a key, so that each site has to check its policy: launch it without \
+                 --no-sync, or give all sites a key"
+                    .to_owned(),
+            ));
         }
         row.step = ScanStep::Frozen.into();
         Ok(row)

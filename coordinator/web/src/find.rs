@@ -9,7 +9,7 @@ use cognate_proto::v1::{FindOpen, RepositoryPlace, StoredQuery};
 use crate::found::Answer;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html};
 use cognate_server::find::record::FindRecord;
-use cognate_server::find::{FindQuery, Fingerprints};
+use cognate_server::find::{FindQuery, Fingerprints, Unsearched};
 use cognate_server::operator::find::Bounds;
 
 pub(crate) fn routes() -> Router<Pages> {
@@ -91,7 +91,7 @@ pub(crate) async fn searched(
 ) -> Result<Answer, PageError> {
     let under = query.under();
     let answer = person.pages.service.searched(person.operator.clone(), query, bounds).await?;
-    let missing = || answer.coverage.iter().filter(|row| row.searched.is_none() && !row.other_key);
+    let missing = || answer.coverage.iter().filter(|row| row.searched.err() == Some(Unsearched::NoIndex));
     let launch = if missing().next().is_some() { under.launch(missing()) } else { String::new() };
     Ok(Answer::new(FindRecord::of(&under, &answer, names), launch))
 }

@@ -122,7 +122,7 @@ fn what_was_planted_at_one_side_alone_is_told_as_missed() {
     assert!(statement(&audit).contains("1 of 3 controls were NOT FOUND"), "{}", statement(&audit));
     let first = &audit["controls"][0];
     assert_eq!((first["path"].as_str(), first["missed"][0].as_str()), (Some("own0/7.txt"), Some("target")));
-    federation.scan(&["--no-sync"]).expect(0);
+    federation.scan(&[]).expect(0);
     assert!(statement(&json(&federation)).contains("No document was planted"));
 }
 

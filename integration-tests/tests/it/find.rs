@@ -290,6 +290,38 @@ fn another_key_is_told_and_never_taken_for_nothing() {
 }
 
 #[test]
+fn a_site_that_shares_nothing_across_parties_without_a_key_is_not_searched_and_its_index_not_used() {
+    let mut federation = Federation::new(1108);
+    let document = federation.dice.bytes(40_000);
+    let files = Files::from([("x.bin".to_owned(), document.clone())]);
+    federation.add_with("a", Some("acquirer"), &files, "[policy]\nunkeyed_across_parties = true\n");
+    federation.add_with("b", Some("target"), &files, "");
+    let sought = federation.sandbox.folder("mine", &[("sought.bin", &document)]).join("sought.bin");
+    federation.sandbox.settle();
+    federation.start_all();
+    // Each is scanned for its own party, with chunks as short as it allows there.
+    for repository in ["a/kb", "b/kb"] {
+        scan(&federation, repository, &["--view", "raw", "--chunk-bytes", "80"]);
+    }
+    let words = ["--view", "raw", "--chunk-bytes", "80", sought.to_str().unwrap()];
+    let answer = find(&federation, &words).expect(3).json();
+    let covered: Vec<(&str, bool)> = answer["coverage"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["site"].as_str().unwrap(), row["covered"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(covered, [("a", true), ("b", false)]);
+    assert!(answer["coverage"][1]["reason"].as_str().unwrap().contains("unkeyed_across_parties"), "{answer}");
+    assert_eq!(answer["coverage"][1]["launch"], Value::Null, "no scan would change it");
+    assert_eq!(told(&answer["documents"][0]).len(), 1, "of a alone");
+
+    let words = ["--view", "raw", "--chunk-bytes", "80", "--no-sync"];
+    let refused = federation.operate(&Federation::launching("a/kb,b/kb", &words)).expect(1);
+    assert!(refused.stderr.contains("each site has to check its policy"), "{refused:?}");
+}
+
+#[test]
 fn whoever_is_bound_to_a_site_hears_of_that_site_alone() {
     let (federation, sought) = relatives(1105);
     scan(&federation, "a/kb,b/kb", &[]);

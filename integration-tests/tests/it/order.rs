@@ -67,7 +67,7 @@ fn follow(shown: &str, parts: &[&str]) {
 #[test]
 fn text_goes_from_the_first_typed_site_to_the_second() {
     let versions = Versions::new();
-    for (is_reversed, edited, only) in [(false, ["40.0 kB", "74.9 %"], [1, 2]), (true, ["30.0 kB", "99.9 %"], [2, 1])] {
+    for (is_reversed, edited, only) in [(false, ["40.0 kB", "75.0 %"], [1, 2]), (true, ["30.0 kB", "99.9 %"], [2, 1])] {
         let ([first, second], result) = versions.compare(is_reversed);
         let shown = versions.report(&result, &["--format", "text"]);
         let [upper, upper_second] = [first.to_uppercase(), second.to_uppercase()];

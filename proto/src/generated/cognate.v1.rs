@@ -2874,6 +2874,9 @@ pub struct FindCoverage {
     pub sealed: i64,
     #[prost(uint64, tag = "8")]
     pub unread: u64,
+    /// If not covered: true if its site takes part in nothing across parties without a key.
+    #[prost(bool, tag = "9")]
+    pub refuses: bool,
 }
 /// Length of a shared run that is found with 50, 95 and 99 %; absent: no run is certain enough.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

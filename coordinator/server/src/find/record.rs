@@ -5,7 +5,7 @@ use cognate_proto::path::escaped;
 use cognate_proto::v1::FindRelation;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Coverage, Found, Holder, Match, Share};
+use super::{Answer, Coverage, Found, Holder, Match, Share, Unsearched};
 use cognate_result::report::{Ratio, time};
 
 /// The schema of the object.
@@ -250,17 +250,17 @@ impl FindRecord {
 
 impl CoverageRow {
     fn of(under: &Under, row: &Coverage) -> CoverageRow {
-        let missing = row.searched.is_none();
+        let unsearched = row.searched.err();
         CoverageRow {
-            covered: !missing,
-            documents: row.searched.map(|searched| searched.documents),
-            launch: missing.then(|| (!row.other_key).then(|| under.launch(std::iter::once(row)))),
+            covered: unsearched.is_none(),
+            documents: row.searched.ok().map(|searched| searched.documents),
+            launch: unsearched.map(|why| (why == Unsearched::NoIndex).then(|| under.launch(std::iter::once(row)))),
             party: row.party.clone(),
-            reason: missing.then(|| reason(row).to_owned()),
+            reason: unsearched.map(|why| reason(why).to_owned()),
             repository: row.repository.clone(),
-            sealed: row.searched.map(|searched| time(searched.sealed)),
+            sealed: row.searched.ok().map(|searched| time(searched.sealed)),
             site: row.site.clone(),
-            unread: row.searched.map(|searched| searched.unread),
+            unread: row.searched.ok().map(|searched| searched.unread),
         }
     }
 }
@@ -326,10 +326,13 @@ impl From<RunLengths> for LengthsRow {
 }
 
 /// The reason for which a repository was not searched.
-pub fn reason(row: &Coverage) -> &'static str {
-    match row.other_key {
-        true => "its index under this method was made with another key, or with none",
-        false => "it has no index under this method",
+pub fn reason(unsearched: Unsearched) -> &'static str {
+    match unsearched {
+        Unsearched::NoIndex => "it has no index under this method",
+        Unsearched::OtherKey => "its index under this method was made with another key, or with none",
+        Unsearched::Refuses => {
+            "its policy allows nothing across parties without a key (unkeyed_across_parties): give all sites a key"
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use cognate_proto::path::DocumentPath;
 use cognate_proto::v1;
 use cognate_proto::v1::find_response::Message as Down;
 
-use super::{Answer, Coverage, Found, Holder, Match, Measure, Searched, Share};
+use super::{Answer, Coverage, Found, Holder, Match, Measure, Searched, Share, Unsearched};
 use crate::error::Error;
 use cognate_result::report::Ratio;
 
@@ -57,8 +57,14 @@ fn from_wire(lengths: v1::RunLengths) -> RunLengths {
 }
 
 fn coverage_of(row: v1::FindCoverage) -> Coverage {
-    let v1::FindCoverage { party, site, repository, covered, other_key, documents, sealed, unread } = row;
-    Coverage { party, site, repository, other_key, searched: covered.then_some(Searched { documents, unread, sealed }) }
+    let v1::FindCoverage { party, site, repository, covered, other_key, documents, sealed, unread, refuses } = row;
+    let searched = match (covered, refuses, other_key) {
+        (true, ..) => Ok(Searched { documents, unread, sealed }),
+        (_, true, _) => Err(Unsearched::Refuses),
+        (.., true) => Err(Unsearched::OtherKey),
+        _ => Err(Unsearched::NoIndex),
+    };
+    Coverage { party, site, repository, searched }
 }
 
 fn match_of(one: &v1::FindMatch) -> Option<Match> {
@@ -141,16 +147,19 @@ fn match_messages(document: u32, one: Match) -> impl Iterator<Item = Down> {
 }
 
 fn covered(row: Coverage) -> v1::FindCoverage {
-    let Coverage { party, site, repository, searched, other_key } = row;
+    let Coverage { party, site, repository, searched } = row;
+    let unsearched = searched.err();
+    let searched = searched.ok();
     v1::FindCoverage {
         party,
         site,
         repository,
         covered: searched.is_some(),
-        other_key,
+        other_key: unsearched == Some(Unsearched::OtherKey),
         documents: searched.map_or(0, |searched| searched.documents),
         sealed: searched.map_or(0, |searched| searched.sealed),
         unread: searched.map_or(0, |searched| searched.unread),
+        refuses: unsearched == Some(Unsearched::Refuses),
     }
 }
 

@@ -31,12 +31,11 @@ fn found(relation: FindRelation, estimated: bool, path: &[u8]) -> Match {
 }
 
 fn answer() -> Answer {
-    let coverage = |searched, other_key| Coverage {
+    let coverage = |searched| Coverage {
         party: "home".to_owned(),
         site: "paris".to_owned(),
         repository: "kb".to_owned(),
         searched,
-        other_key,
     };
     let searched = Searched { documents: 4, unread: 1, sealed: 61 };
     let lengths = RunLengths { p50: Some(1), p95: Some(2), p99: None };
@@ -53,7 +52,7 @@ fn answer() -> Answer {
     let empty =
         Found { run_lengths: None, matches: Vec::new(), documents: 0, documents_omitted: 0, ..document.clone() };
     Answer {
-        coverage: vec![coverage(Some(searched), false), coverage(None, false), coverage(None, true)],
+        coverage: vec![coverage(Ok(searched)), coverage(Err(Unsearched::NoIndex)), coverage(Err(Unsearched::OtherKey))],
         run_lengths: None,
         documents: vec![document, empty],
     }
