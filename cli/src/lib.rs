@@ -46,6 +46,10 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::CHILD_ARGUMENT) {
         return cognate_view::child_main();
     }
+    // A file of this process's memory, or another process that looks into it, would give its keys away. Where the system has no
+    // such setting there is nothing to do.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     #[cfg(feature = "failpoints")]
     let _points = fail::FailScenario::setup();
     let cli = match Cli::try_parse() {

@@ -344,6 +344,7 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// Copies a folder with everything in it.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
+    std::fs::set_permissions(to, from.metadata().unwrap().permissions()).unwrap();
     for path in names(from) {
         let target = to.join(path.file_name().unwrap());
         if path.is_dir() {

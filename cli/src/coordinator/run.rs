@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -343,6 +343,14 @@ fn lock(state_dir: &Path) -> anyhow::Result<File> {
         coded(Exit::InputOutput, format!("the state folder `{}` cannot be used: {error}", state_dir.display()))
     };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(unusable)?;
+    let mode = std::fs::metadata(state_dir).map_err(unusable)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let shown = state_dir.display();
+        let message = format!(
+            "the state folder `{shown}` is open to other users (mode {mode:o}), and it holds keys and what sites sent: `chmod 700 {shown}`"
+        );
+        return Err(coded(Exit::InputOutput, message));
+    }
     let path = state_dir.join("lock");
     let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(unusable)?;
     match file.try_lock() {

@@ -19,6 +19,15 @@ use cognate_integration_tests::{Corpus, Dice, Federation, Files, Rules, Sandbox}
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use serde_json::{Value, json};
 
+/// Ends a thread beside a test when the test ends, however it ends.
+struct Stopping<'a>(&'a AtomicBool);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A count of the one site of a report.
 fn site(report: &Value, name: &str) -> u64 {
     report["sites"][0][name].as_u64().unwrap()
@@ -331,6 +340,7 @@ fn a_file_that_grows_while_it_is_read_is_read_or_marked_and_nothing_hangs() {
     let folder = sandbox.folder("a", &[("still", b"still"), ("growing", &Dice::new(42).bytes(8 << 20))]);
     let stop = AtomicBool::new(false);
     let report = std::thread::scope(|scope| {
+        let _stopping = Stopping(&stop);
         let appending = scope.spawn(|| {
             let mut file = std::fs::File::options().append(true).open(folder.join("growing")).unwrap();
             let (_never, wait) = mpsc::channel::<()>();
@@ -384,6 +394,7 @@ fn files_that_come_and_go_during_a_run_end_no_run() {
     let folder = sandbox.tree("a", &files);
     let stop = AtomicBool::new(false);
     let codes = std::thread::scope(|scope| {
+        let _stopping = Stopping(&stop);
         let coming_and_going = scope.spawn(|| {
             let mut round = 0;
             while !stop.load(Ordering::Relaxed) {

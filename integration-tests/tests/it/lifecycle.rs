@@ -1,5 +1,6 @@
 //! Starting, stopping, backing up, restoring and mending: what operators do, and what happens to machines.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,22 @@ fn change(federation: &mut Federation, name: &str, documents: usize) {
 }
 
 // --- Stopping
+
+#[test]
+fn a_coordinator_refuses_a_state_that_others_can_enter() {
+    let federation = Federation::prepared(1604);
+    federation.init();
+    std::fs::set_permissions(federation.coordinator_state(), std::fs::Permissions::from_mode(0o750)).unwrap();
+    let refused = federation.sandbox.cognate([
+        "coordinator",
+        "run",
+        "--config",
+        federation.coordinator_config().to_str().unwrap(),
+    ]);
+    assert!(refused.code.is_some_and(|code| code != 0), "{refused:?}");
+    assert!(refused.stderr.contains("is open to other users (mode 750)"), "{refused:?}");
+    assert!(refused.stderr.contains("chmod 700"), "{refused:?}");
+}
 
 #[test]
 fn daemons_stop_when_they_are_asked_and_go_on_after_it() {

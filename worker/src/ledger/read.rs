@@ -66,16 +66,27 @@ impl Entries {
             match entries.next() {
                 Err(damage) => return Ok(Err(damage)),
                 Ok(None) => return Ok(Err(entries.missing())),
-                Ok(Some(entry)) if entry.number == known.number && entries.head != known => {
-                    let reason = "differs from the entry that was written".to_owned();
-                    return Ok(Err(Damage { number: entry.number, reason, at_end: false }));
+                Ok(Some(_)) => {
+                    if let Err(damage) = entries.check_known(Some(known)) {
+                        return Ok(Err(damage));
+                    }
                 }
-                Ok(Some(_)) => {}
             }
         }
     }
 
-    fn missing(&self) -> Damage {
+    /// Checks the entry that was read last, if it is the one that was known to be on the disk.
+    pub(super) fn check_known(&self, known: Option<Head>) -> Result<(), Damage> {
+        match known.filter(|known| known.number == self.head.number && *known != self.head) {
+            None => Ok(()),
+            Some(Head { number, .. }) => {
+                let reason = "differs from the entry that was written".to_owned();
+                Err(Damage { number, reason, at_end: false })
+            }
+        }
+    }
+
+    pub(super) fn missing(&self) -> Damage {
         let reason = "is missing, with all entries after it: the ledger was cut".to_owned();
         Damage { number: self.head.number + 1, reason, at_end: false }
     }

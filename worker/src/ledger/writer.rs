@@ -55,8 +55,8 @@ pub enum LedgerError {
 }
 
 impl Ledger {
-    /// Opens the ledger of a state folder, or creates one. An entry that a killed process did not write completely belongs
-    /// to a message that was not sent; it is removed.
+    /// Opens the ledger of a state folder, or creates one, after reading all of it: a site whose ledger is damaged sends nothing. An
+    /// entry that a killed process did not write completely belongs to a message that was not sent; it is removed.
     ///
     /// # Errors
     /// If the ledger cannot be read or written, or is damaged.
@@ -69,20 +69,22 @@ impl Ledger {
         let head_file = options.open(state_dir.join("ledger.head")).map_err(unwritable)?;
         let damaged = |damage| LedgerError::Damaged { path: path.clone(), damage };
         let known = saved_head(&head_file);
-        let mut entries = Entries::open_at(&path, known).map_err(unwritable)?.map_err(damaged)?;
-        let mut totals = entries.totals();
+        let mut entries = Entries::open(&path).map_err(unwritable)?.map_err(damaged)?;
+        // The last entry that is known to be on the disk: after it a write may have been interrupted.
+        let known_number = known.map_or(0, |known| known.number);
         loop {
             match entries.next() {
-                Ok(Some(entry)) => totals = Totals { messages: entry.number, bytes: entry.bytes_so_far },
+                Ok(Some(_)) => entries.check_known(known).map_err(damaged)?,
+                Ok(None) if entries.head().number < known_number => return Err(damaged(entries.missing())),
                 Ok(None) => break,
-                // This is after the last entry that is known to be on the disk: a write was interrupted.
-                Err(damage) if known.is_some() || damage.at_end => {
+                Err(damage) if damage.number > known_number && (known.is_some() || damage.at_end) => {
                     tracing::warn!(%damage, "the last entry of the ledger is incomplete and is removed");
                     break;
                 }
                 Err(damage) => return Err(damaged(damage)),
             }
         }
+        let totals = entries.totals();
         log.resume(entries.head().place).map_err(unwritable)?;
         let inner = Inner { log, head_file, totals, failed: false };
         let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner) };

@@ -10,6 +10,9 @@ use cognate_proto::{PROTOCOL, spec};
 use crate::error::Error;
 use cognate_storage::store::SeenRow;
 
+/// Starts of a worker that the coordinator may not have heard of: one that starts anew each minute for two years.
+const STARTS_UNHEARD_MAX: u64 = 1 << 20;
+
 /// A greeting that makes sense.
 pub(super) struct Greeting {
     pub(super) protocol: u32,
@@ -56,12 +59,13 @@ impl Greeting {
         })
     }
 
-    /// True if this worker is the one that was seen last, or was started after it. Generation 0 is a worker without a
-    /// count: it has no state that could have been copied.
+    /// True if this worker is the one that was seen last, or was started after it. Every start of a worker counts one, so that
+    /// a number that is far ahead is no later start of the same worker, and would lock that one out. A worker in the coordinator's own
+    /// process has no count.
     pub(super) fn follows(&self, seen: &SeenRow) -> bool {
-        self.generation == 0
-            || self.generation > seen.generation
-            || (self.generation == seen.generation && (seen.instance == 0 || self.instance == seen.instance))
+        let is_later = self.generation > seen.generation && self.generation - seen.generation <= STARTS_UNHEARD_MAX;
+        let is_same = self.generation == seen.generation && (seen.instance == 0 || self.instance == seen.instance);
+        is_later || is_same
     }
 
     /// The record of the site.

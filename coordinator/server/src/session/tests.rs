@@ -82,8 +82,9 @@ fn a_greeting_that_makes_no_sense_is_refused() {
 fn a_copy_of_a_worker_is_refused_and_a_later_start_takes_over() {
     let fixture = fixture();
     let (first, _inbox) = fixture.attach("a", &hello(3, 30)).unwrap();
-    for copy in [hello(3, 31), hello(2, 30)] {
-        assert!(matches!(fixture.attach("a", &copy), Err(Error::Exists(_))));
+    // Nor may one that has no count, or that would leave the true site behind for ever.
+    for copy in [hello(3, 31), hello(2, 30), hello(0, 30), hello(u64::MAX, 1), hello(3 + (1 << 20) + 1, 1)] {
+        assert!(matches!(fixture.attach("a", &copy), Err(Error::Exists(_))), "{copy:?}");
     }
     assert!(first.live.holds());
     let (second, _inbox) = fixture.attach("a", &hello(3, 30)).unwrap();

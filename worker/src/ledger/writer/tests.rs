@@ -49,7 +49,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn every_flipped_bit_names_its_entry() {
+fn every_flipped_bit_names_its_entry_and_ends_a_start() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
     let path = folder.path().join("ledger");
@@ -64,6 +64,8 @@ fn every_flipped_bit_names_its_entry() {
             let damage = read::verify(folder.path(), false).unwrap().unwrap_err();
             let expected = places.iter().filter(|place| **place <= position).count().max(1) as u64;
             assert_eq!(damage.number, expected, "byte {position}: {damage}");
+            let start = Ledger::open(folder.path(), clock);
+            assert!(start.is_err(), "a start did not notice byte {position}");
         }
     }
 }
