@@ -1,5 +1,6 @@
 //! Launching a scan, watching it, keeping it for later.
 
+use cognate_integration_tests::sandbox::wait_until;
 use cognate_integration_tests::{Browser, Federation, Files};
 
 /// A name that would be a program, an address and another file, if pages let it.
@@ -49,7 +50,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     assert!(browser.text(".notice").contains("monthly"));
     browser.fill("input[name=every]", "7days");
     browser.click_text("Schedule");
-    assert!(browser.text(".notice").contains("launched now"));
+    wait_until("the schedule is saved", || browser.text(".notice").contains("launched now"));
     browser.shoot("schedules");
     browser.click("form[action='/schedules/remove'] button");
     assert!(browser.text("main").contains("No schedule yet"));
