@@ -1,7 +1,7 @@
 //! Alignment: the folders of one repository that are at another name or depth in a second one.
 //!
 //! Two paths are at the same place if they are equal, or if an aligned pair of folders leads from one to the other. Pairs are
-//! chosen by what their documents share ([`search`]), or given by people. They are one to one: no folder is in two pairs.
+//! chosen by what their documents share (`search`), or given by people. They are one to one: no folder is in two pairs.
 //! Documents are matched one to one as well, by the deepest pair first; equal paths that no pair has matched come last.
 
 mod evidence;
