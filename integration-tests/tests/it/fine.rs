@@ -1,9 +1,11 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use cognate_integration_tests::sandbox::compare_args;
 use cognate_integration_tests::tree::Files;
 use cognate_integration_tests::{Dice, Federation, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Lines of a text, and the same with a word changed in one line of twelve: every chunk of a thousand bytes differs.
 fn versions(dice: &mut Dice) -> [String; 2] {
@@ -93,12 +95,37 @@ fn a_site_that_gives_no_fine_chunks_takes_part_by_whole_chunks_and_is_named() {
     let text = federation.operate(&["report", scan]).expect(0);
     assert!(text.text().contains("COARSE: 8 pairs") && text.text().contains("b/kb: "), "{}", text.text());
     // The ledger of each site has what left: fine chunks of one, a refusal of the other.
-    let bytes = |site: &str| {
-        let rows = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
-        let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == "fine-chunks").cloned().unwrap();
-        row["bytes"].as_u64().unwrap()
-    };
-    assert!(bytes("a") > 10_000 && bytes("b") < 1000, "{} and {}", bytes("a"), bytes("b"));
+    let [a, b] = ["a", "b"].map(|site| fine_bytes(&federation, site));
+    assert!(a > 10_000 && b < 1000, "{a} and {b}");
+}
+
+/// The bytes of fine chunks in the ledger of a site.
+fn fine_bytes(federation: &Federation, site: &str) -> u64 {
+    let rows = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
+    let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == "fine-chunks").cloned().unwrap();
+    row["bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn two_parties_with_a_key_get_what_one_process_gets_and_each_ledger_has_its_fine_chunks() {
+    let mut federation = Federation::new(1106);
+    let trees = trees(1106);
+    let key = federation.sandbox.path("key");
+    std::fs::write(&key, "ab".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let config = format!("key = \"{}\"\n", key.display());
+    for (name, party, tree) in [("a", "one", &trees[0]), ("b", "two", &trees[1])] {
+        federation.add_with(name, Some(party), tree, &config);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let report = federation.check(federation.scan(&[]), &["--key", key.to_str().unwrap()]);
+    assert_eq!((report["clusters"].as_array().unwrap().len(), &fine(&report)["coarse_pairs"]), (8, &json!(0)));
+    for site in ["a", "b"] {
+        let sent = fine_bytes(&federation, site);
+        assert!(sent > 10_000, "{site}: {sent}");
+        federation.worker(site, &["ledger", "verify"]).expect(0);
+    }
 }
 
 #[test]
