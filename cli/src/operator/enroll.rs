@@ -70,10 +70,13 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
                 // The coordinator does not know this key.
                 let _ = std::fs::remove_file(&pending);
             }
+            let error = refusal(&status);
             if invitation.expires < now() {
-                return coded(Exit::Authentication, "the invitation has expired: ask for a new one");
+                let hint = "by this machine's clock it has expired: ask for a new one, or set the clock that is wrong, here or at \
+                            the coordinator";
+                return coded(Exit::Authentication, format!("{error}; {hint}"));
             }
-            refusal(&status)
+            error
         })
     })?;
     let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;

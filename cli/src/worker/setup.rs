@@ -192,7 +192,7 @@ pub(super) fn site_error(error: SiteError) -> anyhow::Error {
 pub(super) fn enrolment_error(error: EnrolmentError) -> anyhow::Error {
     let exit = match &error {
         EnrolmentError::NotEnrolled => Exit::NotEnrolled,
-        EnrolmentError::Expired => Exit::Authentication,
+        EnrolmentError::Expired(_) => Exit::Authentication,
         EnrolmentError::NotForSites(_) | EnrolmentError::OtherSite { .. } => Exit::Usage,
         EnrolmentError::Dial(error) => dial_exit(error),
         EnrolmentError::Refused(status) => match code_exit(status.code()) {

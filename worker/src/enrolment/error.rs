@@ -31,9 +31,13 @@ pub enum EnrolmentError {
         /// The name in the invitation.
         invited: String,
     },
-    /// The invitation has expired, by this machine's clock.
-    #[error("the invitation has expired: ask for a new one (or set this machine's clock)")]
-    Expired,
+    /// The coordinator does not accept the invitation, and by this machine's clock it has expired. The coordinator's clock decides.
+    #[error(
+        "the coordinator does not accept the invitation: {}; by this machine's clock it has expired: ask for a new one, or set the \
+         clock that is wrong, here or at the coordinator",
+        status_line(.0)
+    )]
+    Expired(Box<tonic::Status>),
     /// The coordinator could not be reached, or is another one.
     #[error(transparent)]
     Dial(#[from] DialError),
@@ -68,7 +72,7 @@ impl EnrolmentError {
         match self {
             EnrolmentError::Refused(status) => after_status(status) != NextAttempt::Usual,
             EnrolmentError::Dial(error) => error.is_lasting(),
-            EnrolmentError::Expired | EnrolmentError::NotForSites(_) => true,
+            EnrolmentError::Expired(_) | EnrolmentError::NotForSites(_) => true,
             _ => false,
         }
     }

@@ -52,7 +52,7 @@ pub async fn enroll(
         match DialError::of(&status) {
             Some(error) => EnrolmentError::Dial(error),
             // The coordinator's clock decides on the expiry; this machine's clock only explains the refusal.
-            None if invitation.expires < now => EnrolmentError::Expired,
+            None if invitation.expires < now => EnrolmentError::Expired(Box::new(status)),
             None => EnrolmentError::Refused(Box::new(status)),
         }
     })?;
