@@ -22,6 +22,7 @@ mod listener;
 pub mod logins;
 mod metrics;
 pub mod operator;
+pub mod places;
 mod records;
 mod removal;
 pub mod results;
