@@ -3,7 +3,10 @@
 //! Each test asserts ceilings on the memory, the threads and the descriptors of the coordinator, and on the time that the
 //! neighbour waits. They are generous: the machine may be slow and busy.
 
+mod client;
+mod grpc;
 mod http;
+mod streams;
 
 use std::time::{Duration, Instant};
 
