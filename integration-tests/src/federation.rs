@@ -437,8 +437,7 @@ impl Federation {
 
     /// Asks for a page: status and body.
     pub fn http(&self, path: &str) -> (u16, String) {
-        let mut address = self.address(1);
-        address.set_port(self.port + 1);
+        let address = self.http_address();
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
@@ -446,6 +445,11 @@ impl Federation {
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// The address of the pages.
+    pub fn http_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address(1).ip(), self.port + 1)
     }
 
     /// The sum of a metric over its labels; 0 where it is not there.

@@ -26,13 +26,11 @@ pub(super) struct HealthArgs {
     config: ConfigArgs,
 }
 
-/// Addresses that a running coordinator has bound, as it writes them to its state.
+/// What a running coordinator writes to its state.
 #[derive(Deserialize)]
 struct Serving {
-    http_listen: String,
-    /// Address of the probes without TLS, if the pages use TLS.
-    #[serde(default)]
-    probes: Option<String>,
+    /// Address of the probes, which have a listener of their own.
+    probes: String,
 }
 
 #[derive(Deserialize)]
@@ -44,12 +42,7 @@ struct Readiness {
 /// Runs the command.
 pub(super) fn run(args: &HealthArgs) -> anyhow::Result<Exit> {
     let file = load::<CoordinatorFile>(&args.config.config)?.values;
-    let address = match serving(&file.state_dir) {
-        Ok(Serving { probes: Some(probes), .. }) => probes,
-        Ok(Serving { http_listen, .. }) if file.http_listen.ends_with(":0") => http_listen,
-        Err(error) if file.http_listen.ends_with(":0") => return Err(error),
-        _ => file.http_listen.clone(),
-    };
+    let Serving { probes: address } = serving(&file.state_dir)?;
     let Readiness { ready, reasons } = ask(&address).with_context(|| format!("no answer from `{address}`"))?;
     if ready {
         return Ok(Exit::Complete);

@@ -1,6 +1,8 @@
 //! `cognate coordinator run`: the composition root of the server. It reads the clock and the configuration, binds, starts
 //! everything, and stops it in order.
 
+mod probes;
+
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -20,6 +22,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind};
 use tokio::sync::oneshot;
 
+use self::probes::Probes;
 use super::ConfigArgs;
 use crate::args::threads;
 use crate::config::{CoordinatorFile, Loaded, load};
@@ -32,6 +35,8 @@ use crate::trace;
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
 /// Time for tasks that still run after a stop to close their files.
 const REST: Duration = Duration::from_secs(5);
+/// Open files that are enough for all listeners and the state.
+const DESCRIPTORS: u64 = 65_536;
 /// Delay after which sites reconnect after a stop.
 const COME_BACK_MS: u32 = 1000;
 
@@ -82,12 +87,26 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let settings = Settings::of(&loaded)?;
     settings.log_level.into_iter().for_each(trace::set_level);
     let _lock = lock(&settings.state_dir)?;
+    allow_descriptors();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
     let served = runtime.block_on(serve(args, settings));
     // Analyses were asked to stop; the next start begins them again.
     runtime.shutdown_timeout(REST);
     served
+}
+
+/// Allows as many open files as the system lets the process have: many systems begin with 1,024, fewer than the listeners
+/// hold under a flood.
+fn allow_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
+    if limit.current.is_some_and(|now| now < current)
+        && let Err(error) = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: Some(current), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised: raise it, for example by LimitNOFILE");
+    }
 }
 
 async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
@@ -108,11 +127,6 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let http_tls = http_tls(&settings, authority).await?;
     let http = HttpListener::bind(&settings.http.listen, http_tls.clone()).await.map_err(refused)?;
     let (listen, http_listen) = (listener.local_addr()?, http.local_addr()?);
-    // Probes on this machine have no certificates: they get a plain port in addition to TLS.
-    let probes = match http_tls {
-        Some(_) => Some(HttpListener::bind("127.0.0.1:0", None).await.map_err(refused)?),
-        None => None,
-    };
     coordinator.carry_on(&settings.limits).map_err(refused)?;
 
     let (stop_grpc, grpc_stopped) = oneshot::channel::<()>();
@@ -137,13 +151,8 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         tokio::spawn(async move { http.serve(service, &pages, async { drop(http_stopped.await) }).await })
     };
 
-    let mut serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\n");
-    if let Some(probes) = probes {
-        serving.push_str(&format!("probes = \"{}\"\n", probes.local_addr()?));
-        // The file is removed with the process.
-        let stopped = std::future::pending();
-        tokio::spawn(async move { probes.serve_probes(service, &pages, stopped).await });
-    }
+    let probes = Probes::start(service, pages)?;
+    let serving = format!("listen = \"{listen}\"\nhttp_listen = \"{http_listen}\"\nprobes = \"{}\"\n", probes.address);
     let serving_path = settings.state_dir.join("serving.toml");
     for path in std::iter::once(&serving_path).chain(&args.ready_file) {
         let written = write_whole(path, serving.as_bytes(), PRIVATE);
@@ -179,6 +188,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     }
     let _ = stop_http.send(());
     let _ = tokio::time::timeout(Duration::from_secs(1), http).await;
+    let _ = tokio::task::spawn_blocking(|| probes.stop()).await;
     ended.map(|()| Exit::Complete)
 }
 

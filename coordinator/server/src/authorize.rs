@@ -17,6 +17,7 @@ use tower::{Layer, Service};
 
 use crate::error::Error;
 use crate::identity::{Identity, Members, PeerInfo, Refusal};
+use crate::server::Connection;
 
 mod cut;
 
@@ -156,7 +157,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let peer = request.extensions().get::<PeerInfo>().cloned().unwrap_or(PeerInfo::Anonymous);
+        let connection = request.extensions().get::<Connection>();
+        let peer = connection.map_or(PeerInfo::Anonymous, |connection| connection.peer.clone());
         let path = request.uri().path();
         // Subscribed before the registry is asked, so that a change in between is noticed.
         let gate = Gate { members: Arc::clone(&self.members), changes: self.members.changes(), peer };

@@ -20,7 +20,7 @@ use tokio_stream::Stream;
 use crate::audit::Audits;
 use crate::case::Cases;
 use crate::error::Error;
-use crate::find::{FINDS_AT_ONCE, Finder};
+use crate::find::{Arrivals, FINDS_AT_ONCE, Finder};
 use crate::health::Health;
 use crate::identity::{self, Authority, Members, Refusals};
 use crate::logins::Logins;
@@ -34,6 +34,7 @@ use crate::schedule::{self, Schedules};
 use crate::server::{self, Peer};
 use crate::services::Services;
 use crate::session::Sessions;
+use crate::streams::Streams;
 use crate::template::Templates;
 use crate::verdict::Verdicts;
 use crate::watch::{self as watches, Watches};
@@ -93,7 +94,7 @@ impl Coordinator {
             metrics: Arc::clone(&metrics),
             launching: Mutex::default(),
             running: Mutex::default(),
-            analyses: Semaphore::new(ANALYSES_AT_ONCE),
+            analyses: Arc::new(Semaphore::new(ANALYSES_AT_ONCE)),
             ended: Mutex::default(),
         });
         let results = Arc::new(Results { analyser: Arc::clone(&analyser), idle: Mutex::default() });
@@ -102,6 +103,7 @@ impl Coordinator {
             indexes,
             members: Arc::clone(&members),
             sessions: Arc::clone(&sessions),
+            arrivals: Arrivals::default(),
             turns: Semaphore::new(FINDS_AT_ONCE),
         });
         let cases = Arc::new(Cases {
@@ -118,6 +120,7 @@ impl Coordinator {
             results: Arc::clone(&results),
             cases: Arc::clone(&cases),
         };
+        let streams = Arc::new(Streams::new(state_dir.join("spool"), disk_reserve_bytes)?);
         let health = Health {
             records: Arc::clone(&records),
             members: Arc::clone(&members),
@@ -130,6 +133,7 @@ impl Coordinator {
             draining: watch::Sender::new(false),
         };
         let services = Services {
+            streams,
             logins: Logins::new(clock),
             verdicts: Verdicts { records: Arc::clone(&records), results: Arc::clone(&results) },
             templates: Templates { records: Arc::clone(&records), scans: Arc::clone(&scans) },
@@ -259,6 +263,7 @@ impl Coordinator {
             sessions: Arc::clone(&self.services.sessions),
             scans: Arc::clone(&self.services.scans),
             metrics: Arc::clone(&self.services.metrics),
+            streams: Arc::clone(&self.services.streams),
         }
     }
 

@@ -4,6 +4,7 @@
 //! The current indexes are searched one after the other by their runs, as they were sealed; nothing is synced. The
 //! answer from a method's postings is exact for methods that cut; the signatures of others are read back and compared.
 
+mod arrivals;
 mod fingerprints;
 pub mod hashes;
 mod measure;
@@ -32,6 +33,7 @@ use crate::error::Error;
 use cognate_result::report::Ratio;
 use cognate_storage::store::SlotKey;
 
+pub(crate) use self::arrivals::Arrivals;
 pub(crate) use self::query::Arriving;
 
 /// A repository, and the index that was searched.
@@ -162,6 +164,8 @@ pub struct Finder {
     pub(crate) indexes: Arc<Indexes>,
     pub(crate) members: Arc<Members>,
     pub(crate) sessions: Arc<Sessions>,
+    /// Queries that are not complete.
+    pub(crate) arrivals: Arrivals,
     pub(crate) turns: Semaphore,
 }
 

@@ -1,40 +1,40 @@
 //! The listener: one port, TLS 1.3, and limits on everything that precedes the identification of a peer.
 //!
-//! Handshakes run in parallel, limited in number and time. A connection is accepted if it shows a certificate of the
-//! CA, or none; every call checks that the certificate is still valid.
+//! A connection is accepted if it shows a certificate of the CA, or none; every call checks that the certificate is still
+//! valid. Nobody waits for a place: where there are too many connections, one of whoever has the most makes way, so that
+//! a peer that opens many keeps out nobody but itself.
 
-use std::collections::{HashMap, VecDeque};
+mod members;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, SystemTime};
 
 use cognate_proto::dial::set_up_tcp;
-use cognate_proto::identity::{CertificateInfo, MemberUri};
-use cognate_proto::v1::MemberKind;
+use cognate_proto::identity::CertificateInfo;
 use rustls::CertificateError;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
+use self::members::Members;
 use crate::error::Error;
 use crate::identity::{Authority, PeerInfo, Refusal, Refusals};
+use crate::places::{Place, PlaceLimits, Places};
 use crate::server::Peer;
 
-/// The number of handshakes at the same time, and the longest time of each.
-const HANDSHAKES_MAX: usize = 64;
+/// The handshakes at the same time, and the longest time of each.
+const HANDSHAKES: PlaceLimits = PlaceLimits { all: 512, each: 64 };
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The number of connections, of those without a certificate, and the longest time of each of these.
-const CONNECTIONS_MAX: usize = 1024;
-const ANONYMOUS_MAX: usize = 128;
+/// The connections without a certificate, and the longest time of each.
+const ANONYMOUS: PlaceLimits = PlaceLimits { all: 128, each: 16 };
 const ANONYMOUS_LIFE: Duration = Duration::from_secs(60);
-/// The number of connections of one site and of one person. One more ends the oldest: a member whose lost connection
-/// still counts is let in again.
-const CONNECTIONS_PER_SITE: usize = 4;
-const CONNECTIONS_PER_OPERATOR: usize = 16;
+/// Connections that wait for the server to take them.
+const ENTERED_WAITING: usize = 64;
 /// The wait between attempts to accept when the process is out of descriptors.
 const EXHAUSTED_WAIT: Duration = Duration::from_millis(100);
 const EXHAUSTED_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -87,18 +87,9 @@ pub struct Listener {
 struct Door {
     tls: Arc<Tls>,
     refusals: Arc<Refusals>,
-    handshakes: Arc<Semaphore>,
-    connections: Arc<Semaphore>,
-    anonymous: Arc<Semaphore>,
-    members: Mutex<HashMap<MemberKey, VecDeque<Held>>>,
-}
-
-type MemberKey = (MemberKind, String);
-
-/// A connection of a member: dropping the sender ends it.
-struct Held {
-    number: u64,
-    _end: oneshot::Sender<()>,
+    handshakes: Arc<Places>,
+    anonymous: Arc<Places>,
+    members: Arc<Members>,
 }
 
 impl Listener {
@@ -109,14 +100,12 @@ impl Listener {
     pub async fn bind(address: &str, tls: Arc<Tls>, refusals: Arc<Refusals>) -> Result<Listener, Error> {
         let tcp =
             TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.into(), source })?;
-        let semaphore = |count| Arc::new(Semaphore::new(count));
         let door = Door {
             tls,
             refusals,
-            handshakes: semaphore(HANDSHAKES_MAX),
-            connections: semaphore(CONNECTIONS_MAX),
-            anonymous: semaphore(ANONYMOUS_MAX),
-            members: Mutex::default(),
+            handshakes: Places::new(HANDSHAKES),
+            anonymous: Places::new(ANONYMOUS),
+            members: Arc::default(),
         };
         Ok(Listener { tcp, door: Arc::new(door) })
     }
@@ -131,7 +120,7 @@ impl Listener {
 
     /// Starts to accept: a stream of the accepted connections. Dropping the stream closes the listener.
     pub fn incoming(self) -> impl Stream<Item = io::Result<Peer<TlsStream<TcpStream>>>> {
-        let (through, incoming) = mpsc::channel(HANDSHAKES_MAX);
+        let (through, incoming) = mpsc::channel(ENTERED_WAITING);
         tokio::spawn(accept(self.tcp, self.door, through));
         ReceiverStream::new(incoming)
     }
@@ -141,7 +130,6 @@ type Through = mpsc::Sender<io::Result<Peer<TlsStream<TcpStream>>>>;
 
 async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
     let mut wait = EXHAUSTED_WAIT;
-    let mut number = 0;
     loop {
         let accepted = tokio::select! {
             accepted = tcp.accept() => accepted,
@@ -150,12 +138,8 @@ async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
         match accepted {
             Ok((stream, from)) => {
                 wait = EXHAUSTED_WAIT;
-                number += 1;
-                match Arc::clone(&door.connections).try_acquire_owned() {
-                    Ok(place) => {
-                        tokio::spawn(enter(Arc::clone(&door), stream, from, number, place, through.clone()));
-                    }
-                    Err(_) => door.refuse(from, Refusal::Connections, &format!("{CONNECTIONS_MAX} in all")),
+                if let Some(place) = door.place(&door.handshakes, from, "a handshake") {
+                    tokio::spawn(enter(Arc::clone(&door), stream, from, place, through.clone()));
                 }
             }
             Err(error) if is_exhausted(&error) => {
@@ -176,26 +160,14 @@ fn is_exhausted(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| exhausted.contains(&code))
 }
 
-async fn enter(
-    door: Arc<Door>,
-    stream: TcpStream,
-    from: SocketAddr,
-    number: u64,
-    place: OwnedSemaphorePermit,
-    through: Through,
-) {
-    // A silent peer does not delay the others.
-    let speaks = tokio::time::timeout(HANDSHAKE_TIMEOUT, stream.peek(&mut [0])).await;
-    if !matches!(speaks, Ok(Ok(1))) {
-        return door.refuse(from, Refusal::HandshakeTimeout, "the peer sent nothing");
-    }
-    let turn = Arc::clone(&door.handshakes).acquire_owned().await;
-    let entered = match tokio::time::timeout(HANDSHAKE_TIMEOUT, door.admit(stream, number, place)).await {
-        Ok(entered) => entered,
-        Err(_) => Err((Refusal::HandshakeTimeout, String::new())),
+async fn enter(door: Arc<Door>, stream: TcpStream, from: SocketAddr, mut place: Place, through: Through) {
+    let entered = tokio::select! {
+        entered = tokio::time::timeout(HANDSHAKE_TIMEOUT, door.admit(stream, from)) => entered,
+        // It is counted and logged by the one that it makes way for.
+        () = place.taken_away() => return,
     };
-    drop(turn);
-    match entered {
+    drop(place);
+    match entered.unwrap_or_else(|_| Err((Refusal::HandshakeTimeout, String::new()))) {
         // At a shutdown the receiver is gone.
         Ok(peer) => drop(through.send(Ok(peer)).await),
         Err((refusal, detail)) => door.refuse(from, refusal, &detail),
@@ -204,10 +176,9 @@ async fn enter(
 
 impl Door {
     async fn admit(
-        self: &Arc<Self>,
+        &self,
         stream: TcpStream,
-        number: u64,
-        place: OwnedSemaphorePermit,
+        from: SocketAddr,
     ) -> Result<Peer<TlsStream<TcpStream>>, (Refusal, String)> {
         set_up_tcp(&stream).map_err(|error| (Refusal::Handshake, error.to_string()))?;
         let stream = TlsAcceptor::from(self.tls.current()).accept(stream).await.map_err(|error| why(&error))?;
@@ -226,65 +197,34 @@ impl Door {
             PeerInfo::Certificate(info) => info.member.as_ref(),
             PeerInfo::Anonymous | PeerInfo::Vouched(_) => None,
         };
-        let Some(member) = member else {
-            let anonymous = Arc::clone(&self.anonymous).try_acquire_owned();
-            let anonymous = anonymous.map_err(|_| (Refusal::Connections, format!("{ANONYMOUS_MAX} anonymous")))?;
-            let end = async move {
-                let _places = (place, anonymous);
-                tokio::time::sleep(ANONYMOUS_LIFE).await;
-            };
-            return Ok(Peer::known(stream, info, end));
-        };
-        let held = self.hold(member, number);
-        let end = async move {
-            let _place = place;
-            held.await;
-        };
-        Ok(Peer::known(stream, info, end))
-    }
-
-    fn refuse(&self, from: SocketAddr, refusal: Refusal, detail: &str) {
-        self.refusals.count(refusal);
-        tracing::info!(%from, reason = refusal.label(), detail, "a connection was refused");
-    }
-
-    /// Counts a member's connection until the future is dropped; it resolves when others have taken its place.
-    fn hold(self: &Arc<Self>, member: &MemberUri, number: u64) -> impl Future<Output = ()> + Send + use<> {
-        let key = (member.kind, member.name.clone());
-        let (end, ended) = oneshot::channel();
-        let mut members = self.members.lock().expect("nothing panics while it is held");
-        let connections = members.entry(key.clone()).or_default();
-        connections.push_back(Held { number, _end: end });
-        let most = if member.kind == MemberKind::Site { CONNECTIONS_PER_SITE } else { CONNECTIONS_PER_OPERATOR };
-        if connections.len() > most {
-            connections.pop_front();
-            self.refusals.count(Refusal::Connections);
-            tracing::info!(member = %member, most, "the oldest connection is closed for a new one");
-        }
-        drop(members);
-        let left = Left { door: Arc::clone(self), key, number };
-        async move {
-            let _left = left;
-            let _ = ended.await;
-        }
-    }
-}
-
-/// Takes a connection out of the count when it is gone.
-struct Left {
-    door: Arc<Door>,
-    key: MemberKey,
-    number: u64,
-}
-
-impl Drop for Left {
-    fn drop(&mut self) {
-        let mut members = self.door.members.lock().expect("nothing panics while it is held");
-        if let Some(connections) = members.get_mut(&self.key) {
-            connections.retain(|held| held.number != self.number);
-            if connections.is_empty() {
-                members.remove(&self.key);
+        if let Some(member) = member {
+            let (held, made_way) = self.members.hold(member);
+            if let Some(made_way) = made_way {
+                self.refuse(from, Refusal::Connections, &format!("the oldest of {made_way} made way for a new one"));
             }
+            return Ok(Peer::known(stream, info, from.ip(), held.ended()));
+        }
+        let place = self.place(&self.anonymous, from, "a connection without a certificate");
+        let Some(mut place) = place else { return Err((Refusal::Connections, "no place is left".to_owned())) };
+        let end = async move {
+            let _ = tokio::time::timeout(ANONYMOUS_LIFE, place.taken_away()).await;
+        };
+        Ok(Peer::known(stream, info, from.ip(), end))
+    }
+
+    /// A place for a connection; another one may make way for it.
+    fn place(&self, places: &Arc<Places>, from: SocketAddr, whose: &str) -> Option<Place> {
+        let taken = places.take(from.ip());
+        if taken.as_ref().map_or(1, |(_, made_way)| *made_way) > 0 {
+            self.refuse(from, Refusal::Connections, &format!("{whose} made way for a new one"));
+        }
+        taken.ok().map(|(place, _)| place)
+    }
+
+    /// Counts a refusal, and logs it unless many like it were logged just now.
+    fn refuse(&self, from: SocketAddr, refusal: Refusal, detail: &str) {
+        if let Some(unlogged) = self.refusals.counted(refusal) {
+            tracing::info!(%from, reason = refusal.label(), detail, unlogged, "a connection was refused");
         }
     }
 }

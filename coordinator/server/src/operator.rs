@@ -19,7 +19,6 @@ use std::time::Duration;
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1::operator_server::Operator as OperatorMethods;
 use cognate_proto::v1::{self, MemberKind, Membership};
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::caller::operator_of;
@@ -27,6 +26,7 @@ use crate::error::Error;
 use crate::identity::Operator;
 use crate::removal::KeepFor;
 use crate::services::Services;
+use crate::streams::Outgoing;
 use cognate_analysis::AnalysisLimits;
 use cognate_storage::journal::Action;
 use cognate_storage::store::IndexRow;
@@ -56,18 +56,18 @@ type Answer<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
 impl OperatorMethods for OperatorService {
-    type WatchScanStream = ReceiverStream<Result<v1::ScanState, Status>>;
-    type ListTemplatesStream = ReceiverStream<Result<v1::Template, Status>>;
-    type SuggestTemplatesStream = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
-    type AuditStream = ReceiverStream<Result<v1::AuditResponse, Status>>;
-    type ListVerdictsStream = ReceiverStream<Result<v1::VerdictState, Status>>;
-    type ListVerdictActionsStream = ReceiverStream<Result<v1::VerdictAction, Status>>;
-    type ListWatchesStream = ReceiverStream<Result<v1::WatchState, Status>>;
-    type ListCasesStream = ReceiverStream<Result<v1::Case, Status>>;
-    type ExportCaseStream = ReceiverStream<Result<v1::ExportCaseResponse, Status>>;
-    type FindStream = ReceiverStream<Result<v1::FindResponse, Status>>;
-    type FindHashesStream = ReceiverStream<Result<v1::FindHashesResponse, Status>>;
-    type FetchResultStream = ReceiverStream<Result<v1::FetchResultResponse, Status>>;
+    type WatchScanStream = Outgoing<v1::ScanState>;
+    type ListTemplatesStream = Outgoing<v1::Template>;
+    type SuggestTemplatesStream = Outgoing<v1::SuggestTemplatesResponse>;
+    type AuditStream = Outgoing<v1::AuditResponse>;
+    type ListVerdictsStream = Outgoing<v1::VerdictState>;
+    type ListVerdictActionsStream = Outgoing<v1::VerdictAction>;
+    type ListWatchesStream = Outgoing<v1::WatchState>;
+    type ListCasesStream = Outgoing<v1::Case>;
+    type ExportCaseStream = Outgoing<v1::ExportCaseResponse>;
+    type FindStream = Outgoing<v1::FindResponse>;
+    type FindHashesStream = Outgoing<v1::FindHashesResponse>;
+    type FetchResultStream = Outgoing<v1::FetchResultResponse>;
 
     async fn invite(&self, request: Request<v1::InviteRequest>) -> Answer<v1::InviteResponse> {
         let operator = operator_of(&request)?;
@@ -162,9 +162,10 @@ impl OperatorMethods for OperatorService {
 
     async fn watch_scan(&self, request: Request<v1::ShowScanRequest>) -> Answer<Self::WatchScanStream> {
         let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
         let id = ScanId(request.into_inner().scan);
         self.visible_state(&operator, id)?;
-        Ok(Response::new(self.watch(id)))
+        Ok(Response::new(opening.stream(self.watch(id))))
     }
 
     async fn cancel_scan(&self, request: Request<v1::CancelScanRequest>) -> Answer<v1::CancelScanResponse> {
@@ -191,15 +192,17 @@ impl OperatorMethods for OperatorService {
 
     async fn fetch_result(&self, request: Request<v1::FetchResultRequest>) -> Answer<Self::FetchResultStream> {
         let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
         let v1::FetchResultRequest { scan, offset } = request.into_inner();
-        Ok(Response::new(self.fetch(&operator, ScanId(scan), offset)?))
+        Ok(Response::new(opening.stream(self.fetch(&operator, ScanId(scan), offset)?)))
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Answer<Self::AuditStream> {
         let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
         let (service, request) = (self.clone(), request.into_inner());
         let document = blocking(move || service.audited(&operator, ScanId(request.scan), request.format())).await?;
-        Ok(Response::new(audit::in_pieces(document)))
+        Ok(Response::new(opening.rows(audit::in_pieces(document))))
     }
 
     async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
@@ -260,7 +263,8 @@ impl OperatorMethods for OperatorService {
 
     async fn list_templates(&self, request: Request<v1::ListTemplatesRequest>) -> Answer<Self::ListTemplatesStream> {
         let operator = operator_of(&request)?;
-        Ok(Response::new(self.list_templates(&operator, request.into_inner().all)?))
+        let opening = self.services.streams.open(&request)?;
+        Ok(Response::new(opening.rows(self.list_templates(&operator, request.into_inner().all)?)))
     }
 
     async fn suggest_templates(
@@ -268,7 +272,8 @@ impl OperatorMethods for OperatorService {
         request: Request<v1::SuggestTemplatesRequest>,
     ) -> Answer<Self::SuggestTemplatesStream> {
         let operator = operator_of(&request)?;
-        Ok(Response::new(self.suggest(&operator, request.into_inner())?))
+        let opening = self.services.streams.open(&request)?;
+        Ok(Response::new(opening.stream(self.suggest(&operator, request.into_inner())?)))
     }
 
     async fn login(&self, request: Request<v1::LoginRequest>) -> Answer<v1::LoginResponse> {
@@ -297,7 +302,8 @@ impl OperatorMethods for OperatorService {
 
     async fn list_verdicts(&self, request: Request<v1::ListVerdictsRequest>) -> Answer<Self::ListVerdictsStream> {
         let operator = operator_of(&request)?;
-        Ok(Response::new(self.list_verdicts(&operator, ScanId(request.into_inner().scan))?))
+        let opening = self.services.streams.open(&request)?;
+        Ok(Response::new(opening.spool(self.list_verdicts(&operator, ScanId(request.into_inner().scan))?)))
     }
 
     async fn list_verdict_actions(
@@ -305,22 +311,18 @@ impl OperatorMethods for OperatorService {
         request: Request<v1::ListVerdictActionsRequest>,
     ) -> Answer<Self::ListVerdictActionsStream> {
         let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
         let service = self.clone();
         let actions = blocking(move || service.verdict_history(&operator)).await?;
-        let (sender, stream) = tokio::sync::mpsc::channel(64);
-        tokio::spawn(async move {
-            for action in actions {
-                if sender.send(Ok(action)).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(opening.rows(actions)))
     }
 
     async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
         let operator = operator_of(&request)?;
-        self.search(operator, request.into_inner()).await.map(Response::new)
+        let opening = self.services.streams.open(&request)?;
+        let answer = self.search(operator, request.into_inner()).await?;
+        let messages = answer.into_wire().map(|message| v1::FindResponse { message: Some(message) });
+        Ok(Response::new(opening.rows(messages)))
     }
 
     async fn find_hashes(
@@ -328,7 +330,10 @@ impl OperatorMethods for OperatorService {
         request: Request<tonic::Streaming<v1::FindHashesRequest>>,
     ) -> Answer<Self::FindHashesStream> {
         let operator = operator_of(&request)?;
-        self.search_hashes(operator, request.into_inner()).await.map(Response::new)
+        let opening = self.services.streams.open(&request)?;
+        let answer = self.search_hashes(operator, request.into_inner()).await?;
+        let messages = answer.into_wire().map(|message| v1::FindHashesResponse { message: Some(message) });
+        Ok(Response::new(opening.rows(messages)))
     }
 
     async fn put_watch(&self, request: Request<v1::PutWatchRequest>) -> Answer<v1::PutWatchResponse> {
@@ -338,7 +343,9 @@ impl OperatorMethods for OperatorService {
     }
 
     async fn list_watches(&self, request: Request<v1::ListWatchesRequest>) -> Answer<Self::ListWatchesStream> {
-        Ok(Response::new(self.list_watches(&operator_of(&request)?)?))
+        let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
+        Ok(Response::new(opening.rows(self.list_watches(&operator)?)))
     }
 
     async fn remove_watch(&self, request: Request<v1::RemoveWatchRequest>) -> Answer<v1::RemoveWatchResponse> {
@@ -360,19 +367,17 @@ impl OperatorMethods for OperatorService {
     }
 
     async fn list_cases(&self, request: Request<v1::ListCasesRequest>) -> Answer<Self::ListCasesStream> {
-        Ok(Response::new(self.list_cases(&operator_of(&request)?)?))
+        let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
+        Ok(Response::new(opening.rows(self.list_cases(&operator)?)))
     }
 
     async fn export_case(&self, request: Request<v1::ExportCaseRequest>) -> Answer<Self::ExportCaseStream> {
         let operator = operator_of(&request)?;
+        let opening = self.services.streams.open(&request)?;
         let (service, name) = (self.clone(), request.into_inner().name);
-        let runtime = tokio::runtime::Handle::current();
-        blocking(move || {
-            let _in_runtime = runtime.enter();
-            service.export_case(&operator, &name)
-        })
-        .await
-        .map(Response::new)
+        let pieces = blocking(move || service.export_case(&operator, &name)).await?;
+        Ok(Response::new(opening.rows(pieces)))
     }
 
     async fn show_coordinator(&self, request: Request<v1::ShowCoordinatorRequest>) -> Answer<v1::CoordinatorState> {

@@ -55,7 +55,7 @@ pub struct Scans {
     pub(crate) launching: Mutex<()>,
     /// The scans of this process.
     pub(crate) running: Mutex<HashMap<ScanId, Arc<Scan>>>,
-    pub(crate) analyses: Semaphore,
+    pub(crate) analyses: Arc<Semaphore>,
     /// Notified of every scan that has ended.
     pub(crate) ended: Mutex<Option<mpsc::UnboundedSender<ScanId>>>,
 }

@@ -3,6 +3,7 @@
 //! The peer is known from the connection and never from a message.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,6 +16,7 @@ use cognate_proto::v1::enrolment_server::EnrolmentServer;
 use cognate_proto::v1::operator_server::OperatorServer;
 use cognate_proto::v1::worker_server::WorkerServer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
@@ -29,10 +31,20 @@ const CALLS_MAX: usize = 32;
 const HEADERS_BYTES_MAX: u32 = 8 << 10;
 const PENDING_RESETS_MAX: usize = 20;
 
+/// A connection, as calls see it.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(crate) peer: PeerInfo,
+    /// The address of the peer; nothing: a pipe within the process.
+    pub(crate) from: Option<IpAddr>,
+    /// Notified to end the connection.
+    pub(crate) end: Arc<Notify>,
+}
+
 /// A stream, and the peer at its other end.
 pub struct Peer<S> {
     stream: S,
-    info: PeerInfo,
+    connection: Connection,
     /// Once it resolves, the stream is at its end.
     end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -40,20 +52,34 @@ pub struct Peer<S> {
 impl<S> Peer<S> {
     /// Vouches that `site` is at the other end of `stream`.
     pub fn new(stream: S, site: SiteName) -> Peer<S> {
-        Peer { stream, info: PeerInfo::Vouched(site), end: None }
+        let connection = Connection { peer: PeerInfo::Vouched(site), from: None, end: Arc::default() };
+        Peer { stream, connection, end: None }
     }
 
     /// A peer that the stream itself identifies; `end` ends it.
-    pub(crate) fn known(stream: S, info: PeerInfo, end: impl Future<Output = ()> + Send + 'static) -> Peer<S> {
-        Peer { stream, info, end: Some(Box::pin(end)) }
+    pub(crate) fn known(
+        stream: S,
+        peer: PeerInfo,
+        from: IpAddr,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Peer<S> {
+        let connection = Connection { peer, from: Some(from), end: Arc::default() };
+        let ended = Arc::clone(&connection.end);
+        let either = async move {
+            tokio::select! {
+                () = end => {}
+                () = ended.notified() => {}
+            }
+        };
+        Peer { stream, connection, end: Some(Box::pin(either)) }
     }
 }
 
 impl<S> Connected for Peer<S> {
-    type ConnectInfo = PeerInfo;
+    type ConnectInfo = Connection;
 
-    fn connect_info(&self) -> PeerInfo {
-        self.info.clone()
+    fn connect_info(&self) -> Connection {
+        self.connection.clone()
     }
 }
 

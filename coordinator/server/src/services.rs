@@ -15,6 +15,7 @@ use crate::results::Results;
 use crate::scan::Scans;
 use crate::schedule::Schedules;
 use crate::session::Sessions;
+use crate::streams::Streams;
 use crate::template::Templates;
 use crate::verdict::Verdicts;
 use crate::watch::Watches;
@@ -33,6 +34,8 @@ pub struct Services {
     pub(crate) metrics: Arc<Metrics>,
     /// The people who are signed in at the pages.
     pub logins: Logins,
+    /// Answers that are streams.
+    pub streams: Arc<Streams>,
     /// Open results.
     pub results: Arc<Results>,
     /// Decisions about results.

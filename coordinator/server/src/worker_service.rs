@@ -30,6 +30,7 @@ use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
 use crate::scan::Scans;
 use crate::session::{Attached, NoAnswer, Sessions};
+use crate::streams::{Outgoing, Streams};
 use cognate_storage::store::SlotKey;
 
 /// The number of messages that may wait for a slow site.
@@ -44,14 +45,15 @@ pub(crate) struct WorkerService {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) streams: Arc<Streams>,
 }
 
 #[tonic::async_trait]
 impl Worker for WorkerService {
-    type ResultsStream = ReceiverStream<Result<ResultsResponse, Status>>;
-    type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
-    type FineChoicesStream = ReceiverStream<Result<FineChoice, Status>>;
-    type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
+    type ResultsStream = Outgoing<ResultsResponse>;
+    type ScopeStream = Outgoing<ScopeResponse>;
+    type FineChoicesStream = Outgoing<FineChoice>;
+    type FileHashesStream = Outgoing<FileHashTable>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
 
@@ -110,18 +112,15 @@ impl Worker for WorkerService {
 
     async fn results(&self, request: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
         let site = site_of(&request)?;
-        let (rows, stream) = mpsc::channel(DOWN_MESSAGES);
+        let opening = self.streams.open(&request)?;
         let (scans, scan) = (Arc::clone(&self.scans), request.into_inner().scan);
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = results::send(&scans, &site, scan, &rows) {
-                let _ = rows.blocking_send(Err(error.into()));
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        let rows = self.streams.spooled(move |writer| results::write(&scans, &site, scan, writer));
+        Ok(Response::new(opening.spool(rows)))
     }
 
     async fn scope(&self, request: Request<ScopeRequest>) -> Result<Response<Self::ScopeStream>, Status> {
         let site = site_of(&request)?;
+        let opening = self.streams.open(&request)?;
         let scope = self.sessions.scope(&site, request.into_inner().assignment)?;
         let (pieces, stream) = mpsc::channel(1);
         tokio::spawn(async move {
@@ -131,7 +130,7 @@ impl Worker for WorkerService {
                 }
             }
         });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(opening.stream(stream)))
     }
 
     async fn file_hashes(
@@ -139,6 +138,7 @@ impl Worker for WorkerService {
         request: Request<FileHashesRequest>,
     ) -> Result<Response<Self::FileHashesStream>, Status> {
         let site = site_of(&request)?;
+        let opening = self.streams.open(&request)?;
         let list = self.sessions.hashes_asked(&site, request.into_inner().query)?;
         let (pieces, stream) = mpsc::channel(1);
         tokio::spawn(async move {
@@ -148,7 +148,7 @@ impl Worker for WorkerService {
                 }
             }
         });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(opening.stream(stream)))
     }
 
     async fn file_hash_hits(
@@ -184,16 +184,9 @@ impl Worker for WorkerService {
         request: Request<FineChoiceRequest>,
     ) -> Result<Response<Self::FineChoicesStream>, Status> {
         let site = site_of(&request)?;
+        let opening = self.streams.open(&request)?;
         let choice = self.sessions.fine_choice(&site, request.into_inner().query)?;
-        let (pieces, stream) = mpsc::channel(1);
-        tokio::spawn(async move {
-            for piece in choice.pieces() {
-                if pieces.send(Ok(piece)).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(opening.rows(choice.pieces())))
     }
 
     async fn fine_chunks(

@@ -4,7 +4,7 @@
 mod rows;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::rows::{ScanRow, SiteRow};
+use crate::received::{PROGRAM, received};
 use crate::scan_form;
 use crate::{PageError, Pages, Person, Shown, scan_id};
 use cognate_export::stored_query::{CaseRow, WatchRow};
@@ -55,6 +56,11 @@ async fn guard(State(pages): State<Pages>, mut request: Request, next: Next) -> 
         return response;
     };
     request.extensions_mut().insert(Person { operator, pages, session: None });
+    let (parts, body) = request.into_parts();
+    let request = match received(&parts, body, PROGRAM).await {
+        Ok(body) => Request::from_parts(parts, Body::from(body)),
+        Err(error) => return failure(&error),
+    };
     let mut response = next.run(request).await;
     if let Some(error) = response.extensions_mut().remove::<PageError>() {
         return failure(&error);

@@ -1,5 +1,7 @@
 //! Errors of a page, in the words that a person reads.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use tonic::{Code, Status};
@@ -32,6 +34,23 @@ impl PageError {
     /// The person lacks the permission.
     pub(crate) fn denied(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::FORBIDDEN, message)
+    }
+
+    /// The request has more bytes than its sender may send.
+    pub(crate) fn too_large(bytes_max: usize) -> PageError {
+        let most = cognate_export::human::bytes(bytes_max as u64);
+        PageError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is larger than {most}: send less at a time"))
+    }
+
+    /// The request did not arrive in time.
+    pub(crate) fn too_slow(within: Duration) -> PageError {
+        let within = within.as_secs();
+        PageError::new(StatusCode::REQUEST_TIMEOUT, format!("the request took longer than {within} s: send it again"))
+    }
+
+    /// Too much is going on.
+    pub(crate) fn busy(message: impl Into<String>) -> PageError {
+        PageError::new(StatusCode::SERVICE_UNAVAILABLE, message)
     }
 
     /// Nobody is signed in.

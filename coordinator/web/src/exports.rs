@@ -1,6 +1,8 @@
-//! A result as a file, from a page: written while it is sent, so that its size does not matter.
+//! A result as a file, from a page: written to the disk while it is sent, so that its size does not matter and no thread
+//! waits for the reader.
 
 use std::io;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -17,10 +19,6 @@ use crate::{PageError, Pages, Person, Shown, scan_id};
 use cognate_export::Format;
 use cognate_server::operator::blocking;
 use cognate_storage::journal::Action;
-
-/// Bytes that are sent at a time, and pieces that may wait.
-const PIECE_BYTES: usize = 64 << 10;
-const PIECES_WAITING: usize = 8;
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
@@ -40,20 +38,34 @@ async fn export(person: Person, Path((id, extension)): Path<(String, String)>) -
 pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Result<Body, PageError> {
     person.may("FetchResult")?;
     let (service, operator) = (person.pages.service.clone(), person.operator.clone());
+    let slot = service.services.streams.open_page(&operator);
+    let slot = slot.map_err(|refused| PageError::busy(refused.message()))?;
+    let streams = Arc::clone(&service.services.streams);
     let opening = blocking(move || {
         service.result_of(&operator, id)?;
         service.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
         service.services.results.report_with_verdicts(id)
     });
     let report = opening.await?;
-    let (pieces, stream) = mpsc::channel(PIECES_WAITING);
-    tokio::task::spawn_blocking(move || {
-        let mut out = io::BufWriter::with_capacity(PIECE_BYTES, Pieces(pieces));
-        let written = format.write(&report, 0, &mut out).and_then(|()| Ok(io::Write::flush(&mut out)?));
-        if let Err(error) = written {
-            tracing::warn!(scan = %id, extension = format.extension(), %error, "an export ended early");
-            // A truncated file must not look complete: the connection is cut.
-            let _ = out.get_ref().0.blocking_send(Err(io::Error::other("the export failed: see the log")));
+    let mut written = streams.spooled(move |out| Ok(format.write(&report, 0, out)?));
+    let (pieces, stream) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let _slot = slot;
+        loop {
+            let piece = match written.next().await {
+                Ok(Some(piece)) => Ok(piece),
+                Ok(None) => return,
+                Err(status) => {
+                    let error = status.message();
+                    tracing::warn!(scan = %id, extension = format.extension(), error, "an export ended early");
+                    // A truncated file must not look complete: the connection is cut.
+                    Err(io::Error::other("the export failed: see the log"))
+                }
+            };
+            let failed = piece.is_err();
+            if pieces.send(piece).await.is_err() || failed {
+                return;
+            }
         }
     });
     Ok(Body::from_stream(ReceiverStream::new(stream)))
@@ -77,18 +89,4 @@ pub(crate) fn file(name: &str, content_type: &str, body: Body) -> Response {
     let disposition = format!("attachment; filename=\"{name}\"");
     ([(header::CONTENT_TYPE, content_type.to_owned()), (header::CONTENT_DISPOSITION, disposition)], body)
         .into_response()
-}
-
-/// Passes the written bytes on to the client, piece by piece.
-struct Pieces(mpsc::Sender<io::Result<Vec<u8>>>);
-
-impl io::Write for Pieces {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let sent = self.0.blocking_send(Ok(piece.to_vec()));
-        sent.map(|()| piece.len()).map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the reader is gone"))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

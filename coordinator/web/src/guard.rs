@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::error::PageError;
 use crate::fields::Fields;
-use crate::person::csrf;
+use crate::person::{Person, csrf};
+use crate::received::{FORM, LARGE_FORM, STRANGER, is_announced_within, received};
 use crate::{ErrorPage, Page, Pages, html};
-
-/// The maximum size of a form.
-const FORM_BYTES_MAX: usize = 8 << 20;
 
 /// Lets only people through who are signed in, and only forms with the number of their session.
 pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Next) -> Response {
@@ -23,7 +22,7 @@ pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
     let Some((person, session)) = pages.browser(request.headers()) else {
         return to_sign_in(&pages, request.method(), &path);
     };
-    let response = match checked(request, Some(&csrf(&session))).await {
+    let response = match checked(&pages, request, Some((&person, &csrf(&session)))).await {
         Ok(mut request) => {
             request.extensions_mut().insert(person.clone());
             next.run(request).await
@@ -36,15 +35,15 @@ pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
 /// Pages that are open to everybody: they only get the headers.
 pub(crate) async fn open(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let response = match checked(request, None).await {
+    let response = match checked(&pages, request, None).await {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     };
     finished(response, &path, || Page::without_person(pages.now()))
 }
 
-/// Reads a form and checks that one of our pages sent it.
-async fn checked(request: Request, token: Option<&str>) -> Result<Request, PageError> {
+/// Reads a form and checks that one of our pages sent it: with the secret of the person's session, if there is one.
+async fn checked(pages: &Pages, request: Request, of: Option<(&Person, &str)>) -> Result<Request, PageError> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(request);
     }
@@ -58,14 +57,27 @@ async fn checked(request: Request, token: Option<&str>) -> Result<Request, PageE
     if kind.split(';').next().unwrap_or_default().trim() != "application/x-www-form-urlencoded" {
         return Err(PageError::invalid("a form is sent as `application/x-www-form-urlencoded`"));
     }
-    let bytes = to_bytes(body, FORM_BYTES_MAX).await;
-    let bytes = bytes.map_err(|_| PageError::invalid("the form was cut off, or is larger than 8 MiB"))?;
-    let fields = Fields::read(&bytes);
-    if token.is_some_and(|token| fields.text("csrf") != Some(token)) {
+    let fields = match of {
+        Some((person, _)) => form(pages, person, &parts, body).await?,
+        None => Fields::read(&received(&parts, body, STRANGER).await?)?,
+    };
+    if of.is_some_and(|(_, token)| fields.text("csrf") != Some(token)) {
         return Err(PageError::denied("this form was made for another session: reload the page and try again"));
     }
     parts.extensions.insert(fields);
     Ok(Request::from_parts(parts, Body::empty()))
+}
+
+/// Reads the form of a person who is signed in.
+async fn form(pages: &Pages, person: &Person, parts: &Parts, body: Body) -> Result<Fields, PageError> {
+    if is_announced_within(parts, FORM) {
+        return Fields::read(&received(parts, body, FORM).await?);
+    }
+    let place = pages.large_forms.place(&person.operator.name)?;
+    let bytes = received(parts, body, LARGE_FORM).await?;
+    // Megabytes take a while to decode, which must delay no other request.
+    let fields = tokio::task::spawn_blocking(move || Fields::read(&bytes)).await;
+    Ok(fields.map_err(|_| PageError::internal("a page crashed: see the log"))??.holding(place))
 }
 
 fn to_sign_in(pages: &Pages, method: &Method, path: &str) -> Response {

@@ -1,7 +1,9 @@
 //! The HTTP listener: probes, metrics, pages and the API. Plain on loopback; TLS everywhere else.
 //!
-//! Handshakes and requests have time limits, and the number of connections is limited: a slow client costs one
-//! connection, not the server.
+//! `http/door.rs` lets connections in. The probes have a listener of their own, which answers whatever the pages do.
+
+mod door;
+mod stalling;
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,26 +12,17 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
-use cognate_proto::dial::set_up_tcp;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_rustls::TlsAcceptor;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpListener;
 
-use cognate_server::Authority;
-use cognate_server::{Error, OperatorService};
+use self::door::Door;
+use cognate_server::places::{PlaceLimits, Places};
+use cognate_server::{Authority, Error, OperatorService};
 
-/// Maximum number of connections.
-const CONNECTIONS_MAX: usize = 256;
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
-const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Time between attempts to accept when the process is out of descriptors.
-const EXHAUSTED_WAIT: Duration = Duration::from_millis(200);
+/// Maximum number of connections, and of those from one address.
+const PLACES: PlaceLimits = PlaceLimits { all: 256, each: 64 };
+/// The same for the listener of the probes.
+const PROBE_PLACES: PlaceLimits = PlaceLimits { all: 32, each: 16 };
 /// Time limit for open requests at the shutdown.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -148,7 +141,8 @@ impl HttpListener {
         address: &str,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) {
-        self.serve_router(crate::router(service, address), shutdown).await;
+        let router = crate::router(service.clone(), address);
+        served(self.door(router, &service, PLACES), &self.tcp, shutdown).await;
     }
 
     /// Serves only the probes and metrics until `shutdown` resolves.
@@ -158,80 +152,22 @@ impl HttpListener {
         address: &str,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) {
-        self.serve_router(crate::probes_router(service, address), shutdown).await;
+        let router = crate::probes_router(service.clone(), address);
+        served(self.door(router, &service, PROBE_PLACES), &self.tcp, shutdown).await;
     }
 
-    async fn serve_router(self, router: Router, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let door = Door { router, tls: self.tls, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
-        let graceful = GracefulShutdown::new();
-        tokio::select! {
-            () = door.accept(&self.tcp, &graceful) => {}
-            () = shutdown => {}
-        }
-        // Live streams would never end by themselves.
-        let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
+    fn door(&self, router: Router, service: &OperatorService, places: PlaceLimits) -> Door {
+        let refusals = Arc::clone(service.services.members.refusals());
+        Door { router, tls: self.tls.clone(), places: Places::new(places), refusals }
     }
 }
 
-struct Door {
-    router: Router,
-    tls: Option<Arc<HttpTls>>,
-    places: Arc<Semaphore>,
-}
-
-impl Door {
-    async fn accept(&self, tcp: &TcpListener, graceful: &GracefulShutdown) {
-        loop {
-            // Further clients wait at the operating system until a connection is free.
-            let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
-            match tcp.accept().await {
-                Ok((stream, _)) => {
-                    let (router, tls, watcher) = (self.router.clone(), self.tls.clone(), graceful.watcher());
-                    tokio::spawn(enter(stream, tls, router, watcher, place));
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "an HTTP connection was not accepted");
-                    tokio::time::sleep(EXHAUSTED_WAIT).await;
-                }
-            }
-        }
+async fn served(door: Door, tcp: &TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) {
+    let graceful = GracefulShutdown::new();
+    tokio::select! {
+        () = door.accept(tcp, &graceful) => {}
+        () = shutdown => {}
     }
-}
-
-async fn enter(
-    stream: TcpStream,
-    tls: Option<Arc<HttpTls>>,
-    router: Router,
-    watcher: Watcher,
-    place: OwnedSemaphorePermit,
-) {
-    if let Err(error) = set_up_tcp(&stream) {
-        return tracing::debug!(%error, "an HTTP connection broke");
-    }
-    match tls {
-        None => serve(stream, router, watcher).await,
-        Some(tls) => {
-            let accepting = TlsAcceptor::from(tls.current()).accept(stream);
-            match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
-                Ok(Ok(stream)) => serve(stream, router, watcher).await,
-                Ok(Err(error)) => tracing::debug!(%error, "an HTTPS handshake failed"),
-                Err(_) => tracing::debug!("an HTTPS handshake took too long"),
-            }
-        }
-    }
-    drop(place);
-}
-
-async fn serve<S>(stream: S, router: Router, watcher: Watcher)
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
-{
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "an HTTP connection broke");
-    }
+    // Live streams would never end by themselves.
+    let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
 }

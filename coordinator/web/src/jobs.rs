@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_proto::v1;
 use tokio_stream::StreamExt as _;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use crate::PageError;
+use cognate_server::streams::Outgoing;
 
 /// Jobs of one person, and of all people, that are stored; one more replaces the oldest that is done.
 const EACH_MAX: usize = 4;
@@ -35,7 +34,7 @@ pub(crate) struct Job {
     pub(crate) failure: String,
 }
 
-type Suggestions = ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>;
+type Suggestions = Outgoing<v1::SuggestTemplatesResponse>;
 
 impl Jobs {
     /// Collects the suggestions until the end; an earlier job of the same person for the same scan is dropped.

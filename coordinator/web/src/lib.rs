@@ -18,12 +18,14 @@ mod found;
 mod guard;
 mod http;
 mod jobs;
+mod large_forms;
 mod launch;
 mod overview;
 mod people;
 mod person;
 mod plan;
 mod probes;
+mod received;
 mod result;
 mod scan;
 mod scan_form;
@@ -49,6 +51,7 @@ use cognate_proto::v1::Role;
 pub(crate) use self::error::PageError;
 pub(crate) use self::fields::Fields;
 use self::jobs::Jobs;
+use self::large_forms::LargeForms;
 pub(crate) use self::person::Person;
 pub(crate) use cognate_export::filters;
 use cognate_server::Services;
@@ -86,6 +89,7 @@ pub(crate) struct Pages {
     /// The address of the pages for browsers.
     address: Arc<str>,
     jobs: Jobs,
+    large_forms: LargeForms,
 }
 
 /// The probes and metrics.
@@ -123,7 +127,7 @@ pub(crate) fn router(service: OperatorService, address: &str) -> Router {
 
 impl Pages {
     fn new(service: OperatorService, address: &str) -> Pages {
-        Pages { service, address: address.into(), jobs: Jobs::default() }
+        Pages { service, address: address.into(), jobs: Jobs::default(), large_forms: LargeForms::default() }
     }
 
     pub(crate) fn services(&self) -> &Arc<Services> {
@@ -248,7 +252,9 @@ impl ErrorPage {
             400 => "That cannot be done",
             401 | 403 => "Not allowed",
             404 => "Not found",
+            408 => "Too slow",
             409 => "Not possible in the present state",
+            413 => "Too large",
             503 => "Not now",
             507 => "No disk space",
             _ => "Something is wrong",

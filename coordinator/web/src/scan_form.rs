@@ -210,7 +210,7 @@ mod tests {
 
     fn form(more: &str) -> ScanForm {
         let fields = format!("repository=paris/kb&repository=tokyo/kb&view=raw&method=tttd&min_containment=0.5&{more}");
-        ScanForm::of_fields(&Fields::read(fields.as_bytes()))
+        ScanForm::of_fields(&Fields::read(fields.as_bytes()).unwrap())
     }
 
     #[test]
@@ -236,7 +236,11 @@ mod tests {
             let options = form(more).options().unwrap();
             assert_eq!(ScanForm::of_options(&options).options().unwrap(), options, "{more}");
             let fields = form_urlencoded::Serializer::new(String::new()).extend_pairs(form(more).fields()).finish();
-            assert_eq!(ScanForm::of_fields(&Fields::read(fields.as_bytes())).options().unwrap(), options, "{more}");
+            assert_eq!(
+                ScanForm::of_fields(&Fields::read(fields.as_bytes()).unwrap()).options().unwrap(),
+                options,
+                "{more}"
+            );
         }
         assert_eq!(ScanForm::untouched().options().unwrap(), ScanOptions::default());
     }

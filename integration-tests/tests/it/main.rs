@@ -8,6 +8,7 @@ mod compare;
 mod deploy;
 mod determinism;
 mod documents;
+mod doors;
 mod evaluate;
 mod explain;
 mod exports;

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status};
 
 use super::{Members, PeerInfo};
 use crate::error::Error;
+use crate::server::Connection;
 
 /// The service for enrolment.
 pub(crate) struct EnrolmentService {
@@ -28,7 +29,8 @@ impl Enrolment for EnrolmentService {
     }
 
     async fn renew(&self, request: Request<RenewRequest>) -> Result<Response<RenewResponse>, Status> {
-        let peer = request.extensions().get::<PeerInfo>().cloned().unwrap_or(PeerInfo::Anonymous);
+        let peer =
+            request.extensions().get::<Connection>().map_or(PeerInfo::Anonymous, |connection| connection.peer.clone());
         let request = request.into_inner();
         self.on_disk(move |members| members.renew(&peer, &request)).await.map(Response::new)
     }

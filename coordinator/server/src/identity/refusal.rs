@@ -1,6 +1,14 @@
 //! Reasons for refusing a peer: the words for the peer, and a count for the operator.
+//!
+//! Every refusal is counted, and a few of each reason are logged: a flood of them fills no disk.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The most refusals for one reason that are logged within this time.
+const LOGGED_MAX: u32 = 10;
+const LOGGED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A reason for refusing a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -129,13 +137,14 @@ impl From<Refusal> for tonic::Status {
 #[derive(Default)]
 pub struct Refusals {
     counts: [AtomicU64; Refusal::ALL.len()],
+    logged: [Mutex<Logged>; Refusal::ALL.len()],
     hear: Option<Box<dyn Fn(Refusal) + Send + Sync>>,
 }
 
 impl Refusals {
     /// A counter that is also passed to somebody else.
     pub fn heard_by(hear: impl Fn(Refusal) + Send + Sync + 'static) -> Refusals {
-        Refusals { counts: Default::default(), hear: Some(Box::new(hear)) }
+        Refusals { hear: Some(Box::new(hear)), ..Refusals::default() }
     }
 
     /// Counts one.
@@ -146,15 +155,55 @@ impl Refusals {
         }
     }
 
+    /// Counts one. If it is to be logged, answers the number of those for the same reason that were not logged since
+    /// the last one that was.
+    pub fn counted(&self, refusal: Refusal) -> Option<u64> {
+        self.count(refusal);
+        self.logged[refusal as usize].lock().expect("nothing panics while it is held").one_at(Instant::now())
+    }
+
     /// All reasons with their counts.
     pub fn all(&self) -> impl Iterator<Item = (Refusal, u64)> {
         Refusal::ALL.into_iter().map(|refusal| (refusal, self.counts[refusal as usize].load(Ordering::Relaxed)))
     }
 }
 
+/// The logged refusals for one reason.
+#[derive(Default)]
+struct Logged {
+    /// The beginning of the present stretch of time, and the number of those logged within it.
+    stretch: Option<(Instant, u32)>,
+    unlogged: u64,
+}
+
+impl Logged {
+    fn one_at(&mut self, now: Instant) -> Option<u64> {
+        match &mut self.stretch {
+            Some((began, logged)) if now.duration_since(*began) < LOGGED_WITHIN => {
+                if *logged == LOGGED_MAX {
+                    self.unlogged += 1;
+                    return None;
+                }
+                *logged += 1;
+            }
+            stretch => *stretch = Some((now, 1)),
+        }
+        Some(std::mem::take(&mut self.unlogged))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_of_refusals_is_logged_at_a_bounded_rate_with_the_number_of_the_others() {
+        let (mut logged, began) = (Logged::default(), Instant::now());
+        let lines = (0..10_000).filter_map(|_| logged.one_at(began)).count();
+        assert_eq!(lines, LOGGED_MAX as usize);
+        assert_eq!(logged.one_at(began + LOGGED_WITHIN), Some(10_000 - u64::from(LOGGED_MAX)));
+        assert_eq!(logged.one_at(began + LOGGED_WITHIN), Some(0));
+    }
 
     #[test]
     fn every_reason_has_a_place_and_a_label_of_its_own() {

@@ -200,7 +200,7 @@ async fn one_connection_too_many_ends_the_oldest_of_the_same_site() {
     let (paris, tokyo) = (harness.credential(&site("paris")), harness.credential(&site("tokyo")));
     let other = harness.dial(Some(&tokyo)).connect().await.unwrap();
     let mut connections = Vec::new();
-    for _ in 0..=CONNECTIONS_PER_SITE {
+    for _ in 0..=members::SITE_MAX {
         connections.push(raw(&harness, &paris).await);
     }
     assert_eq!(harness.count(Refusal::Connections), 1);
@@ -220,15 +220,20 @@ async fn one_connection_too_many_ends_the_oldest_of_the_same_site() {
 }
 
 #[tokio::test]
-async fn silent_connections_do_not_block_others() {
+async fn connections_that_never_end_their_handshake_make_way_for_others() {
     let harness = Harness::start().await;
     let paris = harness.credential(&site("paris"));
-    let mut silent = Vec::new();
-    for _ in 0..2 * HANDSHAKES_MAX {
-        silent.push(TcpStream::connect(harness.address).await.unwrap());
+    let mut unfinished = Vec::new();
+    for number in 0..2 * HANDSHAKES.all {
+        let mut stream = TcpStream::connect(harness.address).await.unwrap();
+        if number % 2 == 1 {
+            let _ = stream.write_all(&[22]).await;
+        }
+        unfinished.push(stream);
     }
     let entering = tokio::time::timeout(HANDSHAKE_TIMEOUT / 2, harness.dial(Some(&paris)).connect()).await;
-    entering.expect("there is a turn for those who speak").unwrap();
+    entering.expect("there is a place for those who speak").unwrap();
+    assert!(harness.count(Refusal::Connections) >= HANDSHAKES.all as u64);
 }
 
 /// A connection on which nothing is sent.

@@ -2,9 +2,6 @@
 
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::{self, AuditFormat};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
@@ -32,15 +29,12 @@ impl OperatorService {
     }
 }
 
-/// Sends a document.
-pub(super) fn in_pieces(document: Vec<u8>) -> ReceiverStream<Result<v1::AuditResponse, Status>> {
-    let (pieces, stream) = mpsc::channel(4);
-    tokio::spawn(async move {
-        for piece in document.chunks(PIECE_BYTES) {
-            if pieces.send(Ok(v1::AuditResponse { piece: piece.to_vec() })).await.is_err() {
-                return;
-            }
-        }
-    });
-    ReceiverStream::new(stream)
+/// A document in messages.
+pub(super) fn in_pieces(document: Vec<u8>) -> impl Iterator<Item = v1::AuditResponse> + Send + 'static {
+    let mut rest = document;
+    std::iter::from_fn(move || {
+        let after = rest.split_off(rest.len().min(PIECE_BYTES));
+        let piece = std::mem::replace(&mut rest, after);
+        (!piece.is_empty()).then_some(v1::AuditResponse { piece })
+    })
 }

@@ -1,12 +1,8 @@
 //! Finds of a person: within the sites that it may see, and a few at a time.
 
-use std::time::Duration;
-
 use cognate_proto::name::SiteName;
+use cognate_proto::v1;
 use cognate_proto::v1::find_request::Message as Up;
-use cognate_proto::v1::{self, FindResponse};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::{OperatorService, blocking};
@@ -18,39 +14,29 @@ use crate::identity::Operator;
 /// The site and the party that a search is bound to; nothing: no such bounds.
 pub type Bounds = (String, String);
 
-/// The longest time between two pieces of a find.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-
 impl OperatorService {
-    /// Receives the query, searches, and sends the answer.
+    /// Receives the query, and searches.
     pub(super) async fn search(
         &self,
         operator: Operator,
         mut pieces: Streaming<v1::FindRequest>,
-    ) -> Result<ReceiverStream<Result<FindResponse, Status>>, Status> {
-        // Limits the size of a query, and the number of queries in memory at a time.
-        let turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
-        let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
+    ) -> Result<Answer, Status> {
+        let mut arrival = self.services.finder.arrivals.begin(operator.name.as_str()).await?;
+        let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
         let mut arriving = Arriving::open(&open)?;
-        while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
+        while let Some(message) = arrival.next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Piece(piece) => arriving.take(&piece)?,
                 Up::Open(_) => return Err(Error::Invalid("a find is opened once, and pieces follow".to_owned()).into()),
             }
         }
-        let answer = self.look(operator, arriving.finish()?, Bounds::default()).await?;
-        drop(turn);
-        let (sender, stream) = mpsc::channel(4);
-        tokio::spawn(async move {
-            for message in answer.into_wire() {
-                if sender.send(Ok(FindResponse { message: Some(message) })).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(ReceiverStream::new(stream))
+        let query = arriving.finish()?;
+        // Others arrive while this one waits, as far as there is memory.
+        let _turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        drop(arrival);
+        self.look(operator, query, Bounds::default()).await
     }
 }
 
@@ -71,16 +57,4 @@ impl OperatorService {
         })
         .await
     }
-}
-
-/// The next message. A silent client is cut off after a time limit, so that others get their turn.
-pub(super) async fn next<T, M>(
-    pieces: &mut Streaming<T>,
-    message: impl FnOnce(T) -> Option<M>,
-) -> Result<Option<M>, Status> {
-    let came = tokio::time::timeout(SILENCE_MAX, pieces.message()).await;
-    let came = came.map_err(|_| Status::deadline_exceeded("a find must not pause while others wait: send it again"))?;
-    let Some(piece) = came? else { return Ok(None) };
-    let empty = || Status::from(Error::Invalid("a message of a find is empty".to_owned()));
-    message(piece).map(Some).ok_or_else(empty)
 }

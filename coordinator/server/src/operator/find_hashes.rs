@@ -3,45 +3,34 @@
 use std::sync::Arc;
 
 use cognate_proto::name::SiteName;
+use cognate_proto::v1::FindHashesRequest;
 use cognate_proto::v1::find_hashes_request::Message as Up;
-use cognate_proto::v1::{FindHashesRequest, FindHashesResponse};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::OperatorService;
-use super::find::next;
 use crate::error::Error;
 use crate::find::hashes::{HashAnswer, HashQuery};
 use crate::identity::Operator;
 
 impl OperatorService {
-    /// Receives the query, asks the sites, and sends their answers.
+    /// Receives the query, and asks the sites.
     pub(super) async fn search_hashes(
         &self,
         operator: Operator,
         mut pieces: Streaming<FindHashesRequest>,
-    ) -> Result<ReceiverStream<Result<FindHashesResponse, Status>>, Status> {
-        let Some(Up::Open(open)) = next(&mut pieces, |piece| piece.message).await? else {
+    ) -> Result<HashAnswer, Status> {
+        let mut arrival = self.services.finder.arrivals.begin(operator.name.as_str()).await?;
+        let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
         let mut query = HashQuery::open(&open)?;
-        while let Some(message) = next(&mut pieces, |piece| piece.message).await? {
+        while let Some(message) = arrival.next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Hashes(table) => query.take(&table)?,
                 Up::Open(_) => return Err(Error::Invalid("a find is opened once, and hashes follow".to_owned()).into()),
             }
         }
-        let answer = self.searched_hashes(operator, query).await?;
-        let (sender, stream) = mpsc::channel(4);
-        tokio::spawn(async move {
-            for message in answer.into_wire() {
-                if sender.send(Ok(FindHashesResponse { message: Some(message) })).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(ReceiverStream::new(stream))
+        self.searched_hashes(operator, query).await
     }
 
     /// The same for a query that arrived in another way.

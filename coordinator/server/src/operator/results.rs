@@ -1,16 +1,17 @@
 //! The file of a result, in pieces.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-use super::OperatorService;
+use super::{OperatorService, blocking};
 use crate::error::Error;
 use crate::identity::Operator;
 use cognate_storage::journal::Action;
@@ -28,35 +29,38 @@ impl OperatorService {
         operator: &Operator,
         id: ScanId,
         offset: u64,
-    ) -> Result<ReceiverStream<Result<v1::FetchResultResponse, Status>>, Error> {
+    ) -> Result<mpsc::Receiver<Result<v1::FetchResultResponse, Status>>, Error> {
         let path = self.result_of(operator, id)?;
-        let mut file = File::open(&path).map_err(Error::state(&path))?;
+        let file = File::open(&path).map_err(Error::state(&path))?;
         let total_bytes = file.metadata().map_err(Error::state(&path))?.len();
         if offset > total_bytes {
             return Err(Error::Invalid(format!("`offset`: the result has only {total_bytes} bytes")));
         }
-        file.seek(SeekFrom::Start(offset)).map_err(Error::state(&path))?;
+        let file = Arc::new(file);
         if offset == 0 {
             self.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
         }
-        let (pieces, stream) = mpsc::channel(4);
-        tokio::task::spawn_blocking(move || {
-            let mut begun = false;
-            loop {
-                let mut piece = Vec::with_capacity(PIECE_BYTES);
-                let message = match file.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece) {
-                    Ok(0) if begun => return,
-                    Ok(_) => Ok(v1::FetchResultResponse { piece, total_bytes }),
-                    Err(source) => Err(Error::state(&path)(source).into()),
-                };
+        let (pieces, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            let (mut offset, mut begun) = (offset, false);
+            // A piece is read only when there is room for it: no thread waits for the peer.
+            while let Ok(room) = pieces.reserve().await {
+                let (file, path) = (Arc::clone(&file), path.clone());
+                let message = blocking(move || read(&file, offset).map_err(Error::state(&path))).await;
+                let bytes = message.as_ref().map_or(0, Vec::len);
+                if bytes == 0 && begun && message.is_ok() {
+                    return;
+                }
                 begun = true;
+                offset += bytes as u64;
                 let failed = message.is_err();
-                if pieces.blocking_send(message).is_err() || failed {
+                room.send(message.map(|piece| v1::FetchResultResponse { piece, total_bytes }));
+                if failed {
                     return;
                 }
             }
         });
-        Ok(ReceiverStream::new(stream))
+        Ok(stream)
     }
 
     /// The path of a scan's result, if it has one and a person may see all of it.
@@ -102,4 +106,18 @@ impl OperatorService {
             ))),
         }
     }
+}
+
+/// A piece of a file from an offset on; empty: that is its end.
+fn read(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut filled = 0;
+    while filled < PIECE_BYTES {
+        match file.read_at(&mut piece[filled..], offset + filled as u64)? {
+            0 => break,
+            bytes => filled += bytes,
+        }
+    }
+    piece.truncate(filled);
+    Ok(piece)
 }

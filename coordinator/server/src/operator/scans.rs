@@ -7,7 +7,6 @@ use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::OperatorService;
@@ -73,7 +72,7 @@ impl OperatorService {
     }
 
     /// Sends the state of a scan, now and after changes, until it has ended.
-    pub(super) fn watch(&self, id: ScanId) -> ReceiverStream<Result<v1::ScanState, Status>> {
+    pub(super) fn watch(&self, id: ScanId) -> mpsc::Receiver<Result<v1::ScanState, Status>> {
         let (states, stream) = mpsc::channel(4);
         let services = std::sync::Arc::clone(&self.services);
         // The person who looks may have freed disk space.
@@ -111,7 +110,7 @@ impl OperatorService {
                 }
             }
         });
-        ReceiverStream::new(stream)
+        stream
     }
 
     /// Saves a profile in place of one with the same name.

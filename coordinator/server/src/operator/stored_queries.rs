@@ -3,9 +3,6 @@
 
 use cognate_proto::v1;
 use serde_json::Value;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
@@ -15,8 +12,6 @@ use cognate_result::report::Viewer;
 
 /// The bytes of a case that go in one message.
 const PIECE_BYTES: usize = 256 << 10;
-
-type Rows<T> = ReceiverStream<Result<T, Status>>;
 
 impl OperatorService {
     pub(super) fn put_watch(
@@ -35,10 +30,10 @@ impl OperatorService {
         Ok(v1::PutWatchResponse { hits })
     }
 
-    pub(super) fn list_watches(&self, operator: &Operator) -> Result<Rows<v1::WatchState>, Error> {
+    pub(super) fn list_watches(&self, operator: &Operator) -> Result<Vec<v1::WatchState>, Error> {
         let mut states = self.services.watches.watch_states()?;
         states.retain(|state| state.watch.as_ref().is_some_and(|watch| may_see(operator, &watch.site, &watch.party)));
-        Ok(rows(states))
+        Ok(states)
     }
 
     pub(super) fn remove_watch(&self, operator: &Operator, name: &str) -> Result<v1::RemoveWatchResponse, Error> {
@@ -60,19 +55,19 @@ impl OperatorService {
         self.services.cases.check_case(self.visible_case(operator, name)?, operator.name.as_str())
     }
 
-    pub(super) fn list_cases(&self, operator: &Operator) -> Result<Rows<v1::Case>, Error> {
+    pub(super) fn list_cases(&self, operator: &Operator) -> Result<Vec<v1::Case>, Error> {
         let mut cases = self.services.records.store.cases()?;
         cases.retain(|case| may_see(operator, &case.site, &case.party));
         cases.sort_by(|a, b| (b.opened, &a.name).cmp(&(a.opened, &b.name)));
         let listed =
             cases.into_iter().map(|case| v1::Case { query: case.query.as_ref().map(without_features), ..case });
-        Ok(rows(listed.collect()))
+        Ok(listed.collect())
     }
 
-    pub(super) fn export_case(&self, operator: &Operator, name: &str) -> Result<Rows<v1::ExportCaseResponse>, Error> {
+    pub(super) fn export_case(&self, operator: &Operator, name: &str) -> Result<Vec<v1::ExportCaseResponse>, Error> {
         let whole = self.services.cases.export_case(self.visible_case(operator, name)?)?.to_string();
         let pieces = whole.as_bytes().chunks(PIECE_BYTES);
-        Ok(rows(pieces.map(|piece| v1::ExportCaseResponse { piece: piece.to_vec() }).collect()))
+        Ok(pieces.map(|piece| v1::ExportCaseResponse { piece: piece.to_vec() }).collect())
     }
 
     /// A watch with its query, if a person may see it.
@@ -111,16 +106,4 @@ fn bounds(operator: &Operator) -> (String, String) {
 
 fn may_see(operator: &Operator, site: &str, party: &str) -> bool {
     operator.viewer().sees_stored(&Viewer::stored(site, party))
-}
-
-fn rows<T: Send + 'static>(rows: Vec<T>) -> Rows<T> {
-    let (sender, stream) = mpsc::channel(4);
-    tokio::spawn(async move {
-        for row in rows {
-            if sender.send(Ok(row)).await.is_err() {
-                return;
-            }
-        }
-    });
-    ReceiverStream::new(stream)
 }

@@ -1,17 +1,17 @@
 //! Templates, as far as a person may see, mark and take them back. They count in every analysis under their method, so
 //! that a person who is bound to a site or a party marks none, and sees neither their tags nor their notes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
+use crate::streams::forward;
 use crate::template::{Mark, SuggestRequest};
 
 impl OperatorService {
@@ -42,65 +42,45 @@ impl OperatorService {
         &self,
         operator: &Operator,
         request: v1::SuggestTemplatesRequest,
-    ) -> Result<ReceiverStream<Result<v1::SuggestTemplatesResponse, Status>>, Error> {
+    ) -> Result<mpsc::Receiver<Result<v1::SuggestTemplatesResponse, Status>>, Error> {
         let request = SuggestRequest::from_wire(request)?;
         let state = self.visible_state(operator, request.scan)?;
         self.check_full_result(operator, request.scan, &state)?;
-        let (sender, stream) = mpsc::channel(16);
-        let service = self.clone();
+        let (sender, stream) = mpsc::channel(1);
+        let (services, limits) = (Arc::clone(&self.services), self.settings.limits);
         tokio::spawn(async move {
             let turn = tokio::select! {
-                turn = service.services.scans.analyses.acquire() => turn.expect("it is never closed"),
+                turn = Arc::clone(&services.scans.analyses).acquire_owned() => turn.expect("it is never closed"),
                 () = sender.closed() => return,
             };
-            let working = tokio::task::spawn_blocking({
-                let (services, limits, sender) =
-                    (Arc::clone(&service.services), service.settings.limits, sender.clone());
-                move || {
-                    services.templates.suggest(&request, &limits, &|answer| match answer.suggestion {
-                        // Progress that does not fit into the queue is dropped.
-                        None => !matches!(sender.try_send(Ok(answer)), Err(mpsc::error::TrySendError::Closed(_))),
-                        Some(_) => sender.blocking_send(Ok(answer)).is_ok(),
-                    })
-                }
+            let streams = Arc::clone(&services.streams);
+            let found = streams.spooled(move |writer| {
+                let (_turn, writer) = (turn, Mutex::new(writer));
+                services.templates.suggest(&request, &limits, &|answer| {
+                    let mut writer = writer.lock().expect("nothing panics while it is held");
+                    // Progress is only for a reader who has seen all before it.
+                    let is_wanted = answer.suggestion.is_some() || writer.is_read();
+                    !is_wanted || writer.message(&answer).and_then(|()| writer.show()).is_ok()
+                })
             });
-            let done = working.await;
-            drop(turn);
-            let failed = match done {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => Status::from(error),
-                Err(_) => Status::internal("a request crashed: see the log"),
-            };
-            // The client may be gone.
-            let _ = sender.send(Err(failed)).await;
+            forward(found, sender).await;
         });
-        Ok(ReceiverStream::new(stream))
+        Ok(stream)
     }
 
     /// The templates, those that were marked last first.
-    pub(super) fn list_templates(
-        &self,
-        operator: &Operator,
-        all: bool,
-    ) -> Result<ReceiverStream<Result<v1::Template, Status>>, Error> {
+    pub(super) fn list_templates(&self, operator: &Operator, all: bool) -> Result<Vec<v1::Template>, Error> {
         let mut templates = self.services.records.store.templates()?;
         templates.retain(|template| all || template.unmarked == 0);
         templates.sort_by_key(|template| (std::cmp::Reverse(template.marked), template.id));
-        let bound = check_unbound(operator).is_err();
-        let (sender, stream) = mpsc::channel(4);
-        tokio::spawn(async move {
-            for mut template in templates {
-                if bound {
-                    template.tags.clear();
-                    template.note.clear();
-                    template.cluster.clear();
-                }
-                if sender.send(Ok(template)).await.is_err() {
-                    return;
-                }
+        if check_unbound(operator).is_err() {
+            for template in &mut templates {
+                template.tags.clear();
+                template.note.clear();
+                template.cluster.clear();
             }
-        });
-        Ok(ReceiverStream::new(stream))
+        }
+        Ok(templates)
     }
 }
 

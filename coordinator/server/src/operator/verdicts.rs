@@ -1,18 +1,15 @@
 //! Verdicts, as far as a person may see, set and undo them: it must see the full result of the scan.
 
+use std::sync::Arc;
+
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
+use crate::streams::spool::SpoolReader;
 use crate::verdict::VerdictRequest;
-
-/// Rows that may wait to be sent.
-const AHEAD: usize = 64;
 
 impl OperatorService {
     /// Sets a verdict on clusters, sets or documents of a result.
@@ -45,27 +42,13 @@ impl OperatorService {
     }
 
     /// The current verdicts of a scan's result.
-    pub(super) fn list_verdicts(
-        &self,
-        operator: &Operator,
-        scan: ScanId,
-    ) -> Result<ReceiverStream<Result<v1::VerdictState, Status>>, Error> {
+    pub(super) fn list_verdicts(&self, operator: &Operator, scan: ScanId) -> Result<SpoolReader, Error> {
         self.check_result(operator, scan)?;
-        let (sender, stream) = mpsc::channel(AHEAD);
-        let service = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let gone = || Error::Stale("the client is gone".to_owned());
-            let done = service.services.results.browse(scan).and_then(|browse| {
-                browse.verdict_states(&service.services.records.store, |state| {
-                    sender.blocking_send(Ok(state)).map_err(|_| gone())
-                })
-            });
-            if let Err(error) = done {
-                // The client may be gone.
-                let _ = sender.blocking_send(Err(error.into()));
-            }
-        });
-        Ok(ReceiverStream::new(stream))
+        let services = Arc::clone(&self.services);
+        Ok(self.services.streams.spooled(move |writer| {
+            let browse = services.results.browse(scan)?;
+            browse.verdict_states(&services.records.store, |state| writer.message(&state))
+        }))
     }
 
     /// The verdicts that were set and undone about results that a person may see.

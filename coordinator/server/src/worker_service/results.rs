@@ -3,26 +3,19 @@
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1::ResultsResponse;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use tonic::Status;
 
 use crate::error::Error;
 use crate::scan::Scans;
+use crate::streams::spool::SpoolWriter;
 use cognate_result::report::{Report, time};
 use cognate_storage::store::{ScanRow, ScanStep};
 
-type Rows = mpsc::Sender<Result<ResultsResponse, Status>>;
-
-/// Sends a site one scan, or lists all that it took part in.
+/// Writes one scan for a site, or lists all that it took part in.
 ///
 /// # Errors
 /// Fails if there is no such scan, or the site did not take part in it; the error is the same for both.
-pub(super) fn send(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &Rows) -> Result<(), Error> {
-    let mut send = |row: Value| {
-        let row = ResultsResponse { row: row.to_string() };
-        // The site may disconnect once it has enough.
-        rows.blocking_send(Ok(row)).map_err(|_| Error::Cancelled)
-    };
+pub(super) fn write(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &mut SpoolWriter) -> Result<(), Error> {
+    let mut send = |row: Value| rows.message(&ResultsResponse { row: row.to_string() });
     let Some(id) = scan.map(ScanId) else {
         let mut all = scans.records.store.scans()?;
         all.retain(|(_, row)| took_part(row, site));

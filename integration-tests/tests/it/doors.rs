@@ -1,0 +1,65 @@
+//! The doors of a coordinator under attack: peers that are slow, silent or greedy, and an honest neighbour beside them.
+//!
+//! Each test asserts ceilings on the memory, the threads and the descriptors of the coordinator, and on the time that the
+//! neighbour waits. They are generous: the machine may be slow and busy.
+
+mod client;
+mod grpc;
+mod http;
+mod streams;
+
+use std::time::{Duration, Instant};
+
+use cognate_integration_tests::Federation;
+use cognate_integration_tests::federation::text;
+
+/// The longest time that an honest neighbour waits for an answer under attack.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a process uses.
+#[derive(Debug)]
+struct Use {
+    memory_bytes: u64,
+    threads: u64,
+    descriptors: u64,
+}
+
+impl Use {
+    /// The use of the coordinator now.
+    fn of(federation: &mut Federation) -> Use {
+        let process = format!("/proc/{}", federation.coordinator().id());
+        let status = std::fs::read_to_string(format!("{process}/status")).unwrap();
+        let number = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        };
+        let descriptors = std::fs::read_dir(format!("{process}/fd")).unwrap().count() as u64;
+        Use { memory_bytes: number("VmRSS:") << 10, threads: number("Threads:"), descriptors }
+    }
+
+    /// Checks that the coordinator uses at most so much more than before.
+    #[track_caller]
+    fn at_most_above(&self, before: &Use, memory_bytes: u64, threads: u64, descriptors: u64) {
+        assert!(self.memory_bytes <= before.memory_bytes + memory_bytes, "memory: {before:?}, then {self:?}");
+        assert!(self.threads <= before.threads + threads, "threads: {before:?}, then {self:?}");
+        assert!(self.descriptors <= before.descriptors + descriptors, "descriptors: {before:?}, then {self:?}");
+    }
+}
+
+/// Something that the honest neighbour does, within its patience.
+#[track_caller]
+fn soon<T>(what: &str, act: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = act();
+    assert!(began.elapsed() < PATIENCE, "{what} took {:?}", began.elapsed());
+    done
+}
+
+/// The health check of a container, as the image runs it.
+#[track_caller]
+fn is_healthy(federation: &Federation) {
+    let config = federation.coordinator_config();
+    soon("the health check", || {
+        federation.sandbox.cognate(["coordinator", "health", "--config", text(&config)]).expect(0);
+    });
+}

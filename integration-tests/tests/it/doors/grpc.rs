@@ -1,0 +1,57 @@
+//! The port of workers and operators.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use cognate_integration_tests::{Federation, Files};
+
+use super::client::{Connection, Identity, tls};
+use super::{Use, is_healthy, soon};
+
+fn federation(seed: u64) -> Federation {
+    let mut federation = Federation::new(seed);
+    federation.add("a", &Files::from([("a.txt".to_owned(), b"a document".repeat(100))]));
+    federation.sandbox.settle();
+    federation.start_all();
+    federation
+}
+
+/// A scan of a site, a list and a revocation, each within the patience of its caller.
+fn is_served(federation: &mut Federation) {
+    soon("a scan", || federation.scan(&[]).expect(0));
+    soon("the list of sites", || federation.operate(&["site", "list"]).expect(0));
+    soon("an invitation", || federation.person("anna", "viewer", &[]));
+    soon("a revocation", || federation.operate(&["operator", "revoke", "anna"]).expect(0));
+    is_healthy(federation);
+}
+
+#[test]
+fn connections_that_never_greet_keep_nobody_out_and_fill_no_log() {
+    let mut federation = federation(5301);
+    let (before, address) = (Use::of(&mut federation), federation.address(1));
+    let mut held = Vec::new();
+    for number in 0..1600 {
+        let mut stream = TcpStream::connect(address).unwrap();
+        if number % 4 == 0 {
+            // The first byte of a greeting.
+            let _ = stream.write_all(&[22]);
+        }
+        held.push(stream);
+    }
+    is_served(&mut federation);
+    Use::of(&mut federation).at_most_above(&before, 64 << 20, 8, 560);
+    assert!(federation.metric("cognate_auth_failures_total") >= 1000.0);
+    let log_bytes = federation.coordinator().stderr().len();
+    assert!(log_bytes < 1 << 20, "the log has {log_bytes} bytes");
+}
+
+#[test]
+fn strangers_that_stay_keep_no_stranger_out() {
+    let mut federation = federation(5302);
+    let (before, address) = (Use::of(&mut federation), federation.address(1));
+    let tls = tls(&Identity::Anonymous(&federation.operator()));
+    let held: Vec<Connection> = (0..400).map(|_| Connection::open(address, &tls, 65_535).unwrap()).collect();
+    is_served(&mut federation);
+    Use::of(&mut federation).at_most_above(&before, 96 << 20, 8, 160);
+    drop(held);
+}
