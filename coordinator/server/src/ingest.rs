@@ -1,7 +1,8 @@
 //! One push: batches in, acknowledgements out. An acknowledgement means that everything up to it is durable.
 //!
-//! The stream is read by a task that may wait, and taken in by a thread that may block: between them is a short queue,
-//! so that a fast site fills the window and not the coordinator's memory. Commits are shared by all batches that have
+//! One task reads the stream, another one has its messages taken in, each by a thread that blocks for the disk and never
+//! for the site. Between the tasks is a short queue, so that a fast site fills the window and not the coordinator's memory.
+//! Commits are shared by all batches that have
 //! come in the meantime. A push belongs to a session: once that has ended, nothing more of it is taken in.
 
 use std::sync::Arc;
@@ -54,14 +55,14 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
     let mut live = push.live.clone();
     let taking_in = {
         let answers = answers.clone();
-        tokio::task::spawn_blocking(move || take_in(&push, writer, waiting, &answers))
+        tokio::spawn(Intake { push, writer, first_uncommitted: None }.run(waiting, answers))
     };
     loop {
         let message = tokio::select! {
             // A push may be idle for any time: a site may read one large document for hours, or be paused. Its session
             // shows that it is alive.
             message = requests.message() => message,
-            // The thread that processes the messages sends the reason to the site.
+            // The task that has the messages taken in sends the reason to the site.
             () = live.ended() => break,
         };
         match message {
@@ -79,70 +80,105 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
         }
     }
     drop(queue);
-    if let Err(error) = taking_in.await {
-        tracing::error!(%error, "storing a push failed");
-        let _ = answers.send(Err(Status::internal("storing failed"))).await;
-    }
+    let _ = taking_in.await;
 }
 
-/// Takes messages in until there are no more, an error ends the push, or the index is sealed.
-fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>, answers: &Answers) {
-    let mut first_uncommitted: Option<Instant> = None;
-    let result = loop {
-        let Some(message) = waiting.blocking_recv() else {
-            // The push was cut off: the acknowledged batches are stored, and need not be sent again.
-            break writer.commit().map_err(Error::from).and_then(|_| push.still_holds());
+/// A push that goes on.
+struct Intake {
+    push: Push,
+    writer: IndexWriter,
+    first_uncommitted: Option<Instant>,
+}
+
+/// The state after a message: the push, unless it has ended, and the answer to the site.
+type Taken = (Option<Intake>, Option<Result<PushResponse, Status>>);
+
+impl Intake {
+    /// Takes messages in until there are no more, an error ends the push, or the index is sealed.
+    async fn run(self, mut waiting: mpsc::Receiver<Up>, answers: Answers) {
+        let mut intake = self;
+        loop {
+            let message = waiting.recv().await;
+            let is_last = waiting.is_empty();
+            let taking = tokio::task::spawn_blocking(move || intake.take(message, is_last)).await;
+            let (rest, answer) = taking.unwrap_or_else(|error| {
+                tracing::error!(%error, "storing a push failed");
+                (None, Some(Err(Status::internal("storing failed"))))
+            });
+            let is_read = match answer {
+                Some(answer) => answers.send(answer).await.is_ok(),
+                None => true,
+            };
+            match rest {
+                Some(rest) if is_read => intake = rest,
+                // What it still has in hand goes to the disk.
+                rest => return drop(tokio::task::spawn_blocking(move || drop(rest)).await),
+            }
+        }
+    }
+
+    /// Takes one message in, and commits after the last one that waits. No message: the push was cut off.
+    fn take(mut self, message: Option<Up>, is_last: bool) -> Taken {
+        let Some(message) = message else {
+            // The acknowledged batches are stored, and need not be sent again.
+            let committed = self.writer.commit().map_err(Error::from);
+            return self.ended(committed.and_then(|_| self.push.still_holds()));
         };
-        if let Err(error) = push.still_holds() {
-            break writer.commit().map_err(Error::from).and(Err(error));
+        if let Err(error) = self.push.still_holds() {
+            let committed = self.writer.commit().map_err(Error::from);
+            return self.ended(committed.and(Err(error)));
         }
         match message {
             Up::Batch(batch) => {
-                first_uncommitted.get_or_insert_with(Instant::now);
-                match push.take(&mut writer, batch.sequence, &batch.digest, &batch.body) {
+                self.first_uncommitted.get_or_insert_with(Instant::now);
+                match self.push.take(&mut self.writer, batch.sequence, &batch.digest, &batch.body) {
                     Ok(Ok(())) => {}
                     Ok(Err(unknown)) => {
-                        let ack = Ack { unknown_contents: unknown, ..ack(&writer, writer.committed_sequence()) };
-                        let _ = answers.blocking_send(response(Down::Ack(ack)));
-                        return;
+                        let ack =
+                            Ack { unknown_contents: unknown, ..ack(&self.writer, self.writer.committed_sequence()) };
+                        return (None, Some(response(Down::Ack(ack))));
                     }
-                    Err(error) => break Err(error),
+                    Err(error) => return self.ended(Err(error)),
                 }
             }
-            Up::Seal(seal) => {
-                let (indexes, key) = writer.place();
-                let answer = push.seal(writer, seal).map_err(Status::from);
-                let sealed = answer.is_ok();
-                let _ = answers.blocking_send(answer.and_then(|sealed| response(Down::Sealed(sealed))));
-                if sealed {
-                    indexes.tidy(&key);
-                }
-                return;
-            }
-            Up::Open(_) => {
-                let _ = answers.blocking_send(Err(Status::invalid_argument("the index is open already")));
-                return;
-            }
+            Up::Seal(seal) => return self.seal(seal),
+            Up::Open(_) => return (None, Some(Err(Status::invalid_argument("the index is open already")))),
         }
-        if waiting.is_empty() || writer.uncommitted_bytes() >= COMMIT_BYTES {
-            match push.commit(&mut writer) {
-                Ok(sequence) => {
-                    if answers.blocking_send(response(Down::Ack(ack(&writer, sequence)))).is_err() {
-                        return;
-                    }
-                    let since = first_uncommitted.take();
-                    since.into_iter().for_each(|t| push.metrics.ack_latency_seconds.observe(t.elapsed().as_secs_f64()));
-                }
-                Err(error) => break Err(error),
-            }
+        if !is_last && self.writer.uncommitted_bytes() < COMMIT_BYTES {
+            return (Some(self), None);
         }
-    };
-    if let Err(error) = result {
+        match self.push.commit(&mut self.writer) {
+            Ok(sequence) => {
+                let latency = &self.push.metrics.ack_latency_seconds;
+                self.first_uncommitted
+                    .take()
+                    .into_iter()
+                    .for_each(|since| latency.observe(since.elapsed().as_secs_f64()));
+                let ack = ack(&self.writer, sequence);
+                (Some(self), Some(response(Down::Ack(ack))))
+            }
+            Err(error) => self.ended(Err(error)),
+        }
+    }
+
+    fn seal(self, seal: Seal) -> Taken {
+        let (indexes, key) = self.writer.place();
+        let sealed = self.push.seal(self.writer, seal);
+        if sealed.is_ok() {
+            // The site does not wait for it.
+            tokio::task::spawn_blocking(move || indexes.tidy(&key));
+        }
+        (None, Some(sealed.map_err(Status::from).and_then(|sealed| response(Down::Sealed(sealed)))))
+    }
+
+    /// The end of the push; an error is logged and told to the site.
+    fn ended(&self, result: Result<(), Error>) -> Taken {
+        let Err(error) = result else { return (None, None) };
         if error.kind() == ErrorKind::Exhausted {
-            push.metrics.shed.inc();
+            self.push.metrics.shed.inc();
         }
-        tracing::warn!(site = %push.site, %error, "a push was refused");
-        let _ = answers.blocking_send(Err(error.into()));
+        tracing::warn!(site = %self.push.site, %error, "a push was refused");
+        (None, Some(Err(error.into())))
     }
 }
 
