@@ -6,6 +6,7 @@
 //!
 //! This crate never sees the contents of a file, and knows nothing of pages.
 
+mod agreement;
 mod audit;
 pub mod authorize;
 mod caller;

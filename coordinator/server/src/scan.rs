@@ -15,7 +15,7 @@ mod state;
 mod sync;
 mod verification;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,6 +36,7 @@ use self::fine::AttachedSites;
 pub(crate) use self::running::Scan;
 pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
 pub(crate) use self::state::status;
+use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::records::Records;
@@ -102,7 +103,7 @@ impl Scans {
                     true => self.take_last(&scan.spec, &choices, row)?,
                 };
                 let frozen = self.read_again(scan, frozen).await?;
-                self.check_canaries(&frozen)?;
+                let frozen = self.check_canaries(scan, frozen)?;
                 let frozen = self.analyser.freeze_templates(frozen)?;
                 self.analyser.record(scan.id, &frozen)?;
                 failpoint!("scan.after_frozen");
@@ -161,20 +162,20 @@ impl Scans {
                 }
             }
         }
-        self.check_missing(scan, &row)?;
+        self.check_missing(&scan.spec, &row)?;
         tracing::info!(scan = %scan.id, missing = row.missing.len(), "synced");
         row.step = ScanStep::Frozen.into();
         Ok(row)
     }
 
     /// Checks that enough indexes exist to continue.
-    fn check_missing(&self, scan: &Scan, row: &ScanRow) -> Result<(), Error> {
+    fn check_missing(&self, spec: &ScanSpec, row: &ScanRow) -> Result<(), Error> {
         let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
         let reasons: Vec<String> = row.missing.iter().map(reason).collect();
         if row.frozen.is_empty() {
             return Err(Error::NothingToAnalyse(reasons.join("; ")));
         }
-        if scan.spec.options.require_complete && !row.missing.is_empty() {
+        if spec.options.require_complete && !row.missing.is_empty() {
             return Err(Error::Incomplete(reasons.join("; ")));
         }
         Ok(())
@@ -190,13 +191,28 @@ impl Scans {
             for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
                 let key = slot(site, repository, method_id, choice.as_ref());
                 let Some(sealed) = self.analyser.indexes.sealed(&key)? else {
-                    return Err(not_synced(site, repository, layer));
+                    if layer.method_id.is_some() {
+                        return Err(not_synced(site, repository, layer));
+                    }
+                    let reason = format!("its index was made under another key or version than method {method_id}");
+                    row.missing.push(MissingRow { site: site.to_string(), repository: repository.to_string(), reason });
+                    continue;
                 };
                 let summary = self.analyser.indexes.summary(sealed.id)?;
                 row.frozen.push(self.row_of(&key, number, choice.as_ref(), &sealed, summary)?);
             }
             row.keyed = method_id != layer.method.id(&Key::none());
         }
+        // If one layer of a repository is missing, the others do not count.
+        let mut missing = BTreeMap::new();
+        row.missing
+            .drain(..)
+            .for_each(|one| drop(missing.entry((one.site.clone(), one.repository.clone())).or_insert(one)));
+        row.missing = missing.into_values().collect();
+        let missing = &row.missing;
+        row.frozen
+            .retain(|one| !missing.iter().any(|gone| (&gone.site, &gone.repository) == (&one.site, &one.repository)));
+        self.check_missing(spec, &row)?;
         // A site checks its policy for other parties when it syncs. Its present index may be one for its own party alone.
         if !row.keyed && !spec.in_process && self.crosses_parties(&spec.options.repositories)? {
             return Err(Error::Refused(
@@ -209,48 +225,45 @@ impl Scans {
         Ok(row)
     }
 
-    /// The id under which all repositories of a scan have an index made by a layer's method. The key is not known here,
-    /// so the id is taken from the present indexes.
+    /// The id under which most sites of a scan have an index made by a layer's method. The key is not known here, so the id
+    /// is taken from the present indexes.
     fn common_method_id(&self, spec: &ScanSpec, layer: &Layer, choices: &Choices) -> Result<MethodId, Error> {
         let wanted = cognate_proto::v1::MethodSpec::from(&layer.method);
         let all = self.analyser.indexes.all()?;
-        let mut common: Option<Vec<MethodId>> = None;
+        let (mut sites, mut under) = (BTreeSet::new(), BTreeMap::<MethodId, BTreeSet<&SiteName>>::new());
         for ((site, repository), choice) in spec.options.repositories.iter().zip(choices) {
             let scope = scope_of(choice.as_ref());
-            let mut found = Vec::new();
+            let mut is_synced = false;
             for (key, _, row) in &all {
                 let method = row.header.as_ref().and_then(|header| header.method.as_ref());
                 let same = method.is_some_and(|method| cognate_proto::spec::is_same(method, &wanted));
                 let here = key.site == *site && key.repository == *repository && key.scope == scope;
-                if here && same && row.sealed && !found.contains(&key.method_id) {
-                    found.push(key.method_id);
+                if here && same && row.sealed {
+                    is_synced = true;
+                    under.entry(key.method_id).or_default().insert(site);
                 }
             }
-            if found.is_empty() {
+            if !is_synced {
                 return Err(not_synced(site, repository, layer));
             }
-            if let Some(common) = &mut common {
-                let others = common.clone();
-                common.retain(|id| found.contains(id));
-                if common.is_empty() {
-                    let (first, _) = &spec.options.repositories[0];
-                    return Err(Error::Mismatch {
-                        a: first.to_string(),
-                        a_says: format!("method {}", others[0]),
-                        b: site.to_string(),
-                        b_says: format!("method {}", found[0]),
-                    });
-                }
-            } else {
-                common = Some(found);
-            }
+            sites.insert(site);
         }
-        match common.unwrap_or_default().as_slice() {
-            [one] => Ok(*one),
-            [one, other, ..] => Err(Error::Refused(format!(
+        let most = under.values().map(BTreeSet::len).max().unwrap_or_default();
+        let best: Vec<(&MethodId, &BTreeSet<&SiteName>)> =
+            under.iter().filter(|(_, sites)| sites.len() == most).collect();
+        match best.as_slice() {
+            [(one, _)] if 2 * most > sites.len() => Ok(**one),
+            [(one, _), (other, _), ..] if most == sites.len() => Err(Error::Refused(format!(
                 "the repositories have indexes under two keys, methods {one} and {other}: launch the scan without --no-sync"
             ))),
-            [] => Err(Error::Invalid("`repositories`: a scan needs at least one".to_owned())),
+            _ => {
+                let mut ids = under.iter().filter_map(|(id, sites)| Some((sites.first()?, id)));
+                let (Some((a, a_id)), Some((b, b_id))) = (ids.next(), ids.next()) else {
+                    return Err(Error::Invalid("`repositories`: a scan needs at least one".to_owned()));
+                };
+                let says = |id: &MethodId| format!("method {id}");
+                Err(Error::Mismatch { a: a.to_string(), a_says: says(a_id), b: b.to_string(), b_says: says(b_id) })
+            }
         }
     }
 
@@ -277,23 +290,47 @@ impl Scans {
         })
     }
 
-    /// Checks that a known text has the same features at all sites: the last guard against comparing different methods.
-    fn check_canaries(&self, row: &ScanRow) -> Result<(), Error> {
+    /// Leaves the sites out at which a known text has other features than at most: the last guard against comparing
+    /// different methods.
+    fn check_canaries(&self, scan: &Scan, mut row: ScanRow) -> Result<ScanRow, Error> {
+        let mut left_out = BTreeSet::new();
         for layer in 0..row.layer_count() {
-            let mut first: Option<(String, Vec<u8>)> = None;
+            let mut canaries = Vec::new();
             for frozen in row.frozen_of(layer) {
                 let canary = self.analyser.indexes.canary(IndexId(frozen.index))?;
-                let name = format!("{}/{}", frozen.site, frozen.repository);
-                match &first {
-                    // An index that was sealed before canaries existed has none.
-                    _ if canary.is_empty() => {}
-                    None => first = Some((name, canary)),
-                    Some((_, other)) if *other == canary => {}
-                    Some((a, _)) => return Err(Error::Canary { a: a.clone(), b: name }),
+                // An index that was sealed before canaries existed has none.
+                if !canary.is_empty() {
+                    let site: SiteName = frozen.site.parse().expect("it was frozen under a valid name");
+                    canaries.push((site, format!("{}/{}", frozen.site, frozen.repository), canary));
+                }
+            }
+            let sites = canaries.iter().map(|(site, ..)| site).collect::<BTreeSet<_>>().len();
+            let mut claims = Claims::new(sites);
+            canaries.iter().for_each(|(site, _, canary)| drop(claims.claim(site, canary)));
+            for (site, name, canary) in &canaries {
+                match claims.standing(&canary) {
+                    Standing::Agrees | Standing::Undecided => {}
+                    Standing::Differs(_) => drop(left_out.insert(site.to_string())),
+                    Standing::Split(other, _) => {
+                        let b = canaries.iter().find(|(site, ..)| *site == other).map(|(_, name, _)| name.clone());
+                        return Err(Error::Canary { a: name.clone(), b: b.unwrap_or_default() });
+                    }
                 }
             }
         }
-        Ok(())
+        if left_out.is_empty() {
+            return Ok(row);
+        }
+        let reason = "a known text has other fingerprints here than at the other sites: check its key and version";
+        for (site, repository) in scan.spec.options.repositories.iter().map(|(s, r)| (s.to_string(), r.to_string())) {
+            if left_out.contains(&site) && row.frozen.iter().any(|one| one.site == site && one.repository == repository)
+            {
+                row.missing.push(MissingRow { site, repository, reason: reason.to_owned() });
+            }
+        }
+        row.frozen.retain(|one| !left_out.contains(&one.site));
+        self.check_missing(&scan.spec, &row)?;
+        Ok(row)
     }
 
     /// Stores the summary of a sync with its index: with the present one, which is the same put together again, or a

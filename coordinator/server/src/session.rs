@@ -29,6 +29,7 @@ pub(crate) use self::fine::{FineScan, NoAnswer};
 use self::greeting::Greeting;
 use self::queries::Queries;
 pub(crate) use self::queries::{SiteAnswer, SiteQuestion};
+use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use cognate_storage::clock::seconds;
@@ -120,8 +121,8 @@ struct Assigned {
     events: mpsc::UnboundedSender<Event>,
 }
 
-/// The method id that all sites of a scan have to arrive at: that of the site which opened its index first.
-pub(crate) type Agreement = Arc<Mutex<Option<(SiteName, MethodId)>>>;
+/// The method ids at which the sites of a scan arrive, which have to be the same.
+pub(crate) type Agreement = Arc<Mutex<Claims<MethodId>>>;
 
 /// The purpose of an assignment, and the recipient of its events.
 pub(crate) struct Wanted {
@@ -147,7 +148,7 @@ pub(crate) enum Event {
     Progress { target: usize, progress: SyncProgress },
     /// It has ended.
     Ended { target: usize, outcome: Outcome },
-    /// The site fingerprints differently from another: none of its data was stored.
+    /// The site fingerprints differently from another, and nobody can tell which one is wrong.
     Differs(Difference),
 }
 
@@ -430,7 +431,7 @@ impl Sessions {
         if open.assignment == 0 {
             return self.own_purpose(site, open);
         }
-        let all = lock(&self.assigned);
+        let mut all = lock(&self.assigned);
         let assigned = all.get(&open.assignment).ok_or_else(|| {
             Error::Stale("the site's present session has no such assignment: attach, and wait".to_owned())
         })?;
@@ -445,17 +446,33 @@ impl Sessions {
             let why = "the index is not of the documents that were asked for: upgrade the worker if it is older than the coordinator";
             return Err(Error::Refused(why.to_owned()));
         }
-        if let Err(difference) = agree(assigned, method_id) {
-            let _ = assigned.events.send(Event::Differs(difference.clone()));
-            return Err(difference.into());
-        }
-        Ok(Purpose {
+        let purpose = Purpose {
             assignment: open.assignment,
             repository: assigned.repository.clone(),
             method: Some(assigned.method),
             scope,
             live: assigned.live.clone(),
-        })
+        };
+        let standing = lock(&assigned.agreement).claim(site, method_id);
+        match standing {
+            Standing::Agrees | Standing::Undecided => Ok(purpose),
+            Standing::Differs(most) => {
+                let reason = other_method(method_id, most);
+                let Assigned { target, events, .. } = all.remove(&open.assignment).expect("looked at above");
+                let _ = events.send(Event::Ended { target, outcome: Outcome::Failed(reason.clone()) });
+                Err(Error::Refused(reason))
+            }
+            Standing::Split(other, id) => {
+                let difference = Difference {
+                    a: other.to_string(),
+                    a_says: format!("method {id}"),
+                    b: site.to_string(),
+                    b_says: format!("method {method_id}"),
+                };
+                let _ = assigned.events.send(Event::Differs(difference.clone()));
+                Err(difference.into())
+            }
+        }
     }
 
     /// The contents that an assignment of a site's present session is about.
@@ -509,22 +526,11 @@ impl Sessions {
     }
 }
 
-/// Checks that the site opens its index under the method id of those before it; the first one sets it.
-fn agree(assigned: &Assigned, method_id: MethodId) -> Result<(), Difference> {
-    let mut agreed = lock(&assigned.agreement);
-    match &*agreed {
-        None => *agreed = Some((assigned.site.clone(), method_id)),
-        Some((_, id)) if *id == method_id => {}
-        Some((other, id)) => {
-            return Err(Difference {
-                a: other.to_string(),
-                a_says: format!("method {id}"),
-                b: assigned.site.to_string(),
-                b_says: format!("method {method_id}"),
-            });
-        }
-    }
-    Ok(())
+/// The reason for which a site is left out that made its index under another method than most.
+pub(crate) fn other_method(own: MethodId, most: MethodId) -> String {
+    format!(
+        "the site fingerprints under method {own} and the other sites under {most}: give it the same key and version"
+    )
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,6 +6,7 @@
 mod client;
 mod grpc;
 mod http;
+mod sites;
 mod streams;
 
 use std::time::{Duration, Instant};

@@ -148,6 +148,27 @@ async fn sites_whose_canaries_differ_are_not_compared() {
 }
 
 #[tokio::test]
+async fn a_site_whose_canary_differs_from_most_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = with_indexes(&folder);
+    coordinator.admit(&"c".parse().unwrap(), &PartyName::home()).unwrap();
+    for (site, documents, canary) in [("a", 3, 1), ("b", 4, 2), ("c", 3, 1)] {
+        let mut writer = coordinator.services().scans.analyser.indexes.writer(key(site), 1, &method()).unwrap();
+        push(&mut writer, 1..=documents);
+        writer.set_canary(vec![canary; 16]);
+        writer.seal(documents.into(), &root(1..=documents)).unwrap();
+    }
+    let repositories = ["a", "b", "c"].map(|site| (site.parse().unwrap(), RepositoryName::main())).to_vec();
+    let options = ScanOptions { repositories, ..spec(true) };
+    coordinator.services().scans.launch_as(ScanId(1), options, "anna", &LIMITS).unwrap();
+    let state = wait(&coordinator, ScanId(1), ended).await;
+    assert_eq!(state.status(), ScanStatus::Partial, "{}", state.failure);
+    let reasons: Vec<&str> = state.repositories.iter().map(|one| one.failure.as_str()).collect();
+    assert!(reasons[1].contains("a known text has other fingerprints here"), "{reasons:?}");
+    assert!(reasons[0].is_empty() && reasons[2].is_empty(), "{reasons:?}");
+}
+
+#[tokio::test]
 async fn without_a_sync_indexes_under_two_keys_are_ambiguous_and_both_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);

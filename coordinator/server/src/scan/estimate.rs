@@ -1,7 +1,7 @@
 //! The cost of a scan for each site: asked of attached sites, and taken from the last sync of the others.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -12,8 +12,9 @@ use cognate_analysis::spec::{Layer, ScanSpec};
 use cognate_storage::clock::random_number;
 
 use super::Scans;
+use crate::agreement::Claims;
 use crate::error::Error;
-use crate::session::{Agreement, Event, Outcome, Wanted};
+use crate::session::{Event, Outcome, Wanted};
 
 /// The longest time in which sites answer.
 const ESTIMATE_MAX: Duration = Duration::from_secs(15);
@@ -52,7 +53,7 @@ impl Scans {
                 let wanted = Wanted {
                     method: layer.method,
                     scope: None,
-                    agreement: Agreement::default(),
+                    agreement: Arc::new(Mutex::new(Claims::new(1))),
                     target: place,
                     events: events.clone(),
                 };

@@ -3,7 +3,8 @@
 //! An attached site gets its assignment at once, other sites when they attach again. Earlier batches stay, so that
 //! nothing is read or sent twice.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cognate_fingerprint::{Key, KeyFingerprint};
@@ -18,8 +19,9 @@ use cognate_analysis::spec::ScanSpec;
 use cognate_storage::clock::random_number;
 
 use super::{RepositoryProgress, Scan, Scans};
+use crate::agreement::{Claims, Standing};
 use crate::error::Error;
-use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted};
+use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted, other_method};
 
 /// The longest time for which a scan waits for a site, whatever was requested: the clock has a limited range.
 const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -60,6 +62,7 @@ struct Syncing<'a> {
     choices: &'a Choices,
     targets: Vec<Target>,
     across_parties: bool,
+    keys: Claims<KeyFingerprint>,
     /// One for each layer: their methods differ.
     agreements: Vec<Agreement>,
     events: mpsc::UnboundedSender<Event>,
@@ -93,7 +96,7 @@ impl Scans {
                 () = scan.stopped() => return Err(Error::Cancelled),
             }
         }
-        Ok(syncing.finish())
+        syncing.finish()
     }
 
     /// The time from which the scan continues without missing sites. A restart does not put it off.
@@ -133,15 +136,18 @@ impl<'a> Syncing<'a> {
             progress.repositories = vec![RepositoryProgress::default(); spec.options.repositories.len()];
         });
         let across_parties = scans.crosses_parties(&spec.options.repositories)?;
-        let agreements = spec.layers.iter().map(|_| Agreement::default()).collect();
-        Ok(Syncing { scans, scan, spec, choices, targets, across_parties, agreements, events })
+        let sites = site_count(spec);
+        let agreements = spec.layers.iter().map(|_| Arc::new(Mutex::new(Claims::new(sites)))).collect();
+        let keys = Claims::new(sites);
+        Ok(Syncing { scans, scan, spec, choices, targets, across_parties, keys, agreements, events })
     }
 
     fn is_over(&self) -> bool {
         self.targets.iter().all(|target| matches!(target.state, State::Ended(_)))
     }
 
-    /// Gives every site that has come its assignment. Sites with different keys are refused before either is asked to read.
+    /// Gives every site that has come its assignment. A site with another key than most is left out before it is asked to
+    /// read, as is one whose policy does not allow the scan.
     fn assign_waiting(&mut self) -> Result<(), Error> {
         let mut come = Vec::new();
         for number in 0..self.targets.len() {
@@ -158,14 +164,55 @@ impl<'a> Syncing<'a> {
                 come.push(number);
             }
         }
-        let keys = self.targets.iter().filter_map(|target| Some((&target.site, target.key?)));
-        self.scans.check_keys(keys)?;
-        let unkeyed = self.targets.iter().any(|target| target.key == Some(Key::none().fingerprint()));
-        if unkeyed && self.across_parties && !self.spec.in_process {
-            self.scans.check_unkeyed_policies(&self.spec.options.repositories)?;
+        self.leave_out()?;
+        for number in come {
+            let target = &self.targets[number];
+            let agrees = target.key.is_none_or(|key| self.keys.standing(&key) == Standing::Agrees);
+            if agrees && matches!(target.state, State::Waiting) {
+                self.assign(number);
+            }
         }
-        come.into_iter().for_each(|number| self.assign(number));
         Ok(())
+    }
+
+    /// Leaves the sites out that cannot take part.
+    ///
+    /// # Errors
+    /// Fails if keys differ and nobody can tell which ones are wrong.
+    fn leave_out(&mut self) -> Result<(), Error> {
+        for target in &self.targets {
+            target.key.into_iter().for_each(|key| drop(self.keys.claim(&target.site, key)));
+        }
+        for number in 0..self.targets.len() {
+            let target = &self.targets[number];
+            let (Some(key), false) = (target.key, matches!(target.state, State::Ended(_))) else { continue };
+            let reason = match self.keys.standing(&key) {
+                Standing::Differs(most) => {
+                    format!("the site has {}, and the other sites {}: give all the same key", says(key), says(most))
+                }
+                Standing::Split(other, theirs) => return Err(different_keys(&target.site, key, &other, theirs)),
+                Standing::Agrees | Standing::Undecided if self.is_unwilling(target) => {
+                    "the scan crosses parties without a key, and the site takes part in none of that kind".to_owned()
+                }
+                Standing::Agrees | Standing::Undecided => continue,
+            };
+            if let State::Assigned(assignment) = target.state {
+                self.scans.sessions.cancel(assignment);
+            }
+            tracing::warn!(scan = %self.scan.id, site = %target.site, reason, "a site is left out of the scan");
+            self.end(number, Err(reason));
+        }
+        Ok(())
+    }
+
+    /// True if the scan crosses parties without a key, and the policy of an attached site forbids that.
+    fn is_unwilling(&self, target: &Target) -> bool {
+        let unkeyed = target.key == Some(Key::none().fingerprint());
+        let attached = || self.scans.sessions.attached(&target.site);
+        unkeyed
+            && self.across_parties
+            && !self.spec.in_process
+            && attached().is_some_and(|attached| !attached.unkeyed_across_parties)
     }
 
     /// True if a target waits for its site alone: the layers of a repository are synced one after the other.
@@ -277,8 +324,9 @@ impl<'a> Syncing<'a> {
         });
     }
 
-    /// The present indexes. A repository that is not done is missing.
-    fn finish(mut self) -> Synced {
+    /// The present indexes. A repository that is not done is missing, as is one of a site that differs from most.
+    fn finish(mut self) -> Result<Synced, Error> {
+        self.check_methods()?;
         let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
         let mut repositories: Vec<_> = self.spec.options.repositories.iter().map(|_| Ok(Vec::new())).collect();
         for target in &mut self.targets {
@@ -298,8 +346,54 @@ impl<'a> Syncing<'a> {
                 (missing, Err(reason)) => *missing = Err(reason),
             }
         }
-        Synced { repositories, keyed }
+        Ok(Synced { repositories, keyed })
     }
+
+    /// Leaves the repositories out whose index was made under another method than most.
+    fn check_methods(&mut self) -> Result<(), Error> {
+        for layer in 0..self.spec.layers.len() {
+            let made = |target: &Target| match &target.state {
+                State::Ended(Ok((sealed, _))) if target.layer == layer => Some((target.site.clone(), sealed.method_id)),
+                _ => None,
+            };
+            let all: Vec<_> = self.targets.iter().map(made).collect();
+            let sites = all.iter().flatten().map(|(site, _)| site).collect::<BTreeSet<_>>().len();
+            let mut claims = Claims::new(sites);
+            all.iter().flatten().for_each(|(site, id)| drop(claims.claim(site, *id)));
+            for (number, made) in all.iter().enumerate() {
+                let Some((site, id)) = made else { continue };
+                match claims.standing(id) {
+                    Standing::Agrees | Standing::Undecided => {}
+                    Standing::Differs(most) => self.end(number, Err(other_method(*id, most))),
+                    Standing::Split(other, theirs) => {
+                        return Err(Error::Mismatch {
+                            a: site.to_string(),
+                            a_says: format!("method {id}"),
+                            b: other.to_string(),
+                            b_says: format!("method {theirs}"),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of sites of a scan.
+pub(super) fn site_count(spec: &ScanSpec) -> usize {
+    spec.options.repositories.iter().map(|(site, _)| site).collect::<BTreeSet<_>>().len()
+}
+
+fn says(key: KeyFingerprint) -> String {
+    match key == Key::none().fingerprint() {
+        true => "no key".to_owned(),
+        false => format!("key {key}"),
+    }
+}
+
+fn different_keys(a: &SiteName, a_key: KeyFingerprint, b: &SiteName, b_key: KeyFingerprint) -> Error {
+    Error::Mismatch { a: a.to_string(), a_says: says(a_key), b: b.to_string(), b_says: says(b_key) }
 }
 
 impl Drop for Syncing<'_> {
@@ -333,7 +427,19 @@ impl Scans {
         if spec.options.no_sync {
             return Ok(());
         }
-        self.check_keys(keys.iter().copied())?;
+        // One that differs from most is left out; the scan goes on without it, unless it must be complete.
+        let mut claims = Claims::new(site_count(spec));
+        keys.iter().for_each(|(site, key)| drop(claims.claim(site, *key)));
+        for &(site, key) in &keys {
+            match claims.standing(&key) {
+                Standing::Split(other, theirs) => return Err(different_keys(site, key, &other, theirs)),
+                Standing::Differs(most) if spec.options.require_complete => {
+                    let (other, _) = keys.iter().find(|(_, key)| *key == most).expect("most have claimed it");
+                    return Err(different_keys(other, most, site, key));
+                }
+                Standing::Agrees | Standing::Undecided | Standing::Differs(_) => {}
+            }
+        }
         let unkeyed = keys.iter().any(|(_, key)| *key == Key::none().fingerprint());
         if unkeyed && self.crosses_parties(&spec.options.repositories)? {
             self.check_unkeyed_policies(&spec.options.repositories)?;
@@ -348,29 +454,6 @@ impl Scans {
             parties.insert(self.records.store.party_of(site)?.map(|party| party.to_string()));
         }
         Ok(parties.len() > 1)
-    }
-
-    /// Checks that all these sites have the same key.
-    ///
-    /// # Errors
-    /// Fails if two keys differ: the scan could not find anything in common.
-    pub(super) fn check_keys<'s>(
-        &self,
-        keys: impl Iterator<Item = (&'s SiteName, KeyFingerprint)>,
-    ) -> Result<(), Error> {
-        let mut keys = keys;
-        let Some((first, first_key)) = keys.next() else { return Ok(()) };
-        let Some((other, other_key)) = keys.find(|(_, key)| *key != first_key) else { return Ok(()) };
-        let says = |key: KeyFingerprint| match key == Key::none().fingerprint() {
-            true => "no key".to_owned(),
-            false => format!("key {key}"),
-        };
-        Err(Error::Mismatch {
-            a: first.to_string(),
-            a_says: says(first_key),
-            b: other.to_string(),
-            b_says: says(other_key),
-        })
     }
 
     /// Checks that every site takes part in scans across parties without a key.

@@ -79,6 +79,6 @@ impl Scans {
                 }
             }
         }
-        self.check_missing(scan, row)
+        self.check_missing(&scan.spec, row)
     }
 }

@@ -47,7 +47,7 @@ impl Fixture {
     fn assign(&self, name: &str) -> mpsc::UnboundedReceiver<Event> {
         let (events, heard) = mpsc::unbounded_channel();
         let method = Method::tttd(View::Raw, 1000).unwrap();
-        let wanted = Wanted { method, scope: None, agreement: Agreement::default(), target: 0, events };
+        let wanted = Wanted { method, scope: None, agreement: Arc::new(Mutex::new(Claims::new(1))), target: 0, events };
         let assignment = Assignment { assignment: 5, repository: "main".into(), ..Assignment::default() };
         assert!(self.sessions.assign(&site(name), assignment, wanted));
         heard
@@ -123,7 +123,13 @@ fn a_refinement_is_sent_only_to_its_site_and_accepts_only_its_own_index() {
     let (events, _heard) = mpsc::unbounded_channel();
     let scope = Arc::new(Scope::new(MethodId([1; 16]), vec![ContentDigest([3; 16])]).unwrap());
     let method = Method::tttd(View::Raw, 100).unwrap();
-    let wanted = Wanted { method, scope: Some(Arc::clone(&scope)), agreement: Agreement::default(), target: 0, events };
+    let wanted = Wanted {
+        method,
+        scope: Some(Arc::clone(&scope)),
+        agreement: Arc::new(Mutex::new(Claims::new(1))),
+        target: 0,
+        events,
+    };
     let assignment = Assignment { assignment: 7, repository: "main".into(), ..Assignment::default() };
     assert!(fixture.sessions.assign(&site("a"), assignment, wanted));
     let _heard = fixture.assign("b");
@@ -163,7 +169,7 @@ fn sites_that_open_their_indexes_under_other_methods_are_both_named() {
     let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
     let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
     let (events, mut heard) = mpsc::unbounded_channel();
-    let agreement = Agreement::default();
+    let agreement = Arc::new(Mutex::new(Claims::new(2)));
     for (name, number) in [("a", 7), ("b", 8)] {
         let method = Method::tttd(View::Raw, 1000).unwrap();
         let wanted =

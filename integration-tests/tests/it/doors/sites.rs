@@ -1,0 +1,37 @@
+//! A site that lets a scan down, among others that do not.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use cognate_integration_tests::sandbox::wait_until;
+use cognate_integration_tests::{Federation, Files};
+
+/// The line of a configuration that names a key of this byte.
+fn key(federation: &Federation, byte: u8) -> String {
+    let path = federation.sandbox.path(format!("key-{byte}"));
+    std::fs::write(&path, format!("{byte:02x}").repeat(32)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    format!("key = \"{}\"\n", path.display())
+}
+
+#[test]
+fn a_site_that_comes_first_with_another_key_is_left_out_and_named_and_the_scan_goes_on() {
+    let mut federation = Federation::new(5401);
+    let (own, other) = (key(&federation, 1), key(&federation, 2));
+    let files = Files::from([("a.txt".to_owned(), b"a document that all sites have ".repeat(200))]);
+    for (name, key) in [("a", &own), ("b", &own), ("c", &other)] {
+        federation.add_with(name, None, &files, key);
+    }
+    federation.sandbox.settle();
+    federation.start("c");
+    federation.wait_attached("c");
+    let scan = federation.begin_scan(&[]);
+    wait_until("the false one has sent its index", || federation.metric("cognate_batches_total") >= 1.0);
+    for name in ["a", "b"] {
+        federation.start(name);
+    }
+    let report = scan.ended().expect(3).json();
+    assert_eq!(report["identical"][0]["documents"].as_array().unwrap().len(), 2, "{report:#}");
+    let missing = report["scan"]["missing"].as_array().unwrap();
+    assert!(missing.len() == 1 && missing[0]["site"] == "c", "{missing:?}");
+    assert!(missing[0]["reason"].as_str().unwrap().contains("and the other sites under"), "{missing:?}");
+}
