@@ -80,6 +80,8 @@ pub(crate) struct WorkerFile {
     pub(crate) repository: Vec<RepositoryEntry>,
     /// File with the federation key; empty: none.
     pub(crate) key: PathBuf,
+    /// If set, all sites of the federation belong to one party.
+    pub(crate) one_party: bool,
     /// Number of documents that are read at once; 0: one for each processor.
     pub(crate) threads: usize,
     /// Time that a stop may take.
@@ -156,6 +158,7 @@ pub(crate) struct PolicyEntry {
 impl Default for WorkerFile {
     fn default() -> WorkerFile {
         WorkerFile {
+            one_party: false,
             state_dir: "/var/lib/cognate-worker".into(),
             repository: Vec::new(),
             key: PathBuf::new(),

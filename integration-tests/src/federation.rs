@@ -177,8 +177,9 @@ impl Federation {
         let folder = self.sandbox.tree(&format!("{name}-kb"), files);
         let (config, state) = (self.sandbox.path(format!("{name}.toml")), self.sandbox.path(format!("worker-{name}")));
         let values = format!(
-            "state_dir = \"{}\"\ndrain = \"{}s\"\n{more}\n[[repository]]\nname = \"kb\"\npath = \"{}\"\n",
+            "state_dir = \"{}\"\none_party = {}\ndrain = \"{}s\"\n{more}\n[[repository]]\nname = \"kb\"\npath = \"{}\"\n",
             state.display(),
+            party.is_none(),
             DRAIN.as_secs(),
             folder.display(),
         );

@@ -40,6 +40,9 @@ pub struct Policy {
     pub term_vectors: bool,
     /// The scans that get fine chunks.
     pub fine: FinePolicy,
+    /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
+    /// coordinator says of it.
+    pub one_party: bool,
     /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
@@ -114,6 +117,7 @@ impl Policy {
             plain_indexes: true,
             term_vectors: true,
             fine: FinePolicy::Always,
+            one_party: true,
             unkeyed_across_parties: true,
             refine: true,
             follow_symlinks: true,
@@ -169,15 +173,34 @@ impl Policy {
         if !can.keyed && keyed && !self.plain_indexes {
             return refused("plain_indexes", &false, &"similarity-index, which no key protects");
         }
+        let across_parties = across_parties || !self.one_party;
         if can.features == FeatureKind::TermCounts && across_parties && !self.term_vectors {
-            return refused("term_vectors", &false, &"term vectors across parties");
+            return refused("term_vectors", &false, &"term vectors across parties").map_err(|why| self.explained(why));
         }
         if !across_parties || keyed {
             return Ok(());
         }
+        self.check_unkeyed_across(method, sampled, window).map_err(|why| self.explained(why))
+    }
+
+    /// Says with a refusal why the scan counts as one across parties, if the site itself makes it one.
+    fn explained(&self, refusal: String) -> String {
+        match self.one_party {
+            true => refusal,
+            false => {
+                format!("{refusal}; every scan counts as one, unless the site's configuration says `one_party = true`")
+            }
+        }
+    }
+
+    fn check_unkeyed_across(&self, method: &Method, sampled: bool, window: Option<u64>) -> Result<(), String> {
+        let refused = |key: &str, value: &dyn fmt::Display, requested: &dyn fmt::Display| {
+            Err(format!("policy.{key} is {value}, the scan asks for {requested}"))
+        };
         if !self.unkeyed_across_parties {
             return refused("unkeyed_across_parties", &false, &"a scan across parties without a key");
         }
+        let chunk_bytes = u64::from(method.chunk_bytes());
         let (key, least) = match method.view().is_text() {
             false => ("chunk_bytes_min_unkeyed_across", self.chunk_bytes_min_unkeyed_across),
             true => ("chunk_bytes_min_unkeyed_across_text", self.chunk_bytes_min_unkeyed_across_text),
@@ -198,7 +221,7 @@ impl Policy {
     pub fn check_fine(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
         let allowed = match self.fine {
             FinePolicy::Always => true,
-            FinePolicy::WithinPartyOrKeyed => keyed || !across_parties,
+            FinePolicy::WithinPartyOrKeyed => keyed || (self.one_party && !across_parties),
             FinePolicy::Never => false,
         };
         if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
@@ -361,6 +384,23 @@ mod tests {
         let method = Method::tttd(View::Text, 149).unwrap();
         let refusal = text.check(&RepositoryName::main(), &method, false, true).unwrap_err();
         assert_eq!(refusal, "policy.chunk_bytes_min_unkeyed_across_text is 150, the scan asks for 149");
+    }
+
+    #[test]
+    fn a_site_that_knows_of_other_parties_believes_no_coordinator_that_there_are_none() {
+        let site = Policy { one_party: false, fine: FinePolicy::WithinPartyOrKeyed, term_vectors: false, ..policy() };
+        let why = "; every scan counts as one, unless the site's configuration says `one_party = true`";
+        let unkeyed = "policy.unkeyed_across_parties is false, the scan asks for a scan across parties without a key";
+        check(&site, 1000, false, false, &format!("{unkeyed}{why}"));
+        check(&site, 1000, true, false, "");
+        let open = Policy { unkeyed_across_parties: true, ..site.clone() };
+        let short = "policy.chunk_bytes_min_unkeyed_across is 500, the scan asks for 499";
+        check(&open, 499, false, false, &format!("{short}{why}"));
+        check(&open, 500, false, false, "");
+        assert!(open.check_fine(false, false).is_err() && open.check_fine(true, false).is_ok());
+        let vectors = Method::parse("fuzzy", View::Raw, None, "").unwrap().verifier().unwrap();
+        let refusal = site.check(&RepositoryName::main(), &vectors, true, false).unwrap_err();
+        assert!(refusal.contains("policy.term_vectors is false") && refusal.ends_with(why), "{refusal}");
     }
 
     #[test]

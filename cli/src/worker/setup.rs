@@ -71,6 +71,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
         repositories.push((name, entry.path.clone()));
     }
     let mut policy = policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?;
+    policy.one_party = file.one_party;
     policy.repository_views = repository_views;
     let key_file = Some(file.key).filter(|key| !key.as_os_str().is_empty());
     Ok(Setup {
@@ -138,6 +139,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .collect::<Result<_, _>>()
             .map_err(at("file_hashes"))?,
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
+        one_party: false,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         follow_symlinks: entry.follow_symlinks,

@@ -205,9 +205,9 @@ impl Scans {
         }
         // If one layer of a repository is missing, the others do not count.
         let mut missing = BTreeMap::new();
-        row.missing
-            .drain(..)
-            .for_each(|one| drop(missing.entry((one.site.clone(), one.repository.clone())).or_insert(one)));
+        for one in row.missing.drain(..) {
+            missing.entry((one.site.clone(), one.repository.clone())).or_insert(one);
+        }
         row.missing = missing.into_values().collect();
         let missing = &row.missing;
         row.frozen

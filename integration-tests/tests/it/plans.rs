@@ -37,8 +37,10 @@ impl Made {
         let folders = [("a", a.as_path()), ("b", b.as_path())];
         let args = ["--format", "sqlite", "-o", result.to_str().unwrap()];
         sandbox.cognate(sandbox::compare_args(&folders, &args)).expect(0);
-        let config =
-            format!("state_dir = {:?}\n[[repository]]\nname = \"main\"\npath = {a:?}\n", sandbox.path("worker-state"));
+        let config = format!(
+            "state_dir = {:?}\none_party = true\n[[repository]]\nname = \"main\"\npath = {a:?}\n",
+            sandbox.path("worker-state")
+        );
         std::fs::write(sandbox.path("worker.toml"), config).unwrap();
         let plan = sandbox.path("plan");
         Made { sandbox, folders: [a, b], plan }
