@@ -1,5 +1,6 @@
 //! Arguments of several commands: the method, the key, the format of a report.
 
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,8 +11,32 @@ use clap::{Args, ValueEnum};
 use cognate_export::Format;
 use cognate_fingerprint::{Key, Method, MethodError, View};
 use cognate_proto::options::ScanView;
+use zeroize::Zeroizing;
 
 use crate::exit::usage;
+
+/// The longest invitation, with what a mail program may put around it.
+const INVITATION_BYTES_MAX: u64 = 1 << 16;
+
+/// The text of an invitation: the argument, or for `-` standard input, which other users of the machine do not see. Of a
+/// terminal it reads one line.
+pub(crate) fn invitation_text(argument: &str) -> anyhow::Result<Zeroizing<String>> {
+    let mut text = Zeroizing::new(argument.to_owned());
+    if argument != "-" {
+        return Ok(text);
+    }
+    text.clear();
+    let stdin = std::io::stdin().lock();
+    let is_terminal = stdin.is_terminal();
+    let mut stdin = stdin.take(INVITATION_BYTES_MAX);
+    if is_terminal {
+        eprintln!("paste the invitation, and press Enter:");
+        stdin.read_line(&mut text)?;
+    } else {
+        stdin.read_to_string(&mut text)?;
+    }
+    Ok(text)
+}
 
 /// Method, view and parameters that documents are fingerprinted with.
 #[derive(Args, Debug)]
@@ -115,7 +140,9 @@ impl KeyArgs {
     /// The requested key, or none.
     pub(crate) fn key(&self) -> anyhow::Result<Key> {
         let Some(path) = &self.key else { return Ok(Key::none()) };
-        let bytes = std::fs::read(path).with_context(|| format!("the key file `{}` cannot be read", path.display()))?;
+        let bytes = std::fs::read(path)
+            .map(Zeroizing::new)
+            .with_context(|| format!("the key file `{}` cannot be read", path.display()))?;
         Key::parse(&bytes).map_err(|error| usage(format!("the key file `{}`: {error}", path.display())))
     }
 }

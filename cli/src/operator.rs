@@ -21,7 +21,7 @@ use crate::exit::Exit;
 #[command(after_help = "Examples:
   cognate operator invite anna --role analyst
   cognate operator invite ben --role viewer --site paris
-  cognate operator enroll cog1_… -o operator.toml
+  cognate operator enroll - -o operator.toml < invitation.txt
   cognate operator login
   cognate operator revoke anna")]
 pub(crate) struct OperatorArgs {

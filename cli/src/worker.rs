@@ -23,7 +23,7 @@ use crate::exit::Exit;
     arg_required_else_help = true,
     after_help = "Examples:
   cognate worker sync --dry-run --out would-leave --config worker.toml   # before anything is sent to anybody
-  cognate worker enroll cog1_… --config worker.toml
+  cognate worker enroll - --config worker.toml < invitation.txt
   cognate worker run --config worker.toml
   cognate worker status --config worker.toml"
 )]

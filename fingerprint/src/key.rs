@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zeroize::Zeroize as _;
+
 use crate::hex::{self, identity};
 
 /// The key that the sites of a federation share and that the coordinator never holds; or no key.
@@ -72,6 +74,12 @@ impl Key {
 
     fn bytes(&self) -> &[u8] {
         self.material.as_ref().map_or(&[], |material| material.as_slice())
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.material.zeroize();
     }
 }
 

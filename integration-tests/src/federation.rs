@@ -176,10 +176,14 @@ impl Federation {
         let number = u8::try_from(self.sites.len()).unwrap();
         let folder = self.sandbox.tree(&format!("{name}-kb"), files);
         let (config, state) = (self.sandbox.path(format!("{name}.toml")), self.sandbox.path(format!("worker-{name}")));
+        // A site without a party is of a federation of one, unless its configuration says otherwise.
+        let one_party = match more.contains("one_party") {
+            true => String::new(),
+            false => format!("one_party = {}\n", party.is_none()),
+        };
         let values = format!(
-            "state_dir = \"{}\"\none_party = {}\ndrain = \"{}s\"\n{more}\n[[repository]]\nname = \"kb\"\npath = \"{}\"\n",
+            "state_dir = \"{}\"\n{one_party}drain = \"{}s\"\n{more}\n[[repository]]\nname = \"kb\"\npath = \"{}\"\n",
             state.display(),
-            party.is_none(),
             DRAIN.as_secs(),
             folder.display(),
         );

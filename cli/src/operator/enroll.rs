@@ -1,6 +1,5 @@
 //! `cognate operator enroll`: an invitation becomes an operator's file.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,18 +14,17 @@ use zeroize::Zeroizing;
 
 use super::client::{PATIENCE, block_on, is_passing, now, patiently, refusal};
 use super::file::OperatorFile;
+use crate::args::invitation_text;
 use crate::exit::{Exit, coded, usage};
-
-/// The longest invitation, with what a mail program may put around it.
-const TOKEN_BYTES_MAX: u64 = 1 << 16;
 
 /// Turns an invitation into a file with a certificate and its key.
 ///
 /// The command sends nothing until the coordinator has proved that it is the one named in the invitation.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  cognate operator enroll cog1_… -o ~/.config/cognate/operator.toml
-  cognate operator enroll - -o operator.toml < invitation.txt   # not in the history of the shell")]
+  cognate operator enroll - -o operator.toml < invitation.txt
+  cognate operator enroll - -o operator.toml                    # paste the line
+  cognate operator enroll cog1_… -o operator.toml               # other users of the machine see it meanwhile")]
 pub(crate) struct EnrollArgs {
     /// Invitation; `-` reads it from standard input
     #[arg(value_name = "TOKEN")]
@@ -89,12 +87,9 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
 }
 
 fn read_invitation(token: &str) -> anyhow::Result<Invitation> {
-    let mut text = Zeroizing::new(token.to_owned());
-    if token == "-" {
-        text.clear();
-        std::io::stdin().take(TOKEN_BYTES_MAX).read_to_string(&mut text)?;
-    }
-    text.parse().map_err(|error: cognate_proto::invitation::InvitationError| usage(error.to_string()))
+    invitation_text(token)?
+        .parse()
+        .map_err(|error: cognate_proto::invitation::InvitationError| usage(error.to_string()))
 }
 
 fn pending_path(output: &Path) -> PathBuf {

@@ -50,8 +50,8 @@ pub(crate) async fn invite(
         TableFormat::Text => {
             print(&line)?;
             let command = match checked.kind() {
-                MemberKind::Operator => "cognate operator enroll TOKEN -o FILE",
-                _ => "cognate worker enroll TOKEN --config FILE",
+                MemberKind::Operator => "cognate operator enroll - -o FILE",
+                _ => "cognate worker enroll - --config FILE",
             };
             eprintln!("for {}, once, until {}: {command}", checked.name, time(answer.expires));
         }

@@ -1,6 +1,6 @@
 //! `cognate worker enroll`: exchanges an invitation for a certificate.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,14 +9,10 @@ use cognate_worker::enrolment;
 use cognate_worker::ledger::Ledger;
 use cognate_worker::state::StateFolder;
 
-use zeroize::Zeroizing;
-
 use super::ConfigArgs;
 use super::setup::{self, clock, enrolment_error, now, site_error};
+use crate::args::invitation_text;
 use crate::exit::{Exit, coded};
-
-/// The longest invitation, with what a mail program may put around it.
-const TOKEN_BYTES_MAX: u64 = 1 << 16;
 
 /// Joins a federation: makes a key at this site, and lets the coordinator certify it.
 ///
@@ -24,8 +20,9 @@ const TOKEN_BYTES_MAX: u64 = 1 << 16;
 /// an interruption, repeat the command with the same invitation.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
-  cognate worker enroll cog1_CgtodWI6NzQ0MxIg…_1f2e3d4c --config worker.toml
-  cognate worker enroll - --config worker.toml < invitation.txt   # not in the history of the shell")]
+  cognate worker enroll - --config worker.toml < invitation.txt
+  cognate worker enroll - --config worker.toml                    # paste the line
+  cognate worker enroll cog1_CgtodWI6NzQ0MxIg…_1f2e3d4c --config worker.toml   # other users of the machine see it meanwhile")]
 pub(super) struct EnrollArgs {
     /// The line that `cognate site invite` printed; `-` reads it from standard input
     #[arg(
@@ -59,10 +56,5 @@ pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
 }
 
 fn read_invitation(token: &str) -> anyhow::Result<Invitation> {
-    let mut text = Zeroizing::new(token.to_owned());
-    if token == "-" {
-        text.clear();
-        std::io::stdin().take(TOKEN_BYTES_MAX).read_to_string(&mut text)?;
-    }
-    text.parse().map_err(|error| coded(Exit::Authentication, format!("{error}")))
+    invitation_text(token)?.parse().map_err(|error| coded(Exit::Authentication, format!("{error}")))
 }

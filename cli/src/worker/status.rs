@@ -117,7 +117,7 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteS
     match (value["running"].as_bool(), value["enrolled"].as_bool()) {
         (Some(true), _) => writeln!(out, "the daemon runs as site `{}` (pid {})", text("site"), value["pid"])?,
         (_, Some(true)) => writeln!(out, "site `{}`; the daemon is not running", text("site"))?,
-        _ => writeln!(out, "not enrolled: cognate worker enroll TOKEN")?,
+        _ => writeln!(out, "not enrolled: cognate worker enroll - --config FILE")?,
     }
     if value["running"] == true {
         let session = &status.session;

@@ -127,6 +127,7 @@ impl Coordinator {
             sessions: Arc::clone(&sessions),
             scans: Arc::clone(&scans),
             metrics: Arc::clone(&metrics),
+            storing: Arc::default(),
             state_dir,
             disk_reserve_bytes,
             started: seconds(clock()),
@@ -263,6 +264,7 @@ impl Coordinator {
             sessions: Arc::clone(&self.services.sessions),
             scans: Arc::clone(&self.services.scans),
             metrics: Arc::clone(&self.services.metrics),
+            storing: Arc::clone(&self.services.health.storing),
             streams: Arc::clone(&self.services.streams),
         }
     }

@@ -5,6 +5,7 @@ use crate::metrics::Metrics;
 use crate::records::Records;
 use crate::scan::Scans;
 use crate::session::Sessions;
+use crate::storing::Storing;
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub struct Health {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) storing: Arc<Storing>,
     pub(crate) state_dir: PathBuf,
     pub(crate) disk_reserve_bytes: u64,
     pub(crate) started: i64,
@@ -47,6 +49,9 @@ impl Health {
         }
         if let Some(reason) = &*self.records.store.failed().borrow() {
             reasons.push(format!("the state cannot be written: {reason}"));
+        }
+        if let Some(reason) = self.storing.failure() {
+            reasons.push(format!("batches cannot be stored: {reason}"));
         }
         match self.scans.analyser.indexes.free_bytes() {
             Ok(free) if free < self.disk_reserve_bytes => {

@@ -22,6 +22,7 @@ use cognate_storage::ErrorKind;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::session::{Live, SealedIndex, Sessions};
+use crate::storing::Storing;
 use cognate_storage::indexes::IndexWriter;
 
 /// The number of messages that may wait to be taken in.
@@ -35,6 +36,7 @@ type Answers = mpsc::Sender<Result<PushResponse, Status>>;
 pub(crate) struct Push {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) storing: Arc<Storing>,
     pub(crate) site: SiteName,
     pub(crate) assignment: u64,
     pub(crate) method_id: MethodId,
@@ -174,6 +176,7 @@ impl Intake {
     /// The end of the push; an error is logged and told to the site.
     fn ended(&self, result: Result<(), Error>) -> Taken {
         let Err(error) = result else { return (None, None) };
+        self.push.storing.failed(&error);
         if error.kind() == ErrorKind::Exhausted {
             self.push.metrics.shed.inc();
         }
@@ -225,6 +228,7 @@ impl Push {
         cognate_storage::failpoint!("ingest.before_commit");
         let begun = Instant::now();
         let sequence = writer.commit()?;
+        self.storing.worked();
         self.metrics.fsync_seconds.observe(begun.elapsed().as_secs_f64());
         cognate_storage::failpoint!("ingest.before_ack");
         Ok(sequence)

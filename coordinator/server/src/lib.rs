@@ -32,6 +32,7 @@ mod schedule;
 mod server;
 mod services;
 mod session;
+mod storing;
 pub mod streams;
 mod template;
 pub mod verdict;

@@ -30,6 +30,7 @@ use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
 use crate::scan::Scans;
 use crate::session::{Attached, NoAnswer, Sessions};
+use crate::storing::Storing;
 use crate::streams::{Outgoing, Streams};
 use cognate_storage::store::SlotKey;
 
@@ -45,6 +46,7 @@ pub(crate) struct WorkerService {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) storing: Arc<Storing>,
     pub(crate) streams: Arc<Streams>,
 }
 
@@ -88,11 +90,13 @@ impl Worker for WorkerService {
             let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
             Ok::<_, Error>(scans.analyser.indexes.writer(key, open.epoch, &method)?)
         });
-        let writer = opening.await.map_err(|_| Status::internal("opening the index failed"))??;
+        let opened = opening.await.map_err(|_| Status::internal("opening the index failed"))?;
+        let writer = opened.inspect_err(|error| self.storing.failed(error))?;
         let (answers, stream) = mpsc::channel(DOWN_MESSAGES);
         let push = Push {
             sessions: Arc::clone(&self.sessions),
             metrics: Arc::clone(&self.metrics),
+            storing: Arc::clone(&self.storing),
             site,
             assignment: purpose.assignment,
             method_id,

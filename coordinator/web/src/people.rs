@@ -82,7 +82,7 @@ async fn invite(person: Person, fields: Fields) -> Shown {
         "The invitation of {name} holds for a day and one enrolment. Hand this command over by a way that only {name} reads; \
          it is not shown again."
     );
-    person.say_with(text, Some(format!("cognate operator enroll {} -o operator.toml", answer.line)));
+    person.say_with(text, Some(format!("echo {} | cognate operator enroll - -o operator.toml", answer.line)));
     see("/people")
 }
 

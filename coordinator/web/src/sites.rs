@@ -134,7 +134,7 @@ async fn invite(person: Person, fields: Fields) -> Shown {
         "The invitation of {site} holds for a day and one enrolment. Hand this command over by a way that only the site's \
          people read; it is not shown again."
     );
-    person.say_with(text, Some(format!("cognate worker enroll {} --config worker.toml", answer.line)));
+    person.say_with(text, Some(format!("echo {} | cognate worker enroll - --config worker.toml", answer.line)));
     see("/sites")
 }
 

@@ -294,8 +294,10 @@ fn a_site_that_shares_nothing_across_parties_without_a_key_is_not_searched_and_i
     let mut federation = Federation::new(1108);
     let document = federation.dice.bytes(40_000);
     let files = Files::from([("x.bin".to_owned(), document.clone())]);
-    federation.add_with("a", Some("acquirer"), &files, "[policy]\nunkeyed_across_parties = true\n");
-    federation.add_with("b", Some("target"), &files, "");
+    // Both had no other party beside them when they were configured.
+    let alone = "one_party = true\n";
+    federation.add_with("a", Some("acquirer"), &files, &format!("{alone}[policy]\nunkeyed_across_parties = true\n"));
+    federation.add_with("b", Some("target"), &files, alone);
     let sought = federation.sandbox.folder("mine", &[("sought.bin", &document)]).join("sought.bin");
     federation.sandbox.settle();
     federation.start_all();

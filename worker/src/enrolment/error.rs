@@ -15,7 +15,9 @@ use crate::sending::backoff::{NextAttempt, after_status};
 #[derive(Debug, thiserror::Error)]
 pub enum EnrolmentError {
     /// The site was never enrolled.
-    #[error("this site is not enrolled: ask for an invitation, and `cognate worker enroll TOKEN --config FILE`")]
+    #[error(
+        "this site is not enrolled: ask for an invitation, and paste it into `cognate worker enroll - --config FILE`"
+    )]
     NotEnrolled,
     /// The invitation is for a person.
     #[error("this invitation is for the person `{0}` and not for a site: ask for one made by `cognate site invite`")]

@@ -25,7 +25,7 @@ async fn a_site_is_forgotten_by_who_types_its_name_and_may() {
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.body);
     // Invited again, it has its earlier name and party.
     browser.post("/sites/invite", &[("name", "tokyo"), ("party", "home"), ("csrf", &csrf)]).await;
-    assert!(browser.get("/sites").await.body.contains("cognate worker enroll cog1_"));
+    assert!(browser.get("/sites").await.body.contains("echo cog1_"));
     browser.sign_in(&person("anna", Role::Analyst)).await;
     let csrf = browser.get("/").await.csrf();
     let answer = browser.post("/sites/forget", &[("name", "tokyo"), ("again", "tokyo"), ("csrf", &csrf)]).await;

@@ -35,3 +35,25 @@ fn a_site_that_comes_first_with_another_key_is_left_out_and_named_and_the_scan_g
     assert!(missing.len() == 1 && missing[0]["site"] == "c", "{missing:?}");
     assert!(missing[0]["reason"].as_str().unwrap().contains("and the other sites under"), "{missing:?}");
 }
+
+#[test]
+fn a_coordinator_that_stores_no_batch_is_not_ready_until_it_does() {
+    let mut federation = Federation::new(5402);
+    let files = Files::from([("a.txt".to_owned(), b"a document".repeat(200))]);
+    federation.add("a", &files);
+    federation.sandbox.settle();
+    federation.start_all();
+    assert_eq!(federation.http("/readyz").0, 200);
+    let (folder, aside) = (federation.coordinator_state().join("indexes"), federation.sandbox.path("aside"));
+    std::fs::rename(&folder, &aside).unwrap();
+    std::fs::write(&folder, "no folder").unwrap();
+    let scan = federation.begin_scan(&[]);
+    wait_until("it is not ready", || {
+        let (status, reasons) = federation.http("/readyz");
+        status == 503 && reasons.contains("batches cannot be stored")
+    });
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    scan.ended().expect(0);
+    assert_eq!(federation.http("/readyz").0, 200);
+}
