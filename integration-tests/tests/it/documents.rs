@@ -115,17 +115,19 @@ fn tests_in(source: &str) -> Vec<String> {
     found
 }
 
-#[test]
-fn every_test_that_the_table_of_faults_names_exists() {
+/// The rows of all tables of a page that have so many cells, and the tests that are named in one of the cells.
+#[track_caller]
+fn all_exist(page: &str, cell_count: usize, named_in: usize) {
     let tests = tests();
-    assert!(tests.contains("every_test_that_the_table_of_faults_names_exists"));
-    let text = document("faults.md");
+    assert!(tests.contains("every_test_that_a_table_of_faults_or_threats_names_exists"));
+    let text = document(page);
     let mut rows = 0;
     let mut missing = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| row")) {
+    let is_row = |line: &&str| line.starts_with("| ") && !line.starts_with("| row") && !line.starts_with("| asset");
+    for line in text.lines().filter(is_row) {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        assert_eq!(cells.len(), 4, "row, fault, test, outcome: {line}");
-        for name in cells[2].split(", ") {
+        assert_eq!(cells.len(), cell_count, "{page}: {line}");
+        for name in cells[named_in].split(", ") {
             let name = name.trim_matches('`').rsplit("::").next().unwrap();
             if !tests.contains(name) {
                 missing.push(format!("{}: {name}", cells[0]));
@@ -133,8 +135,14 @@ fn every_test_that_the_table_of_faults_names_exists() {
         }
         rows += 1;
     }
-    assert!(rows > 20, "the table was found");
-    assert!(missing.is_empty(), "tests that do not exist:\n{}", missing.join("\n"));
+    assert!(rows > 20, "the tables were found");
+    assert!(missing.is_empty(), "{page} names tests that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn every_test_that_a_table_of_faults_or_threats_names_exists() {
+    all_exist("faults.md", 4, 2);
+    all_exist("threats.md", 5, 3);
 }
 
 /// The blocks of a section that are to be typed, as they are printed.
