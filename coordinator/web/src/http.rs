@@ -16,6 +16,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 
 use self::door::Door;
+use crate::host::{self, Hosts};
 use cognate_server::places::{PlaceLimits, Places};
 use cognate_server::{Authority, Error, OperatorService};
 
@@ -142,7 +143,7 @@ impl HttpListener {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) {
         let router = crate::router(service.clone(), address);
-        served(self.door(router, &service, PLACES), &self.tcp, shutdown).await;
+        served(self.door(router, &service, address, PLACES), &self.tcp, shutdown).await;
     }
 
     /// Serves only the probes and metrics until `shutdown` resolves.
@@ -153,10 +154,12 @@ impl HttpListener {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) {
         let router = crate::probes_router(service.clone(), address);
-        served(self.door(router, &service, PROBE_PLACES), &self.tcp, shutdown).await;
+        served(self.door(router, &service, address, PROBE_PLACES), &self.tcp, shutdown).await;
     }
 
-    fn door(&self, router: Router, service: &OperatorService, places: PlaceLimits) -> Door {
+    fn door(&self, router: Router, service: &OperatorService, address: &str, places: PlaceLimits) -> Door {
+        let hosts = Hosts::new(self.tls.is_some(), address);
+        let router = router.layer(axum::middleware::from_fn_with_state(hosts, host::check));
         let refusals = Arc::clone(service.services.members.refusals());
         Door { router, tls: self.tls.clone(), places: Places::new(places), refusals }
     }

@@ -16,6 +16,7 @@ mod find;
 mod find_hashes;
 mod found;
 mod guard;
+mod host;
 mod http;
 mod jobs;
 mod large_forms;

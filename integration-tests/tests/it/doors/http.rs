@@ -71,3 +71,19 @@ fn large_forms_of_strangers_are_refused_by_their_heads_and_cost_no_memory() {
     Use::of(&mut federation).at_most_above(&before, 32 << 20, 8, 16);
     assert_eq!(federation.http("/sign-in").0, 200);
 }
+
+#[test]
+fn a_host_that_is_not_of_this_machine_is_not_answered() {
+    let federation = Federation::new(5103);
+    let address = federation.http_address();
+    let asked = |host: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        status(stream)
+    };
+    assert_eq!(asked("rebound.example"), Some(421));
+    assert_eq!(asked(&format!("rebound.example:{}", address.port())), Some(421));
+    assert_eq!(asked(&address.to_string()), Some(200));
+    assert_eq!(asked("localhost"), Some(200));
+}
