@@ -137,6 +137,7 @@ fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
         clock: now,
         disk_reserve_bytes: 0,
         site_quota_bytes: None,
+        webhook_hosts: Vec::new(),
     };
     let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {

@@ -44,6 +44,8 @@ pub(crate) struct CoordinatorFile {
     pub(crate) disk_reserve: String,
     /// Most disk space that one site may use at the coordinator; empty: no limit.
     pub(crate) site_quota: String,
+    /// Hosts, or hosts with a port, to which webhooks may go.
+    pub(crate) webhook_hosts: Vec<String>,
     /// Lowest severity that is logged; empty: the value of the command line. SIGHUP reads it again.
     pub(crate) log_level: String,
 }
@@ -65,6 +67,7 @@ impl Default for CoordinatorFile {
             keep_methods: String::new(),
             disk_reserve: "64MiB".into(),
             site_quota: String::new(),
+            webhook_hosts: Vec::new(),
             log_level: String::new(),
         }
     }

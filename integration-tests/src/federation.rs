@@ -117,7 +117,7 @@ impl Federation {
         };
         let names: Vec<String> = (1..=12).map(|host| format!("\"{}\"", federation.address(host).ip())).collect();
         let config = format!(
-            "state_dir = \"{}\"\nlisten = \"{}\"\nhttp_listen = \"{}:{}\"\nnames = [{}]\ndrain = \"{}s\"\n",
+            "state_dir = \"{}\"\nlisten = \"{}\"\nhttp_listen = \"{}:{}\"\nnames = [{}]\nwebhook_hosts = [\"127.0.0.1\"]\ndrain = \"{}s\"\n",
             federation.sandbox.path("coordinator").display(),
             federation.address(1),
             federation.address(1).ip(),

@@ -64,6 +64,7 @@ struct Settings {
     drain: Duration,
     disk_reserve_bytes: u64,
     site_quota_bytes: Option<u64>,
+    webhook_hosts: Vec<String>,
     keep: KeepFor,
     log_level: Option<trace::LogLevel>,
 }
@@ -118,6 +119,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         clock: now,
         disk_reserve_bytes: settings.disk_reserve_bytes,
         site_quota_bytes: settings.site_quota_bytes,
+        webhook_hosts: settings.webhook_hosts.clone(),
     };
     // Checked before anything is created in a folder without a federation.
     let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
@@ -287,6 +289,7 @@ impl Settings {
             limits: AnalysisLimits { memory_budget_bytes, threads: threads(NonZeroUsize::new(file.threads)) },
             drain: duration("drain", &file.drain)?,
             disk_reserve_bytes: size("disk_reserve", &file.disk_reserve)?,
+            webhook_hosts: file.webhook_hosts.clone(),
             site_quota_bytes: match file.site_quota.as_str() {
                 "" => None,
                 text => Some(size("site_quota", text)?),

@@ -256,6 +256,7 @@ mod tests {
             clock: today,
             disk_reserve_bytes: 0,
             site_quota_bytes: None,
+            webhook_hosts: Vec::new(),
         };
         // The threads of a closed store may hold its lock a moment longer.
         let coordinator = loop {

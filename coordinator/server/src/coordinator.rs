@@ -38,6 +38,7 @@ use crate::streams::Streams;
 use crate::template::Templates;
 use crate::verdict::Verdicts;
 use crate::watch::{self as watches, Watches};
+use crate::webhook::Webhooks;
 use crate::worker_service::WorkerService;
 
 /// The longest wait for connections to end.
@@ -56,6 +57,8 @@ pub struct CoordinatorConfig {
     pub disk_reserve_bytes: u64,
     /// The most that the segments of one site may take.
     pub site_quota_bytes: Option<u64>,
+    /// Hosts, or hosts with a port, to which notices may go.
+    pub webhook_hosts: Vec<String>,
 }
 
 /// An open coordinator.
@@ -133,6 +136,7 @@ impl Coordinator {
             started: seconds(clock()),
             draining: watch::Sender::new(false),
         };
+        let webhooks = Webhooks::new(&config.webhook_hosts);
         let services = Services {
             streams,
             logins: Logins::new(clock),
@@ -143,6 +147,7 @@ impl Coordinator {
                 finder: Arc::clone(&finder),
                 sessions: Arc::clone(&sessions),
                 metrics: Arc::clone(&metrics),
+                webhooks: webhooks.clone(),
                 lock: Mutex::default(),
             }),
             audits: Audits { analyser, members: Arc::clone(&members) },
@@ -150,6 +155,7 @@ impl Coordinator {
                 records: Arc::clone(&records),
                 scans: Arc::clone(&scans),
                 metrics: Arc::clone(&metrics),
+                webhooks: webhooks.clone(),
                 changed: Notify::new(),
             }),
             removal: Arc::new(removal),
@@ -158,6 +164,7 @@ impl Coordinator {
             sessions,
             scans,
             metrics,
+            webhooks,
             results,
             finder,
             cases,

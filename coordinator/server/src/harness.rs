@@ -66,6 +66,7 @@ impl Harness {
             clock: now,
             disk_reserve_bytes: 0,
             site_quota_bytes: None,
+            webhook_hosts: Vec::new(),
         };
         let coordinator = Arc::new(Coordinator::open(&config).unwrap());
         let tls = Arc::new(Tls::new(Arc::clone(&authority), &["127.0.0.1".to_owned()]).unwrap());

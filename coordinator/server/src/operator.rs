@@ -171,7 +171,10 @@ impl OperatorMethods for OperatorService {
     async fn cancel_scan(&self, request: Request<v1::CancelScanRequest>) -> Answer<v1::CancelScanResponse> {
         let operator = operator_of(&request)?;
         let id = ScanId(request.into_inner().scan);
-        self.visible_state(&operator, id)?;
+        let state = self.visible_state(&operator, id)?;
+        if state.launched_by != operator.name.as_str() {
+            self.check_concerns_no_other(&operator, &state, "cancel")?;
+        }
         tracing::info!(scan = %id, by = %operator.name, "a scan is cancelled");
         self.services.records.note(Action::Cancelled, id.0, operator.name.as_str())?;
         self.services.scans.cancel(id);
@@ -182,6 +185,7 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         let id = ScanId(request.into_inner().scan);
         let state = self.visible_state(&operator, id)?;
+        self.check_concerns_no_other(&operator, &state, "delete")?;
         if matches!(state.status(), v1::ScanStatus::Syncing | v1::ScanStatus::Analysing) {
             return Err(Error::Refused(format!("scan {id} has not ended: cancel it first")).into());
         }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::error::Error;
 use crate::removal::{KeepFor, Removal};
 use crate::scan::status;
-use crate::webhook::{self, Notice};
+use crate::webhook::{Notice, Webhooks};
 use cognate_analysis::AnalysisLimits;
 use cognate_result::report::Report;
 use cognate_storage::journal::What;
@@ -57,6 +57,7 @@ pub(crate) struct Schedules {
     pub(crate) records: Arc<Records>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) changed: Notify,
 }
 
@@ -110,7 +111,8 @@ impl Schedules {
                         schedules.metrics.new_overlap.inc();
                     }
                     if !address.is_empty() {
-                        webhook::notify(&address, &notice, &format!("schedule {}", notice.schedule));
+                        let of = format!("schedule {}", notice.schedule);
+                        schedules.webhooks.notify(address, notice, of);
                     }
                 }
                 Ok(None) => {}

@@ -19,6 +19,7 @@ use crate::streams::Streams;
 use crate::template::Templates;
 use crate::verdict::Verdicts;
 use crate::watch::Watches;
+use crate::webhook::Webhooks;
 
 /// All services of a coordinator.
 pub struct Services {
@@ -34,6 +35,8 @@ pub struct Services {
     pub(crate) metrics: Arc<Metrics>,
     /// The people who are signed in at the pages.
     pub logins: Logins,
+    /// The receivers of notices.
+    pub(crate) webhooks: Webhooks,
     /// Answers that are streams.
     pub streams: Arc<Streams>,
     /// Open results.

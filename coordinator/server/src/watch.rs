@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::find::record::relation;
 use crate::find::stored::{sees, without_features};
 use crate::find::{Answer, FindQuery};
-use crate::webhook;
+use crate::webhook::Webhooks;
 use cognate_storage::journal::What;
 use cognate_storage::store::{IndexId, SlotKey, WatchedRow};
 
@@ -69,6 +69,7 @@ pub(crate) struct Watches {
     pub(crate) finder: Arc<Finder>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) lock: Mutex<()>,
 }
 
@@ -79,7 +80,6 @@ impl Watches {
     /// Fails if it is invalid, or the state cannot be read.
     pub(crate) fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
         check_name(&watch.name, &watch.note)?;
-        webhook::check(&watch.webhook)?;
         FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         by.clone_into(&mut watch.created_by);
         watch.created = self.records.now();
@@ -209,9 +209,7 @@ impl Watches {
         tracing::info!(watch = watch.name, site, repository, new, "a watch found something new");
         self.metrics.watch_hits.inc_by(*new);
         if !watch.webhook.is_empty() {
-            let (address, notice, name) = (watch.webhook.clone(), notice.clone(), watch.name.clone());
-            // A thread of its own: a slow receiver delays nothing else.
-            std::thread::spawn(move || webhook::notify(&address, &notice, &format!("watch {name}")));
+            self.webhooks.notify(watch.webhook.clone(), notice.clone(), format!("watch {}", watch.name));
         }
     }
 }

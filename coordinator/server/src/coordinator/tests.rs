@@ -26,6 +26,7 @@ fn open(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         clock,
         disk_reserve_bytes: 0,
         site_quota_bytes: None,
+        webhook_hosts: Vec::new(),
     };
     Arc::new(Coordinator::open(&config).unwrap())
 }

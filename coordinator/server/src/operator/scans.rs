@@ -63,6 +63,24 @@ impl OperatorService {
         }
     }
 
+    /// Checks that a scan is about sites of a person alone: what ends it, or takes its result away, concerns the others too.
+    pub(super) fn check_concerns_no_other(
+        &self,
+        operator: &Operator,
+        state: &v1::ScanState,
+        act: &str,
+    ) -> Result<(), Error> {
+        let repositories = state.options.as_ref().map_or(&[][..], |options| &options.repositories);
+        match repositories.iter().all(|repository| self.is_own(operator, &repository.site)) {
+            true => Ok(()),
+            false => Err(Error::Denied(format!(
+                "the scan is also about sites that `{}` may not see: ask `{}`, who launched it, or an administrator without \
+                 bounds to {act} it",
+                operator.name, state.launched_by
+            ))),
+        }
+    }
+
     /// All scans that a person may see, newest first.
     pub(super) fn all_scans(&self, operator: &Operator) -> Result<Vec<v1::ScanState>, Error> {
         let mut rows = self.services.records.store.scans()?;
@@ -139,8 +157,9 @@ impl OperatorService {
         if !EVERY_SECONDS.contains(&schedule.every_seconds) {
             return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned()));
         }
-        crate::webhook::check(&schedule.webhook)?;
         let known = self.services.records.store.schedule(&schedule.name)?;
+        let before = known.as_ref().map_or("", |known| known.webhook.as_str());
+        self.services.webhooks.check(operator, &schedule.webhook, before)?;
         if let Some(known) = &known {
             self.check_own("schedule", operator, &schedule.name, known.options.as_ref())?;
         }

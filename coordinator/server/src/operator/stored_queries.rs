@@ -20,11 +20,12 @@ impl OperatorService {
         request: v1::PutWatchRequest,
     ) -> Result<v1::PutWatchResponse, Error> {
         let watch = request.watch.unwrap_or_default();
-        if let Some(known) = self.services.records.store.watch(&watch.name)?
-            && !may_see(operator, &known.site, &known.party)
-        {
+        let known = self.services.records.store.watch(&watch.name)?;
+        if known.as_ref().is_some_and(|known| !may_see(operator, &known.site, &known.party)) {
             return Err(Error::Exists(format!("there is another watch `{}`: choose another name", watch.name)));
         }
+        let before = known.as_ref().map_or("", |known| known.webhook.as_str());
+        self.services.webhooks.check(operator, &watch.webhook, before)?;
         let (site, party) = bounds(operator);
         let hits = self.services.watches.put_watch(v1::Watch { site, party, ..watch }, operator.name.as_str())?;
         Ok(v1::PutWatchResponse { hits })

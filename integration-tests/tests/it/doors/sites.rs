@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use cognate_integration_tests::federation::text;
 use cognate_integration_tests::sandbox::wait_until;
 use cognate_integration_tests::{Federation, Files};
 
@@ -56,4 +57,23 @@ fn a_coordinator_that_stores_no_batch_is_not_ready_until_it_does() {
     std::fs::rename(&aside, &folder).unwrap();
     scan.ended().expect(0);
     assert_eq!(federation.http("/readyz").0, 200);
+}
+
+#[test]
+fn a_person_with_bounds_cancels_only_what_concerns_nobody_else() {
+    let mut federation = Federation::new(5403);
+    let files = Files::from([("a.txt".to_owned(), b"a document".repeat(200))]);
+    federation.add("a", &files);
+    federation.add("b", &files);
+    let ben = federation.person("ben", "analyst", &["--site", "a"]);
+    let as_ben = |words: &[&str]| federation.sandbox.cognate(words.iter().copied().chain(["--operator", text(&ben)]));
+    // Neither site is there: the scans wait.
+    let both = federation.operate(&["scan", "launch", "--repositories", "a/kb,b/kb", "--yes"]).expect(0);
+    let id = both.text().split_whitespace().find(|word| word.len() == 16).unwrap().to_owned();
+    let refused = as_ben(&["scan", "cancel", &id]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("ask `admin`, who launched it"), "{refused:?}");
+    let own = federation.operate(&["scan", "launch", "--repositories", "a/kb", "--yes"]).expect(0);
+    let own = own.text().split_whitespace().find(|word| word.len() == 16).unwrap().to_owned();
+    as_ben(&["scan", "cancel", &own]).expect(0);
+    federation.operate(&["scan", "cancel", &id]).expect(0);
 }
