@@ -227,7 +227,7 @@ impl Analyser {
             let round = self.fine_round(scan, (row, layer), folder, source)?;
             let alignment = align(&|visit| Ok(coarse.for_each(visit)?), &Measures::of_weights(method))?;
             let (links, figures) = self.task(scan, layer, &subject, |task| {
-                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis.overlap)
+                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
             })?;
             figures_of_layer = Some(figures);
             let (links, measures) = (Links::File(links), Measures::of_weights(method));

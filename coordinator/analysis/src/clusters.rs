@@ -1,6 +1,8 @@
 //! From links to clusters, where the engine does not put them together itself.
 
-use cognate_similarity::{Analysis, Clustering, Link, LinkFile, LinkMeasure, Relation, Stats, cluster_links};
+use cognate_similarity::{
+    Analysis, Cluster, Clustering, Link, LinkFile, LinkMeasure, OmittedLinks, Relation, Stats, cluster_links,
+};
 
 use crate::error::Error;
 use crate::freeze::Frozen;
@@ -35,11 +37,12 @@ impl Links {
 
 /// Clusters of verified links.
 pub(crate) fn of_links(frozen: &Frozen, links: &Links, measures: &Measures, greedy: bool) -> Result<Analysis, Error> {
-    let analysis = Analysis { clusters: Vec::new(), overlap: Vec::new(), stats: Stats::default() };
+    let (clusters, overlap, omitted) = (Vec::new(), Vec::new(), OmittedLinks::default());
+    let analysis = Analysis { clusters, overlap, omitted, stats: Stats::default() };
     clustered(analysis, (frozen, links, measures), if greedy { Clustering::Greedy } else { Clustering::Connected })
 }
 
-/// An analysis with other clusters. All links are in memory meanwhile.
+/// An analysis with other clusters. All links that it reports are in memory meanwhile; clusters that omit links keep their figures.
 pub(crate) fn clustered(
     analysis: Analysis,
     (frozen, links, measures): (&Frozen, &Links, &Measures),
@@ -60,5 +63,8 @@ pub(crate) fn clustered(
         };
         LinkMeasure { resemblance: measures.resemblance(&frozen.contents, link), contained }
     };
-    Ok(Analysis { clusters: cluster_links(&all, &sizes, clustering, &strength), ..analysis })
+    let dense: Vec<&Cluster> = analysis.clusters.iter().filter(|cluster| cluster.links_omitted() > 0).collect();
+    let dense = if analysis.omitted.count == 0 { &[] } else { &dense[..] };
+    let clusters = cluster_links(&all, &sizes, clustering, &strength, dense);
+    Ok(Analysis { clusters, ..analysis })
 }

@@ -3,6 +3,7 @@
 //! Each test asserts ceilings on the memory, the threads and the descriptors of the coordinator, and on the time that the
 //! neighbour waits. They are generous: the machine may be slow and busy.
 
+mod disk;
 mod http;
 
 use std::time::{Duration, Instant};
