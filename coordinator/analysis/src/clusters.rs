@@ -1,7 +1,10 @@
 //! From links to clusters, where the engine does not put them together itself.
 
+use std::sync::Mutex;
+
 use cognate_similarity::{
-    Analysis, Cluster, Clustering, Link, LinkFile, LinkMeasure, OmittedLinks, Relation, Stats, cluster_links,
+    Analysis, Cluster, Clustering, Error as EngineError, Link, LinkFile, LinkMeasure, OmittedLinks, Relation, Stats,
+    cluster_links,
 };
 
 use crate::error::Error;
@@ -33,6 +36,20 @@ impl Links {
     pub(crate) fn of(verified: &[Verified]) -> Links {
         Links::Held(verified.iter().map(|one| Link { a: one.a, b: one.b, shared_bytes: 0 }).collect())
     }
+}
+
+/// Collects links in memory, as many as its budget holds.
+///
+/// # Errors
+/// If there are more: what needs all of them cannot be had of these documents.
+pub(crate) fn collect(all: &Mutex<Vec<Link>>, new: &[Link], memory_budget_bytes: u64) -> Result<(), EngineError> {
+    let mut all = all.lock().expect("nothing panics while it is held");
+    let (count, count_max) = ((all.len() + new.len()) as u64, memory_budget_bytes / size_of::<Link>() as u64);
+    if count > count_max {
+        return Err(EngineError::TooMany { what: "links for `memory_budget`", count, count_max });
+    }
+    all.extend_from_slice(new);
+    Ok(())
 }
 
 /// Clusters of verified links.
@@ -67,4 +84,21 @@ pub(crate) fn clustered(
     let dense = if analysis.omitted.count == 0 { &[] } else { &dense[..] };
     let clusters = cluster_links(&all, &sizes, clustering, &strength, dense);
     Ok(Analysis { clusters, ..analysis })
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_similarity::ContentIndex;
+
+    use super::*;
+
+    #[test]
+    fn links_beyond_the_budget_are_refused_before_they_take_memory() {
+        let link = |n| Link { a: ContentIndex(n), b: ContentIndex(n + 1), shared_bytes: 1 };
+        let all = Mutex::default();
+        collect(&all, &[link(1), link(2)], 48).unwrap();
+        let error = collect(&all, &[link(3), link(4)], 48).unwrap_err();
+        assert_eq!(error.to_string(), "too many links for `memory_budget`: 4, at most 3");
+        assert_eq!(all.lock().unwrap().len(), 2);
+    }
 }

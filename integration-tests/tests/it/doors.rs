@@ -44,6 +44,16 @@ impl Use {
     }
 }
 
+/// A coordinator that serves with further lines of configuration.
+fn configured(own_seed: u64, lines: &str) -> Federation {
+    let mut federation = Federation::prepared(own_seed);
+    let config = std::fs::read_to_string(federation.coordinator_config()).unwrap();
+    std::fs::write(federation.coordinator_config(), config + lines).unwrap();
+    federation.init();
+    federation.start_coordinator();
+    federation
+}
+
 /// Something that the honest neighbour does, within its patience.
 #[track_caller]
 fn soon<T>(what: &str, act: impl FnOnce() -> T) -> T {
