@@ -174,6 +174,8 @@ impl Plan {
         // A missing site or document shows in the exit code; the report is written regardless.
         let options = ScanOptions { require_complete: false, ..args.scan.options(folders.repositories())? };
         let limits = AnalysisLimits {
+            // Whoever compares their own folders waits for themselves alone.
+            pairs_max: u64::MAX,
             memory_budget_bytes: options.memory_budget_bytes.unwrap_or(MEMORY_BUDGET_BYTES),
             threads: threads(args.scan.threads),
         };

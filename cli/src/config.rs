@@ -32,6 +32,8 @@ pub(crate) struct CoordinatorFile {
     pub(crate) names: Vec<String>,
     /// Working memory of an analysis.
     pub(crate) memory_budget: String,
+    /// Pairs of contents that chunks of very many contents may propose in a scan; beyond it they are set aside.
+    pub(crate) scan_pairs: u64,
     /// Threads of an analysis; 0: one for each processor.
     pub(crate) threads: usize,
     /// Time that a stop may take.
@@ -61,6 +63,7 @@ impl Default for CoordinatorFile {
             http_key: PathBuf::new(),
             names: Vec::new(),
             memory_budget: "1GiB".into(),
+            scan_pairs: 30_000_000_000,
             threads: 0,
             drain: "30s".into(),
             keep_scans: String::new(),

@@ -18,6 +18,8 @@ use crate::input::{HolderLabel, Input, Options, check};
 use crate::join_row::JoinRow;
 use crate::joiner::{Joiner, Packed};
 use crate::monitor::{Monitor, Phase};
+use crate::omitted::OmittedLinks;
+use crate::outstanding::HeldBy;
 use crate::overlap::OverlapLevel;
 use crate::partition_join::JoinOutcome;
 use crate::prefix::{PrefixTables, find_prefixes};
@@ -34,6 +36,8 @@ pub struct Analysis {
     pub clusters: Vec<Cluster>,
     /// Overlap at each level of the input, in its order.
     pub overlap: Vec<OverlapLevel>,
+    /// The links that [`analyse_with_links`] does not report.
+    pub omitted: OmittedLinks,
     /// The effort.
     pub stats: Stats,
 }
@@ -51,7 +55,7 @@ pub struct Stats {
     pub shared_tags: u64,
     /// Pairs measured for links.
     pub candidates: u64,
-    /// Links found.
+    /// Links found, whether they are reported or not.
     pub links: u64,
     /// Bytes written to spill files.
     pub spilled_bytes: u64,
@@ -81,10 +85,15 @@ pub fn analyse(
     run(shards, input, options, monitor, (Request { sink: None, clusters: true, changed: None }, LinkRule::PUBLISHED))
 }
 
-/// As [`analyse`], and reports every link once: large clusters contain only some of their links.
+/// As [`analyse`], and reports links, each once, as many as grow with the contents and not with their square: those of
+/// clusters that keep all ([`Cluster::links`]), and those that stand out of others. These are the links that the
+/// cluster keeps; those of its maximum spanning forest by shared bytes; and of each member the links by which it shares most
+/// bytes, shares most with a member that is held elsewhere (under another label of `across`, or by another group), holds
+/// the largest share of another, and by which the two hold the largest shares of the larger: six links at most for each member.
+/// Of equals the one with the smaller other content counts. [`Analysis::omitted`] has the figures of the others.
 ///
-/// `sink` receives some thousand links at a time, in no order, from the thread that found them. [`crate::SortedLinks`]
-/// puts them in order.
+/// `sink` receives some thousand links at a time, in no order, from several threads. [`crate::SortedLinks`] puts them in
+/// order.
 ///
 /// # Errors
 ///
@@ -105,7 +114,7 @@ pub fn analyse_with_links(
     )
 }
 
-/// As [`analyse_with_links`], without clusters: links do not stay in memory.
+/// Reports every link once, without clusters: links do not stay in memory.
 ///
 /// # Errors
 ///
@@ -151,6 +160,7 @@ pub(crate) fn run(
         },
         clusters: outcome.clusters,
         overlap: tags.overlap,
+        omitted: outcome.omitted,
     })
 }
 
@@ -215,13 +225,23 @@ impl<'s> Engine<'_, 's> {
     /// Pass 5.
     fn join_all(&self, partitions: &Partitions, rows: &Buckets<'s, JoinRow>) -> Result<JoinOutcome, Error> {
         let tracker = Tracker::new(self.monitor, Phase::Join, partitions.count());
-        let holder_labels = self.input.across.map(|labels| HolderLabel::of_all(self.input.holders, labels));
+        let Input { holders, across, .. } = *self.input;
+        let holder_labels = across.map(|labels| HolderLabel::of_all(holders, labels));
+        let reports = self.request.sink.is_some() && self.request.clusters;
+        let groups: Vec<u16> = (0..=u16::MAX).take(holders.groups()).collect();
+        let group_labels = if reports { HolderLabel::of_all(holders, &groups) } else { Vec::new() };
         let joiner = Joiner {
             input: self.input,
             options: self.options,
             budget: self.budget,
             spill: self.spill,
             holder_labels: holder_labels.as_deref(),
+            held_by: reports.then_some(HeldBy {
+                holders,
+                labels: holder_labels.as_deref().unwrap_or(&group_labels),
+                groups: &group_labels,
+                words: groups.len().div_ceil(64),
+            }),
             request: self.request,
             rule: self.rule,
             tracker: &tracker,

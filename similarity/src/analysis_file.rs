@@ -9,10 +9,11 @@ use crate::cluster::{Cluster, Family};
 use crate::error::Error;
 use crate::link::Link;
 use crate::measure::Resemblance;
+use crate::omitted::{OmittedLinks, OmittedOf};
 use crate::overlap::OverlapLevel;
 use crate::posting::ContentIndex;
 
-const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 1 };
+const KIND: StreamKind = StreamKind { magic: *b"CGNATANA", version: 2 };
 /// Represents "no content".
 const NONE: u32 = u32::MAX;
 /// Capacity of a list at most before its members have been read.
@@ -37,6 +38,7 @@ impl Analysis {
             level.matrices().into_iter().flatten().for_each(|bytes| out.long(*bytes));
             out.hand_over()?;
         }
+        out.omitted(&self.omitted)?;
         out.long(self.clusters.len() as u64);
         for cluster in &self.clusters {
             out.cluster(cluster);
@@ -75,9 +77,10 @@ impl Analysis {
             })?;
             Ok(level)
         })?;
+        let omitted = read_omitted(file)?;
         let clusters = list(file, read_cluster)?;
         match file.is_at_end() {
-            true => Ok(Analysis { clusters, overlap, stats }),
+            true => Ok(Analysis { clusters, overlap, omitted, stats }),
             false => Err(file.corrupt("it is longer than its lists")),
         }
     }
@@ -129,6 +132,20 @@ impl AnalysisWriter {
         }
     }
 
+    fn omitted(&mut self, omitted: &OmittedLinks) -> Result<(), Error> {
+        let OmittedLinks { count, resemblance, containment, of } = omitted;
+        [*count].iter().chain(resemblance).chain(containment).for_each(|number| self.long(*number));
+        self.long(of.len() as u64);
+        for one in of {
+            self.content(one.content);
+            one.strengths.iter().for_each(|bits| self.bytes.extend_from_slice(&bits.to_le_bytes()));
+            self.long(one.groups.len() as u64);
+            one.groups.iter().for_each(|word| self.long(*word));
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+
     fn hand_over(&mut self) -> Result<(), Error> {
         self.file.write(&self.bytes)?;
         self.bytes.clear();
@@ -165,6 +182,22 @@ fn list<T>(
     }
     list.shrink_to_fit();
     Ok(list)
+}
+
+fn read_omitted(file: &mut CheckedReader) -> Result<OmittedLinks, Error> {
+    let mut omitted = OmittedLinks { count: long(file)?, ..OmittedLinks::default() };
+    let OmittedLinks { resemblance, containment, .. } = &mut omitted;
+    for number in resemblance.iter_mut().chain(containment) {
+        *number = long(file)?;
+    }
+    omitted.of = list(file, |file| {
+        Ok(OmittedOf {
+            content: content(file)?,
+            strengths: [u32::from_le_bytes(bytes(file)?), u32::from_le_bytes(bytes(file)?)],
+            groups: list(file, long)?,
+        })
+    })?;
+    Ok(omitted)
 }
 
 fn read_cluster(file: &mut CheckedReader) -> Result<Cluster, Error> {
@@ -217,7 +250,10 @@ mod tests {
         level.add(2, 1, true, LabelBytes { bytes: 18, once_bytes: 18 });
         let stats = Stats { postings: 1, tags: 2, shared_tags: 3, links: 5, ..Stats::default() };
         let lone = Cluster { container: None, families: vec![], ..cluster.clone() };
-        let analysis = Analysis { clusters: vec![cluster, lone], overlap: vec![level, OverlapLevel::new(0)], stats };
+        let of = OmittedOf { content: ContentIndex(3), strengths: [5, 6], groups: vec![7, 8] };
+        let omitted = OmittedLinks { count: 4, resemblance: [9; 20], containment: [10; 20], of: vec![of] };
+        let overlap = vec![level, OverlapLevel::new(0)];
+        let analysis = Analysis { clusters: vec![cluster, lone], overlap, omitted, stats };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("analysis");
         analysis.write(&path, &[3; 32], false).unwrap();
@@ -230,7 +266,7 @@ mod tests {
     }
 
     fn empty() -> Analysis {
-        Analysis { clusters: vec![], overlap: vec![], stats: Stats::default() }
+        Analysis { clusters: vec![], overlap: vec![], omitted: OmittedLinks::default(), stats: Stats::default() }
     }
 
     #[test]
@@ -264,7 +300,8 @@ mod tests {
             (numbers(&[1]), "it ends too early"),
             (numbers(&[1, 1 << 16]), "it has too many labels"),
             (numbers(&[0, u64::MAX]), "it ends too early"),
-            (numbers(&[0, 0, 0]), "it is longer than its lists"),
+            // Overlap, 41 figures of omitted links and their contents, clusters, and one more.
+            (numbers(&[0; 1 + 42 + 1 + 1]), "it is longer than its lists"),
         ] {
             let mut file = CheckedWriter::create(&path, KIND, &[3; 32]).unwrap();
             file.write(&numbers(&stats)).unwrap();

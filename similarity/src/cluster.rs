@@ -26,7 +26,7 @@ pub const CLUSTER_LINKS_PER_MEMBER_MAX: u64 = 64;
 /// A store of clusters needs `link_count`, `min_resemblance`, the mean and `container` next to the links: they cannot
 /// be computed from the links where some are omitted. Facts that need every link of a content, such as its
 /// closest relation or the labels of the contents linked with it, must be gathered from the
-/// links that [`crate::analyse_with_links`] reports. Any other pair is compared on demand by [`crate::PairMeasure`].
+/// links that [`crate::analyse_with_links`] reports and [`crate::Analysis::omitted`]. Any other pair is compared on demand by [`crate::PairMeasure`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cluster {
     /// The contents, ascending; at least two.

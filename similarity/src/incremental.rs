@@ -7,12 +7,13 @@
 //! | step | reads | leaves |
 //! |---|---|---|
 //! | 1 | all shards; keeps tags that a changed content holds | all overlap; the links of changed contents |
-//! | 2 | the earlier clusters | the contents whose clusters can differ: those of any cluster that lost a member, has a changed one or is now linked with one |
+//! | 2 | the earlier clusters | the contents whose clusters can differ: those of any cluster that lost a member, has a changed one or is now linked with one, and those of clusters that omit links |
 //! | 3 | shards again; keeps postings of these contents | their clusters and links |
 //! | 4 | the earlier links | all links: those of the other contents, and those of step 3 |
 //!
 //! No link leads out of the contents of step 2: it would be an earlier one, whose cluster has both ends, or one of a
-//! changed content, whose partner was added with its cluster. Clusters do not depend on contents outside of them, so
+//! changed content, whose partner was added with its cluster. The links that are reported of a cluster that omits some follow from who
+//! holds its members, which may change although no link does. Clusters do not depend on contents outside of them, so
 //! those of step 3 are the ones that an analysis of everything finds, and the clusters that are left are the earlier
 //! ones. Contents must be numbered in one order both times: wherever numbers decide between equals, they then decide
 //! the same.
@@ -100,7 +101,7 @@ pub fn analyse_incrementally(
     let written = merge(earlier_links, &sorted, options, links)?;
     let stats = Stats {
         candidates: first.stats.candidates + second.stats.candidates,
-        links: written,
+        links: written + second.omitted.count,
         spilled_bytes: first.stats.spilled_bytes + second.stats.spilled_bytes + spill.written_bytes(),
         partitions: first.stats.partitions + second.stats.partitions,
         oversized_partitions: first.stats.oversized_partitions + second.stats.oversized_partitions,
@@ -108,7 +109,7 @@ pub fn analyse_incrementally(
     };
     let count = |marked: &[bool]| marked.iter().filter(|marked| **marked).count() as u64;
     Ok(IncrementalAnalysis {
-        analysis: Analysis { clusters, overlap: first.overlap, stats },
+        analysis: Analysis { clusters, overlap: first.overlap, omitted: second.omitted, stats },
         changed: count(&changed),
         compared: count(&is_stale),
         clusters_kept,
@@ -179,7 +180,8 @@ struct StaleContents {
 impl StaleContents {
     fn of(clusters: Vec<Cluster>, numbers: &ContentNumbers<'_>, is_partner: Vec<bool>) -> StaleContents {
         let stays = |then: &ContentIndex| numbers.now(*then).is_some_and(|now| !is_partner[now.at()]);
-        let (unchanged, stale): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|one| one.members.iter().all(stays));
+        let is_unchanged = |one: &Cluster| one.links_omitted() == 0 && one.members.iter().all(stays);
+        let (unchanged, stale): (Vec<_>, Vec<_>) = clusters.into_iter().partition(is_unchanged);
         let mut is_stale = is_partner;
         let members = stale.iter().flat_map(|cluster| &cluster.members);
         members.filter_map(|then| numbers.now(*then)).for_each(|now| is_stale[now.at()] = true);

@@ -58,6 +58,11 @@ impl Holders {
         self.starts.len() - 1
     }
 
+    /// Number of groups: one more than the largest that holds anything.
+    pub(crate) fn groups(&self) -> usize {
+        self.holdings.iter().map(|holding| usize::from(holding.group.0) + 1).max().unwrap_or(0)
+    }
+
     /// The holders of a content.
     pub fn of(&self, content: ContentIndex) -> &[Holding] {
         &self.holdings[self.starts[content.at()]..self.starts[content.at() + 1]]
@@ -111,8 +116,7 @@ pub(crate) fn check(input: &Input<'_>) -> Result<(), Error> {
     if input.holders.contents() != contents && (needs_holders || input.holders.contents() > 0) {
         return invalid("holders and payloads describe different numbers of contents");
     }
-    let groups = input.holders.holdings.iter().map(|h| usize::from(h.group.0) + 1);
-    let groups = groups.max().unwrap_or(0);
+    let groups = input.holders.groups();
     let labels = input.levels.iter().map(|level| level.labels.len());
     if labels.chain(input.across.map(<[u16]>::len)).any(|labels| labels < groups) {
         return invalid("a group has no label");
@@ -150,6 +154,12 @@ impl HolderLabel {
             return HolderLabel::NONE;
         };
         if labels.all(|label| label == first) { first } else { HolderLabel::SEVERAL }
+    }
+
+    /// The label, if it is one.
+    pub(crate) fn single(self) -> Option<usize> {
+        let is_one = self != HolderLabel::NONE && self != HolderLabel::SEVERAL;
+        is_one.then_some(self.0 as usize)
     }
 
     /// True if the holders of two contents together have at least two labels.

@@ -16,6 +16,7 @@ use crate::join_row::JoinRow;
 use crate::link::Link;
 use crate::lists::Lists;
 use crate::members::Members;
+use crate::outstanding::HeldBy;
 use crate::partition_join::{JoinOutcome, LoadedPartition};
 use crate::request::Request;
 use crate::slices::Slices;
@@ -67,6 +68,8 @@ pub(crate) struct Joiner<'a, 's> {
     pub(crate) spill: &'s SpillFolder,
     /// The labels of all contents, if links must go across.
     pub(crate) holder_labels: Option<&'a [HolderLabel]>,
+    /// The holders of all contents, if links of clusters are reported.
+    pub(crate) held_by: Option<HeldBy<'a>>,
     pub(crate) request: Request<'a>,
     pub(crate) rule: LinkRule,
     pub(crate) tracker: &'a Tracker<'a>,
@@ -87,6 +90,7 @@ impl Joiner<'_, '_> {
         }
         self.join_small(packed, &small, &mut outcome, || self.tracker.step())?;
         outcome.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
+        outcome.omitted.of.sort_unstable_by_key(|one| one.content);
         Ok(outcome)
     }
 
@@ -123,6 +127,7 @@ impl Joiner<'_, '_> {
             members: Members { contents, payload_bytes: self.input.payload_bytes },
             lists,
             holder_labels: self.holder_labels,
+            held_by: self.held_by.filter(|_| self.request.clusters),
             request: self.request,
             first_members: None,
             rule: self.rule,
@@ -148,7 +153,7 @@ impl Joiner<'_, '_> {
             for link in links {
                 clusters.unite(packed.partitions.place(link.a.0), packed.partitions.place(link.b.0));
             }
-            self.request.sink.map_or(Ok(()), |sink| sink(links))
+            Ok(())
         };
         self.join_slices(&slices, &contents, Request { sink: Some(&unite), clusters: false, ..self.request }, outcome)?;
         self.join_clusters(&slices, &contents, &clusters, outcome)
@@ -173,8 +178,8 @@ impl Joiner<'_, '_> {
         Ok(())
     }
 
-    /// Packs the contents of slices by the clusters that they form, and joins each pack for its clusters alone: its
-    /// links have been reported and counted.
+    /// Packs the contents of slices by the clusters that they form, and joins each pack for its clusters and the links that
+    /// are reported: they have been counted.
     fn join_clusters(
         &self,
         slices: &Slices<'_>,
@@ -195,7 +200,7 @@ impl Joiner<'_, '_> {
         })?;
         Writer::finish(writer)?;
         let packed = Packed { partitions: &partitions, rows: &rows, contents: Some(contents) };
-        let joiner = Joiner { request: Request { sink: None, clusters: true, ..self.request }, ..*self };
+        let joiner = Joiner { request: Request { clusters: true, ..self.request }, ..*self };
         let (large, small) = packed.by_size();
         let mut apart = JoinOutcome::default();
         for partition in large {
@@ -203,6 +208,7 @@ impl Joiner<'_, '_> {
         }
         joiner.join_small(&packed, &small, &mut apart, || self.tracker.check())?;
         outcome.clusters.append(&mut apart.clusters);
+        outcome.omitted.append(apart.omitted);
         outcome.oversized_clusters += partitions.oversized;
         Ok(())
     }

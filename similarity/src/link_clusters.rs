@@ -5,6 +5,7 @@
 //! together. All links are in memory: about 24 bytes for each.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family, LinkRule};
 use crate::component::Components;
@@ -37,20 +38,30 @@ struct Graph<'a> {
     measures: &'a dyn Fn(&Link) -> LinkMeasure,
     starts: Vec<usize>,
     of: Vec<u32>,
+    /// Clusters of which not all links are given.
+    dense: &'a [&'a Cluster],
+    /// For each content the place of its cluster among them; empty if there are none.
+    dense_of: Vec<Option<u32>>,
 }
 
 /// Puts links together, which come by (a, b) and each once. `weights` has the weight of every content.
 ///
 /// The fields of a cluster are as [`Cluster`] describes, except for families: where two members that are both near to
 /// their representative are not linked, the family's least resemblance is over pairs with the representative alone.
+///
+/// `dense` are clusters of an analysis that omit links, whose remaining links are among those given. What connected
+/// clusters say of the links within them, they say as these do: counts, resemblance, containers and families. Where one has
+/// several of them, or others as well, its representative is that of the one with most links. Greedy clusters know of given links alone.
 pub fn cluster_links(
     links: &[Link],
     weights: &[u64],
     clustering: Clustering,
     measures: &dyn Fn(&Link) -> LinkMeasure,
+    dense: &[&Cluster],
 ) -> Vec<Cluster> {
     debug_assert!(links.is_sorted(), "links come in order");
-    let graph = Graph::new(links, weights.len(), measures);
+    let dense = if clustering == Clustering::Greedy { &[] } else { dense };
+    let graph = Graph { dense, dense_of: places(dense, weights.len()), ..Graph::new(links, weights.len(), measures) };
     let assigned = match clustering {
         Clustering::Connected => graph.connected(),
         Clustering::Greedy => graph.greedy(weights),
@@ -69,6 +80,15 @@ pub fn cluster_links(
     clusters
 }
 
+/// For each content the place of its cluster.
+fn places(clusters: &[&Cluster], contents: usize) -> Vec<Option<u32>> {
+    let mut places = vec![None; if clusters.is_empty() { 0 } else { contents }];
+    for (place, cluster) in (0..).zip(clusters) {
+        cluster.members.iter().for_each(|member| places[member.at()] = Some(place));
+    }
+    places
+}
+
 impl<'a> Graph<'a> {
     fn new(links: &'a [Link], contents: usize, measures: &'a dyn Fn(&Link) -> LinkMeasure) -> Graph<'a> {
         let mut starts = vec![0; contents + 2];
@@ -84,7 +104,24 @@ impl<'a> Graph<'a> {
                 starts[content + 1] += 1;
             }
         }
-        Graph { links, measures, starts, of }
+        Graph { links, measures, starts, of, dense: &[], dense_of: Vec::new() }
+    }
+
+    fn dense_of(&self, content: u32) -> Option<u32> {
+        self.dense_of.get(content as usize).copied().flatten()
+    }
+
+    /// True if a dense cluster counts a link.
+    fn is_counted(&self, link: &Link) -> bool {
+        self.dense_of(link.a.0).is_some_and(|dense| self.dense_of(link.b.0) == Some(dense))
+    }
+
+    /// The dense clusters of some contents.
+    fn dense_clusters(&self, members: &[u32]) -> Vec<&'a Cluster> {
+        let mut dense: Vec<u32> = members.iter().filter_map(|member| self.dense_of(*member)).collect();
+        dense.sort_unstable();
+        dense.dedup();
+        dense.iter().map(|place| self.dense[*place as usize]).collect()
     }
 
     /// The links of a content, each with its other end.
@@ -119,17 +156,21 @@ impl<'a> Graph<'a> {
 
     fn cluster(&self, members: &[u32], assigned: &[u32], weights: &[u64], representative: Option<u32>) -> Cluster {
         let cluster = assigned[members[0] as usize];
+        let dense = self.dense_clusters(members);
         let inside =
             |content: u32| self.links_of(content).filter(move |(_, other)| assigned[*other as usize] == cluster);
         let mut links: Vec<(Link, LinkMeasure)> = Vec::new();
         let mut ranks: Vec<(Reverse<usize>, Reverse<u64>, u32)> = Vec::new();
         let mut container = None;
         for &member in members {
-            let (mut count, mut contained) = (0, 0);
+            let contains_all = dense.iter().find(|dense| dense.container == Some(ContentIndex(member)));
+            let (mut count, mut contained) = (0, contains_all.map_or(0, |dense| dense.members.len() - 1));
             for (link, _) in inside(member) {
                 let measure = (self.measures)(link);
                 count += 1;
-                contained += usize::from(measure.contained[usize::from(link.a.0 == member)]);
+                if contains_all.is_none() || !self.is_counted(link) {
+                    contained += usize::from(measure.contained[usize::from(link.a.0 == member)]);
+                }
                 if link.a.0 == member {
                     links.push((*link, measure));
                 }
@@ -141,28 +182,44 @@ impl<'a> Graph<'a> {
         }
         ranks.sort_unstable();
         links.sort_unstable_by_key(|(link, _)| *link);
-        let count = links.len() as u64;
-        let least = links.iter().map(|(_, measure)| measure.resemblance).min();
+        let others = links.iter().filter(|(link, _)| !self.is_counted(link)).map(|(_, measure)| measure.resemblance);
+        let count = others.clone().count() as u64 + dense.iter().map(|dense| dense.link_count).sum::<u64>();
+        let least = others.clone().chain(dense.iter().map(|dense| dense.min_resemblance)).min();
+        let sum: u128 = others.map(|resemblance| u128::from(resemblance.to_fixed())).sum();
+        let most = dense.iter().max_by_key(|dense| (dense.link_count, Reverse(dense.members[0])));
+        let representative = representative.or(most.map(|dense| dense.representative.0));
         Cluster {
             members: members.iter().map(|member| ContentIndex(*member)).collect(),
             link_count: count,
             min_resemblance: least.expect("members are linked"),
-            resemblance_sum: links.iter().map(|(_, measure)| u128::from(measure.resemblance.to_fixed())).sum(),
+            resemblance_sum: sum + dense.iter().map(|dense| dense.resemblance_sum).sum::<u128>(),
             container,
             representative: ContentIndex(representative.unwrap_or(ranks[0].2)),
-            families: self.families(&ranks, assigned, cluster),
-            links: strongest(links, members),
+            families: self.families(&ranks, assigned, cluster, &dense),
+            links: strongest(links, members, dense.is_empty()),
         }
     }
 
-    /// Families in the order of `ranks`.
-    fn families(&self, ranks: &[(Reverse<usize>, Reverse<u64>, u32)], assigned: &[u32], cluster: u32) -> Vec<Family> {
+    /// Families in the order of `ranks`, those of dense clusters among them.
+    fn families(
+        &self,
+        ranks: &[(Reverse<usize>, Reverse<u64>, u32)],
+        assigned: &[u32],
+        cluster: u32,
+        dense: &[&Cluster],
+    ) -> Vec<Family> {
         let mut members: Vec<u32> = ranks.iter().map(|(.., member)| *member).collect();
         members.sort_unstable();
         let place = |content: u32| members.binary_search(&content).expect("it is a member");
         let mut taken = vec![false; members.len()];
         let mut families = Vec::new();
+        let mut given: HashMap<u32, &Family> = HashMap::new();
+        for family in dense.iter().flat_map(|dense| &dense.families) {
+            given.insert(family.representative.0, family);
+            family.members.iter().for_each(|member| taken[place(member.0)] = true);
+        }
         for &(.., representative) in ranks {
+            families.extend(given.get(&representative).map(|family| (*family).clone()));
             if std::mem::replace(&mut taken[place(representative)], true) {
                 continue;
             }
@@ -210,8 +267,8 @@ impl<'a> Graph<'a> {
 }
 
 /// All links, or of very many the strongest that connect the same members.
-fn strongest(mut links: Vec<(Link, LinkMeasure)>, members: &[u32]) -> Vec<Link> {
-    if !LinkRule::PUBLISHED.keeps_all(members.len() as u64, links.len() as u64) {
+fn strongest(mut links: Vec<(Link, LinkMeasure)>, members: &[u32], are_all: bool) -> Vec<Link> {
+    if !are_all || !LinkRule::PUBLISHED.keeps_all(members.len() as u64, links.len() as u64) {
         links.sort_unstable_by_key(|(link, measure)| (Reverse(measure.resemblance), *link));
         let components = Components::new(members.len());
         let place = |content: ContentIndex| {
@@ -297,7 +354,7 @@ mod tests {
             }
         };
         assert!(expected.len() > 5 && expected.iter().any(|cluster| !cluster.families.is_empty()));
-        assert_eq!(cluster_links(&links, &weights, Clustering::Connected, &measure), expected);
+        assert_eq!(cluster_links(&links, &weights, Clustering::Connected, &measure, &[]), expected);
     }
 
     #[test]
@@ -310,13 +367,13 @@ mod tests {
             resemblance: Resemblance { shared: link.shared_bytes, union: 100 },
             contained: [false, false],
         };
-        let clusters = cluster_links(&links, &weights, Clustering::Greedy, &measure);
+        let clusters = cluster_links(&links, &weights, Clustering::Greedy, &measure, &[]);
         let shown: Vec<(Vec<u32>, u32, u64)> = clusters
             .iter()
             .map(|one| (one.members.iter().map(|member| member.0).collect(), one.representative.0, one.link_count))
             .collect();
         assert_eq!(shown, [(vec![0, 1], 1, 1), (vec![2, 3], 3, 1)]);
-        assert_eq!(cluster_links(&links, &weights, Clustering::Connected, &measure)[0].members.len(), 4);
+        assert_eq!(cluster_links(&links, &weights, Clustering::Connected, &measure, &[])[0].members.len(), 4);
     }
 
     fn simple(link: &Link) -> LinkMeasure {
@@ -338,7 +395,7 @@ mod tests {
         let family = |family: &Family| {
             (numbers(&family.members), family.min_resemblance.shared, family.over_representative_only)
         };
-        let clusters = cluster_links(links, weights, clustering, &simple);
+        let clusters = cluster_links(links, weights, clustering, &simple, &[]);
         let show = |cluster: &Cluster| {
             let families = cluster.families.iter().map(family).collect();
             (numbers(&cluster.members), cluster.representative.0, cluster.container.map(|one| one.0), families)
@@ -381,10 +438,37 @@ mod tests {
         for a in 0..400u32 {
             links.extend((a + 1..400).map(|b| link(a, b, u64::from((a * 7 + b * 3) % 50))));
         }
-        let clusters = cluster_links(&links, &[1; 400], Clustering::Connected, &simple);
+        let clusters = cluster_links(&links, &[1; 400], Clustering::Connected, &simple, &[]);
         let [cluster] = &clusters[..] else { panic!("{} clusters", clusters.len()) };
         assert_eq!((cluster.links.len(), cluster.link_count), (399, 400 * 399 / 2));
         assert!(cluster.links.is_sorted());
         assert_eq!(cluster.min_resemblance.shared, 0);
+    }
+
+    #[test]
+    fn a_dense_cluster_keeps_its_figures_and_takes_others_in() {
+        // 400 members that are all linked, and one that is linked with the second of them.
+        let mut links = Vec::new();
+        for a in 0..400u32 {
+            links.extend((a + 1..400).map(|b| link(a, b, 20 + u64::from((a * 7 + b * 3) % 50))));
+        }
+        let weights = [1; 402];
+        let all = cluster_links(&links, &weights, Clustering::Connected, &simple, &[]);
+        let [dense] = &all[..] else { panic!("{} clusters", all.len()) };
+        let mut left = dense.links.clone();
+        // A link of the cluster that is known from elsewhere counts once.
+        left.push(*links.iter().find(|link| left.binary_search(link).is_err()).unwrap());
+        left.sort_unstable();
+        let again = cluster_links(&left, &weights, Clustering::Connected, &simple, &[dense]);
+        assert_eq!(again, all);
+        left.push(link(400, 401, 90));
+        left.push(link(1, 400, 10));
+        left.sort_unstable();
+        let joined = cluster_links(&left, &weights, Clustering::Connected, &simple, &[dense]);
+        let [cluster] = &joined[..] else { panic!("{} clusters", joined.len()) };
+        assert_eq!((cluster.members.len(), cluster.links.len()), (402, 401));
+        assert_eq!(cluster.link_count, dense.link_count + 2);
+        assert_eq!((cluster.min_resemblance.shared, cluster.representative), (10, dense.representative));
+        assert_eq!(cluster.families.len(), 1, "the two others are near");
     }
 }

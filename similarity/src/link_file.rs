@@ -1,4 +1,4 @@
-//! All links of an analysis in a file, by (a, b): [`crate::checked`] with 16 bytes a link (a, b, shared bytes).
+//! The links of an analysis in a file, by (a, b): [`crate::checked`] with 16 bytes a link (a, b, shared bytes).
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
-//! All links of an analysis in order, however many: gathered by ranges of contents, sorted range by range.
+//! Links of an analysis in order, however many: gathered by ranges of contents, sorted range by range.
 //!
-//! The number of links can grow with the square of the contents, so they go through spill files and come back a part at
-//! a time. An analysis keeps only linearly many of them; see [`crate::Cluster`].
+//! The number of links can grow with the square of the contents where all are wanted ([`crate::find_links`]), so they go
+//! through spill files and come back a part at a time. An analysis reports only linearly many of them; see
+//! [`crate::analyse_with_links`].
 
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,8 +1,9 @@
 //! Pass 5: a partition in memory, from lists to clusters.
 //!
-//! Links stay in memory up to a quota. Beyond it, the memory is linear in the members: counts, sums and the strongest
-//! links that hold the clusters together ([`Forest`]). The counts then show the clusters with so few links that they
-//! keep all, and the links of these are searched again. Both methods give the same clusters.
+//! Links stay in memory up to a quota. Beyond it, the memory is linear in the members: counts, sums, the strongest
+//! links that hold the clusters together ([`Forest`]) and those that stand out ([`Outstanding`]). The counts then show the
+//! clusters with so few links that they keep all, and the links of these are searched again. Both methods give the same
+//! clusters, and report the same links.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +15,12 @@ use crate::error::Error;
 use crate::forest::{Forest, StrongLink};
 use crate::input::HolderLabel;
 use crate::join::{Collect, PairFilter, join};
+use crate::link::Link;
 use crate::link_stats::LinkStats;
 use crate::lists::Lists;
 use crate::members::{Members, Pair};
+use crate::omitted::OmittedLinks;
+use crate::outstanding::{HeldBy, Outstanding};
 use crate::request::Request;
 use crate::threshold::{Containment, Thresholds};
 use crate::workers::Tracker;
@@ -32,6 +36,8 @@ const RESERVED_PAIRS: u64 = 1024;
 #[derive(Default)]
 pub(crate) struct JoinOutcome {
     pub(crate) clusters: Vec<Cluster>,
+    /// The links of these clusters that are not reported.
+    pub(crate) omitted: OmittedLinks,
     pub(crate) candidates: u64,
     pub(crate) links: u64,
     pub(crate) oversized_clusters: u64,
@@ -41,6 +47,7 @@ impl JoinOutcome {
     /// Adds the findings of another thread.
     pub(crate) fn take(&mut self, mut other: JoinOutcome) {
         self.clusters.append(&mut other.clusters);
+        self.omitted.append(other.omitted);
         self.candidates += other.candidates;
         self.links += other.links;
         self.oversized_clusters += other.oversized_clusters;
@@ -54,6 +61,8 @@ pub(crate) struct LoadedPartition<'a> {
     pub(crate) lists: Lists,
     /// The labels of all contents, if links must go across.
     pub(crate) holder_labels: Option<&'a [HolderLabel]>,
+    /// The holders of all contents, if links of clusters are reported.
+    pub(crate) held_by: Option<HeldBy<'a>>,
     pub(crate) request: Request<'a>,
     /// If the members are those of two slices, the number of those of the first: only pairs across count.
     pub(crate) first_members: Option<u32>,
@@ -84,7 +93,7 @@ impl LoadedPartition<'_> {
         let mut pairs = Vec::new();
         let mut summary = None;
         for mut collector in collectors {
-            collector.send()?;
+            collector.flush()?;
             outcome.links += collector.links;
             if quota.is_full.load(Ordering::Relaxed) {
                 collector.summarise();
@@ -95,16 +104,27 @@ impl LoadedPartition<'_> {
         if !self.request.clusters {
             return Ok(());
         }
-        let mut clusters = match summary {
-            Some(summary) => self.build_dense(summary)?,
-            None => self.build(pairs)?,
-        };
-        outcome.clusters.append(&mut clusters);
-        Ok(())
+        match summary {
+            Some(summary) => self.build_dense(summary, outcome),
+            None => self.build(pairs, outcome),
+        }
+    }
+
+    /// Reports links, some thousand at a time.
+    fn send(&self, pairs: &[Pair]) -> Result<(), Error> {
+        let Some(sink) = self.request.sink else { return Ok(()) };
+        pairs.chunks(SENT_LINKS).try_for_each(|pairs| {
+            let links: Vec<Link> = pairs.iter().map(|pair| self.members.link(pair)).collect();
+            sink(&links)
+        })
+    }
+
+    fn outstanding(&self) -> Option<Outstanding<'_>> {
+        self.held_by.map(|held_by| Outstanding::new(self.members, held_by))
     }
 
     /// Clusters from all their links.
-    fn build(&self, mut links: Vec<Pair>) -> Result<Vec<Cluster>, Error> {
+    fn build(&self, mut links: Vec<Pair>, outcome: &mut JoinOutcome) -> Result<(), Error> {
         let clusters = Components::new(self.members.count());
         let mut stats = LinkStats::new(self.members.count());
         for link in &links {
@@ -117,37 +137,64 @@ impl LoadedPartition<'_> {
         let omits = |link: &Pair| !keeps_all(clusters.root(link.smaller));
         if links.iter().any(omits) {
             let mut forest = Forest::new(self.members.count());
+            let mut outstanding = self.outstanding();
             links.retain(|link| {
                 if omits(link) {
                     forest.add(StrongLink::of(&self.members, *link));
+                    outstanding.iter_mut().for_each(|outstanding| outstanding.add(*link));
                 }
                 !omits(link)
             });
-            links.append(&mut forest.finish().0);
+            self.send(&links)?;
+            let mut strongest = forest.finish().0;
+            if let Some(outstanding) = outstanding {
+                self.send_outstanding(outstanding.finish(&strongest, |_| true), outcome)?;
+            }
+            links.append(&mut strongest);
+        } else {
+            self.send(&links)?;
         }
-        build_clusters(&self.cluster_input(&clusters, &stats, &near), &links, self.threads, self.tracker)
+        let input = self.cluster_input(&clusters, &stats, &near);
+        outcome.clusters.append(&mut build_clusters(&input, &links, self.threads, self.tracker)?);
+        Ok(())
+    }
+
+    fn send_outstanding(
+        &self,
+        (pairs, omitted): (Vec<Pair>, OmittedLinks),
+        outcome: &mut JoinOutcome,
+    ) -> Result<(), Error> {
+        outcome.omitted.append(omitted);
+        self.send(&pairs)
     }
 
     /// Clusters from a summary: the links of those that keep all are searched again.
-    fn build_dense(&self, summary: Summary) -> Result<Vec<Cluster>, Error> {
-        let Summary { stats, forest, near } = summary;
+    fn build_dense(&self, summary: Summary<'_>, outcome: &mut JoinOutcome) -> Result<(), Error> {
+        let Summary { stats, forest, near, mut outstanding } = summary;
         let (mut links, clusters) = forest.finish();
         let keeps_all = self.keeps_all(&stats, &clusters);
         let keeps_all = |member: u32| keeps_all(clusters.root(member));
         links.retain(|link| !keeps_all(link.smaller));
         let linked = |member: u32| stats.is_linked(member) && keeps_all(member);
-        let mut outcome = Vec::new();
+        let mut kept = Vec::new();
         if (0u32..).take(self.members.count()).any(linked) {
-            outcome = self.pairs(Some(&linked), Vec::new)?.0.concat();
+            kept = self.pairs(Some(&linked), Vec::new)?.0.concat();
         }
-        let listed = self.list_near(&outcome);
-        links.append(&mut outcome);
+        if let Some(mut outstanding) = outstanding.take() {
+            self.send(&kept)?;
+            kept.iter().for_each(|pair| outstanding.discount(pair));
+            self.send_outstanding(outstanding.finish(&links, |member| !keeps_all(member)), outcome)?;
+        }
+        let listed = self.list_near(&kept);
+        links.append(&mut kept);
         let search = match self.links_show_families() {
             true => NearSearch::Marked((0u32..).zip(near).map(|(member, near)| near && !keeps_all(member)).collect()),
             false => NearSearch::All,
         };
         let near = NearMembers { listed, search };
-        build_clusters(&self.cluster_input(&clusters, &stats, &near), &links, self.threads, self.tracker)
+        let input = self.cluster_input(&clusters, &stats, &near);
+        outcome.clusters.append(&mut build_clusters(&input, &links, self.threads, self.tracker)?);
+        Ok(())
     }
 
     fn list_near(&self, links: &[Pair]) -> Neighbours {
@@ -231,32 +278,32 @@ impl LinkQuota {
 struct LinkCollector<'a> {
     part: &'a LoadedPartition<'a>,
     quota: &'a LinkQuota,
-    unsent: Vec<crate::link::Link>,
+    unsent: Vec<Link>,
     links: u64,
     reserved: u64,
     pairs: Vec<Pair>,
-    summary: Option<Summary>,
+    summary: Option<Summary<'a>>,
 }
 
 impl Collect for LinkCollector<'_> {
     #[inline]
     fn pair(&mut self, pair: Pair) -> Result<(), Error> {
         self.links += 1;
-        if self.part.request.sink.is_some() {
-            self.unsent.push(self.part.members.link(&pair));
-            if self.unsent.len() == SENT_LINKS {
-                self.send()?;
-            }
-        }
+        // With clusters, it is only known at the end which links are reported.
         if self.part.request.clusters {
             self.keep(pair);
+        } else if self.part.request.sink.is_some() {
+            self.unsent.push(self.part.members.link(&pair));
+            if self.unsent.len() == SENT_LINKS {
+                self.flush()?;
+            }
         }
         Ok(())
     }
 }
 
 impl LinkCollector<'_> {
-    fn send(&mut self) -> Result<(), Error> {
+    fn flush(&mut self) -> Result<(), Error> {
         let sink = self.part.request.sink.filter(|_| !self.unsent.is_empty());
         sink.map_or(Ok(()), |sink| sink(&self.unsent))?;
         self.unsent.clear();
@@ -280,7 +327,8 @@ impl LinkCollector<'_> {
     }
 
     fn summarise(&mut self) {
-        let summary = self.summary.get_or_insert_with(|| Summary::new(self.part.members.count()));
+        let part = self.part;
+        let summary = self.summary.get_or_insert_with(|| Summary::new(part));
         self.pairs.drain(..).for_each(|pair| summary.add(&self.part.members, pair));
         self.pairs = Vec::new();
     }
@@ -294,35 +342,49 @@ impl Collect for Vec<Pair> {
 }
 
 /// The facts about links that clusters omit.
-struct Summary {
+struct Summary<'a> {
     stats: LinkStats,
     forest: Forest,
     /// True for members that may have a near one.
     near: Vec<bool>,
+    /// The links to report, if there are any.
+    outstanding: Option<Outstanding<'a>>,
 }
 
-impl Summary {
-    fn new(members: usize) -> Summary {
-        Summary { stats: LinkStats::new(members), forest: Forest::new(members), near: vec![false; members] }
+impl<'a> Summary<'a> {
+    fn new(part: &'a LoadedPartition<'_>) -> Summary<'a> {
+        let members = part.members.count();
+        Summary {
+            stats: LinkStats::new(members),
+            forest: Forest::new(members),
+            near: vec![false; members],
+            outstanding: part.outstanding(),
+        }
     }
 
     #[inline]
     fn add(&mut self, members: &Members<'_>, pair: Pair) {
         let resemblance = self.stats.add(members, &pair);
         self.forest.add(StrongLink { pair, weight: resemblance });
+        if let Some(outstanding) = &mut self.outstanding {
+            outstanding.add(pair);
+        }
         if resemblance >= NEAR_FIXED {
             self.near[pair.smaller as usize] = true;
             self.near[pair.larger as usize] = true;
         }
     }
 
-    fn join(a: Option<Summary>, b: Option<Summary>) -> Option<Summary> {
+    fn join(a: Option<Summary<'a>>, b: Option<Summary<'a>>) -> Option<Summary<'a>> {
         let (mut a, b) = match (a, b) {
             (Some(a), Some(b)) => (a, b),
             (a, b) => return a.or(b),
         };
         a.stats.join(&b.stats);
         a.forest.join(b.forest);
+        if let (Some(a), Some(b)) = (&mut a.outstanding, b.outstanding) {
+            a.join(b);
+        }
         a.near.iter_mut().zip(b.near).for_each(|(a, b)| *a |= b);
         Some(a)
     }

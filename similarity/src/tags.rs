@@ -16,6 +16,9 @@ use crate::shards::Shards;
 use crate::spill::{Buckets, Row, Writer};
 use crate::workers::{Tracker, share_out};
 
+/// Holders from which a tag is a crowd: what all other tags cost grows with the postings.
+pub const CROWD_HOLDERS_MIN: u32 = if cfg!(test) { 4 } else { 1024 };
+
 /// A shared tag of a content, before tags have their final numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TagRow {
@@ -90,6 +93,8 @@ pub(crate) struct SharedTags {
     pub(crate) shared: u64,
     /// Rows written.
     pub(crate) rows: u64,
+    /// Tags with very many holders.
+    pub(crate) crowds: Vec<(Tag, ShardTag)>,
 }
 
 /// Reads all shards and fills `rows` with the occurrences of shared tags; where contents are marked as changed, only
@@ -118,6 +123,7 @@ pub(crate) fn find_shared_tags(
         shared: 0,
         rows: 0,
         shared_tags: Vec::new(),
+        crowds: Vec::new(),
     };
     let groupers = share_out(threads, shard_count as usize, start, |grouper, shard| {
         let shard = u32::try_from(shard).expect("the number of a shard has 32 bits");
@@ -131,7 +137,7 @@ pub(crate) fn find_shared_tags(
 
 fn collect(groupers: Vec<Grouper<'_, '_>>, shard_count: u32, overlap: Vec<OverlapLevel>) -> Result<SharedTags, Error> {
     let mut shared_tags = vec![0; shard_count as usize];
-    let (mut postings, mut tags, mut shared, mut rows) = (0, 0, 0, 0);
+    let (mut postings, mut tags, mut shared, mut rows, mut crowds) = (0, 0, 0, 0, Vec::new());
     for grouper in groupers {
         for &(shard, count) in &grouper.shared_tags {
             shared_tags[shard as usize] = count;
@@ -140,9 +146,11 @@ fn collect(groupers: Vec<Grouper<'_, '_>>, shard_count: u32, overlap: Vec<Overla
         tags += grouper.tags;
         shared += grouper.shared;
         rows += grouper.rows;
+        crowds.extend(grouper.crowds);
         grouper.writer.finish()?;
     }
-    Ok(SharedTags { numbers: TagNumbers::new(shared_tags.into_iter())?, overlap, postings, tags, shared, rows })
+    let numbers = TagNumbers::new(shared_tags.into_iter())?;
+    Ok(SharedTags { numbers, overlap, postings, tags, shared, rows, crowds })
 }
 
 /// Groups the postings of a shard and returns the number of its shared tags.
@@ -205,6 +213,7 @@ struct Grouper<'a, 's> {
     rows: u64,
     /// Shared tags of the shards that this thread read.
     shared_tags: Vec<(u32, u32)>,
+    crowds: Vec<(Tag, ShardTag)>,
 }
 
 impl Grouper<'_, '_> {
@@ -227,23 +236,21 @@ impl Grouper<'_, '_> {
     }
 
     fn close_tag(&mut self, tag: Option<Tag>, next: &mut ShardTag) -> Result<(), Error> {
-        if tag.is_none() {
-            return Ok(());
-        }
+        let Some(tag) = tag else { return Ok(()) };
         self.tags += 1;
         let mut group = std::mem::take(&mut self.group);
         if group.len() > 1 {
             group.sort_unstable();
         }
         for chunk in group.chunk_by(|a, b| a.chunk() == b.chunk()) {
-            self.close_chunk(chunk, next)?;
+            self.close_chunk(tag, chunk, next)?;
         }
         group.clear();
         self.group = group;
         Ok(())
     }
 
-    fn close_chunk(&mut self, chunk: &[Entry], next: &mut ShardTag) -> Result<(), Error> {
+    fn close_chunk(&mut self, tag: Tag, chunk: &[Entry], next: &mut ShardTag) -> Result<(), Error> {
         let (template, length_bytes) = chunk[0].chunk();
         self.occurrences.clear();
         for entry in chunk {
@@ -264,6 +271,9 @@ impl Grouper<'_, '_> {
             return Ok(());
         }
         self.write_rows(*next, length_bytes)?;
+        if self.occurrences.len() >= CROWD_HOLDERS_MIN as usize {
+            self.crowds.push((tag, *next));
+        }
         next.number += 1;
         Ok(())
     }

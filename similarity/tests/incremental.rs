@@ -206,7 +206,7 @@ impl Bench<'_> {
             let analysis = analyse_with_links(shards, input, options, monitor, &|links| sorted.add(links)).unwrap();
             let mut links = LinkWriter::create(&self.path(), &[0; 32]).unwrap();
             sorted.drain_in_order(options.threads, &mut |part| links.push(part)).unwrap();
-            assert_eq!(links.finish(false).unwrap(), analysis.stats.links);
+            assert_eq!(links.finish(false).unwrap() + analysis.omitted.count, analysis.stats.links);
             Left { analysis, links: std::fs::read(self.path()).unwrap() }
         })
     }
@@ -284,6 +284,7 @@ proptest! {
             prop_assert_eq!(&now.links, &full.links);
             prop_assert_eq!(&now.analysis.clusters, &full.analysis.clusters);
             prop_assert_eq!(&now.analysis.overlap, &full.analysis.overlap);
+            prop_assert_eq!(&now.analysis.omitted, &full.analysis.omitted);
             let counts = |left: &Left| {
                 let stats = left.analysis.stats;
                 (stats.postings, stats.tags, stats.shared_tags, stats.links)
@@ -351,4 +352,61 @@ fn numbers_in_another_order_are_refused() {
     let mut numbers = world.numbers_in(&world, false);
     numbers.swap(0, 1);
     assert!(matches!(bench.begin(&left, &numbers, &world), Err(Error::InvalidInput { .. })));
+}
+
+/// So many contents of one chunk and another, which each share with some; held here and there.
+fn crowd(count: u32) -> World {
+    let mut world = World::default();
+    for content in 0..count {
+        let own = u8::try_from(4 + content % 40).unwrap();
+        world.add(3 * content, &[3, own], u16::try_from(content % 3).unwrap());
+    }
+    world
+}
+
+#[test]
+fn the_links_of_a_crowd_that_share_one_chunk_grow_with_its_contents_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench { folder: folder.path(), setup: Setup { budget_bytes: 1 << 24, ..SETUP } };
+    for count in [600, 1200] {
+        let Left { analysis, links } = bench.full(&crowd(count));
+        let all = u64::from(count) * u64::from(count - 1) / 2;
+        assert_eq!(analysis.stats.links, all);
+        assert_eq!(analysis.clusters[0].link_count, all);
+        let reported = all - analysis.omitted.count;
+        assert!(
+            (u64::from(count) - 1..6 * u64::from(count)).contains(&reported),
+            "{reported} links of {count} contents"
+        );
+        assert!(links.len() < 100 * count as usize + 500, "{} bytes", links.len());
+    }
+}
+
+#[test]
+fn a_rescan_of_a_crowd_finds_what_a_full_analysis_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench { folder: folder.path(), setup: SETUP };
+    let mut world = crowd(500);
+    families(5)
+        .contents
+        .into_iter()
+        .for_each(|(digest, content)| drop(world.contents.insert(10_000 + digest, content)));
+    let mut left = bench.full(&world);
+    assert!(left.analysis.omitted.count > 100_000, "{}", left.analysis.omitted.count);
+    for change in [
+        // It changes no link, but who holds what the others are linked with.
+        Change::Copy { which: 7, group: 3 },
+        Change::Edit { which: 0, digest: 1, chunk: 100 },
+        Change::Remove { which: 30 },
+    ] {
+        let earlier = world.clone();
+        world.apply(&change);
+        let full = bench.full(&world);
+        let (now, _) = bench.again(&earlier, &left, &world);
+        assert_eq!(now.links, full.links, "{change:?}");
+        assert_eq!(now.analysis.clusters, full.analysis.clusters, "{change:?}");
+        assert_eq!(now.analysis.omitted, full.analysis.omitted, "{change:?}");
+        assert_eq!(now.analysis.stats.links, full.analysis.stats.links, "{change:?}");
+        left = now;
+    }
 }

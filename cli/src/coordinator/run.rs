@@ -286,7 +286,11 @@ impl Settings {
             listen: file.listen.clone(),
             http: HttpFile::of(loaded)?,
             names: names(file)?,
-            limits: AnalysisLimits { memory_budget_bytes, threads: threads(NonZeroUsize::new(file.threads)) },
+            limits: AnalysisLimits {
+                memory_budget_bytes,
+                pairs_max: file.scan_pairs,
+                threads: threads(NonZeroUsize::new(file.threads)),
+            },
             drain: duration("drain", &file.drain)?,
             disk_reserve_bytes: size("disk_reserve", &file.disk_reserve)?,
             webhook_hosts: file.webhook_hosts.clone(),

@@ -273,7 +273,7 @@ mod tests {
         std::fs::write(state.join("serving.toml"), format!("listen = \"{}\"\n", listener.local_addr().unwrap()))
             .unwrap();
         let settings = OperatorSettings {
-            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN },
             addresses: vec!["127.0.0.1:1".to_owned()],
             pages: String::new(),
             keep: KeepFor::default(),

@@ -22,7 +22,7 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Findings;
 use crate::fine::{FineFiles, FineRound, FineSource};
-use crate::freeze::{Beside, Frozen};
+use crate::freeze::{Beside, Frozen, Why};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
 use crate::result;
@@ -195,8 +195,9 @@ impl Analyser {
             None => scan.spec.layers.get(1).map_or(Beside::Nothing, |text| Beside::Text(1, text.method.view())),
         };
         let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, beside)?;
-        frozen.set_aside(self.frozen_templates(row, layer)?)?;
+        frozen.set_aside(self.frozen_templates(row, layer)?, Why::Template)?;
         frozen.set_controls(&scan.spec.options.control)?;
+        self.set_crowds_aside(scan, layer, &mut frozen)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
         tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
@@ -227,7 +228,7 @@ impl Analyser {
             let round = self.fine_round(scan, (row, layer), folder, source)?;
             let alignment = align(&|visit| Ok(coarse.for_each(visit)?), &Measures::of_weights(method))?;
             let (links, figures) = self.task(scan, layer, &subject, |task| {
-                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis.overlap)
+                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
             })?;
             figures_of_layer = Some(figures);
             let (links, measures) = (Links::File(links), Measures::of_weights(method));

@@ -2,7 +2,7 @@
 //!
 //! | file | what | needed |
 //! |---|---|---|
-//! | `links-0` | every link, in order | to publish, and by the next scan |
+//! | `links-0` | links, in order: all of most clusters, those that stand out of very dense ones | to publish, and by the next scan |
 //! | `analysis-0` | clusters, overlap, statistics | to publish, and by the next scan |
 //! | `contents-0` | digest, payload and home of every content, in order | by the next scan |
 //!

@@ -1,6 +1,11 @@
 //! From links to clusters, where the engine does not put them together itself.
 
-use cognate_similarity::{Analysis, Clustering, Link, LinkFile, LinkMeasure, Relation, Stats, cluster_links};
+use std::sync::Mutex;
+
+use cognate_similarity::{
+    Analysis, Cluster, Clustering, Error as EngineError, Link, LinkFile, LinkMeasure, OmittedLinks, Relation, Stats,
+    cluster_links,
+};
 
 use crate::error::Error;
 use crate::freeze::Frozen;
@@ -33,13 +38,28 @@ impl Links {
     }
 }
 
+/// Collects links in memory, as many as its budget holds.
+///
+/// # Errors
+/// If there are more: what needs all of them cannot be had of these documents.
+pub(crate) fn collect(all: &Mutex<Vec<Link>>, new: &[Link], memory_budget_bytes: u64) -> Result<(), EngineError> {
+    let mut all = all.lock().expect("nothing panics while it is held");
+    let (count, count_max) = ((all.len() + new.len()) as u64, memory_budget_bytes / size_of::<Link>() as u64);
+    if count > count_max {
+        return Err(EngineError::TooMany { what: "links for `memory_budget`", count, count_max });
+    }
+    all.extend_from_slice(new);
+    Ok(())
+}
+
 /// Clusters of verified links.
 pub(crate) fn of_links(frozen: &Frozen, links: &Links, measures: &Measures, greedy: bool) -> Result<Analysis, Error> {
-    let analysis = Analysis { clusters: Vec::new(), overlap: Vec::new(), stats: Stats::default() };
+    let (clusters, overlap, omitted) = (Vec::new(), Vec::new(), OmittedLinks::default());
+    let analysis = Analysis { clusters, overlap, omitted, stats: Stats::default() };
     clustered(analysis, (frozen, links, measures), if greedy { Clustering::Greedy } else { Clustering::Connected })
 }
 
-/// An analysis with other clusters. All links are in memory meanwhile.
+/// An analysis with other clusters. All links that it reports are in memory meanwhile; clusters that omit links keep their figures.
 pub(crate) fn clustered(
     analysis: Analysis,
     (frozen, links, measures): (&Frozen, &Links, &Measures),
@@ -60,5 +80,25 @@ pub(crate) fn clustered(
         };
         LinkMeasure { resemblance: measures.resemblance(&frozen.contents, link), contained }
     };
-    Ok(Analysis { clusters: cluster_links(&all, &sizes, clustering, &strength), ..analysis })
+    let dense: Vec<&Cluster> = analysis.clusters.iter().filter(|cluster| cluster.links_omitted() > 0).collect();
+    let dense = if analysis.omitted.count == 0 { &[] } else { &dense[..] };
+    let clusters = cluster_links(&all, &sizes, clustering, &strength, dense);
+    Ok(Analysis { clusters, ..analysis })
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_similarity::ContentIndex;
+
+    use super::*;
+
+    #[test]
+    fn links_beyond_the_budget_are_refused_before_they_take_memory() {
+        let link = |n| Link { a: ContentIndex(n), b: ContentIndex(n + 1), shared_bytes: 1 };
+        let all = Mutex::default();
+        collect(&all, &[link(1), link(2)], 48).unwrap();
+        let error = collect(&all, &[link(3), link(4)], 48).unwrap_err();
+        assert_eq!(error.to_string(), "too many links for `memory_budget`: 4, at most 3");
+        assert_eq!(all.lock().unwrap().len(), 2);
+    }
 }

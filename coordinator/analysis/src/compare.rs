@@ -31,7 +31,7 @@ pub(crate) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Finds clusters and overlap, and writes all links to the checkpoint.
+    /// Finds clusters and overlap, and writes the links that the engine reports to the checkpoint.
     pub(crate) fn analyse(&self, base: Option<&Checkpoint>, into: &Checkpoint) -> Result<Analysis, Error> {
         let mut links = into.link_writer()?;
         let begun = base.map(|base| self.again(base, &mut links)).transpose()?.flatten();
@@ -52,7 +52,7 @@ impl Task<'_> {
         let input = self.subject.input();
         let options = self.options();
         let spill = SpillFolder::new(self.spill_dir);
-        // A cluster lists only some of its links if they are very many; the statuses of documents follow from all.
+        // A cluster lists only some of its links if they are very many; the statuses of documents follow from more.
         let sorted = SortedLinks::new(
             &spill,
             &LinksOptions {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cognate_similarity::{Analysis, Level, Link, Relation};
+use cognate_similarity::{Analysis, Level, Link, OmittedOf, Relation};
 
 use crate::alignment::Alignment;
 use crate::clusters::Links;
@@ -97,7 +97,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Follows all links of an analysis.
+    /// Follows the links of an analysis, and what it says of those that it does not report.
     pub(crate) fn of(
         subject: Subject<'_>,
         analysis: Analysis,
@@ -123,6 +123,11 @@ impl Findings {
             counter.link(link, &measured);
             joined.link(link, &measured);
         })?;
+        counter.omitted(&analysis.omitted);
+        reached
+            .iter_mut()
+            .flatten()
+            .for_each(|reached| analysis.omitted.of.iter().for_each(|one| reached.omitted(one)));
         let (partners, histogram) = (partners.finish(), counter.finish());
         let joined_bytes = joined.finish(&frozen.contents, &measures);
         Ok(Findings {
@@ -204,6 +209,16 @@ impl<'a> Reached<'a> {
             for word in 0..self.words {
                 self.linked[from + word] |= self.held[to + word];
             }
+        }
+    }
+
+    /// Takes in the holders of what a content is linked with by links that are not reported.
+    fn omitted(&mut self, one: &OmittedOf) {
+        let from = one.content.0 as usize * self.words;
+        // What was planted is held by groups of its own, which follow those of the roots.
+        for (label, _) in self.level.labels.iter().zip(0..).filter(|(_, root)| one.reaches(*root)) {
+            let label = usize::from(*label);
+            self.linked[from + label / 64] |= 1 << (label % 64);
         }
     }
 

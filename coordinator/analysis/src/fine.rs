@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_similarity::{LinkFile, OverlapLevel};
+use cognate_similarity::{Analysis, LinkFile};
 
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
@@ -155,15 +155,15 @@ pub(crate) struct FineRound<'a> {
 }
 
 impl Task<'_> {
-    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, and adds to the overlap what fine
-    /// chunks cover.
+    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, and adds to the overlap of what
+    /// it found what fine chunks cover.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
         alignment: &Alignment,
         own: &Checkpoint,
         round: &FineRound<'_>,
-        overlap: &mut [OverlapLevel],
+        found: &mut Analysis,
     ) -> Result<(LinkFile, FineFigures), Error> {
         let candidates = self.fine_candidates(coarse, alignment)?;
         let wanted = self.wanted_chunks(&candidates.pairs)?;
@@ -181,11 +181,11 @@ impl Task<'_> {
         }
         let expansions = writer.finish(round.durable)?;
         let (measured, covered) = self.measured_finely(&candidates.pairs, &expansions)?;
-        self.add_coverage(covered, &expansions, overlap)?;
+        self.add_coverage(covered, &expansions, &mut found.overlap)?;
         let figures = FineFigures {
             fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
             coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,
-            omitted_pairs: candidates.omitted,
+            omitted_pairs: candidates.omitted + found.omitted.count,
             roots,
         };
         tracing::info!(
@@ -195,7 +195,7 @@ impl Task<'_> {
             coarse = figures.coarse_pairs,
             "measured by fine chunks"
         );
-        let links = self.write_fine_links(coarse, &measured, &round.files.links, own.binding())?;
+        let links = self.write_fine_links(coarse, &measured, &round.files.links, own.binding(), &mut found.omitted)?;
         Ok((links, figures))
     }
 }

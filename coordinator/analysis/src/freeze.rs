@@ -40,6 +40,16 @@ pub(crate) struct SetAside {
     /// Documents that have it, every copy counted.
     pub(crate) documents: u64,
     pub(crate) length_bytes: u32,
+    pub(crate) why: Why,
+}
+
+/// The reason why a tag is ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    /// Somebody marked it.
+    Template,
+    /// It would make too many pairs.
+    Crowd,
 }
 
 /// One repository of one site.

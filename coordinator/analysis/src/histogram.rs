@@ -1,12 +1,12 @@
 //! Strength of the links: counts over all links, in twenty buckets of a twentieth each.
 
-use cognate_similarity::Link;
+use cognate_similarity::{Link, OmittedLinks, STRENGTHS, strength};
 
 use crate::measured::Measured;
 use crate::subject::{Subject, index};
 
 /// Buckets of each measure; the last includes 1.
-pub const BUCKETS: usize = 20;
+pub const BUCKETS: usize = STRENGTHS;
 
 /// Links and the documents that they touch, by strength.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -45,14 +45,31 @@ impl<'a> Counter<'a> {
 
     pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
         let ends = [link.a.0 as usize, link.b.0 as usize];
-        let alike = bucket(measured.resemblance.part, measured.resemblance.whole);
+        let alike = strength(measured.resemblance.part, measured.resemblance.whole);
         self.histogram.resemblance[alike].links += 1;
         self.histogram.all.links += 1;
         ends.iter().for_each(|content| self.touched[*content][0] |= 1 << alike);
         let Some([a, b]) = measured.contained else { return };
-        let more = bucket(a.part, a.whole).max(bucket(b.part, b.whole));
+        let more = strength(a.part, a.whole).max(strength(b.part, b.whole));
         self.histogram.containment.get_or_insert_default()[more].links += 1;
         ends.iter().for_each(|content| self.touched[*content][1] |= 1 << more);
+    }
+
+    /// Counts links that are not reported one by one, all of a method that measures containment.
+    pub(crate) fn omitted(&mut self, omitted: &OmittedLinks) {
+        if omitted.count == 0 {
+            return;
+        }
+        let Histogram { resemblance, containment, all } = &mut self.histogram;
+        all.links += omitted.count;
+        let counts = [(resemblance, &omitted.resemblance), (containment.get_or_insert_default(), &omitted.containment)];
+        for (buckets, links) in counts {
+            buckets.iter_mut().zip(links).for_each(|(bucket, links)| bucket.links += links);
+        }
+        for one in &omitted.of {
+            let touched = &mut self.touched[one.content.0 as usize];
+            touched.iter_mut().zip(one.strengths).for_each(|(bits, more)| *bits |= more);
+        }
     }
 
     pub(crate) fn finish(mut self) -> Histogram {
@@ -70,26 +87,5 @@ impl<'a> Counter<'a> {
             }
         }
         self.histogram
-    }
-}
-
-/// The bucket of a share: that of 0.1 begins a bucket, and 1 is in the last.
-fn bucket(part: u64, whole: u64) -> usize {
-    let place = u128::from(part) * BUCKETS as u128 / u128::from(whole.max(1));
-    usize::try_from(place).unwrap_or(usize::MAX).min(BUCKETS - 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_falls_into_the_bucket_that_it_begins() {
-        for (part, whole, place) in
-            [(0, 10, 0), (1, 20, 1), (99, 1000, 1), (1, 10, 2), (19, 20, 19), (20, 20, 19), (0, 0, 0)]
-        {
-            assert_eq!(bucket(part, whole), place, "{part}/{whole}");
-        }
-        assert_eq!(bucket(u64::MAX, u64::MAX), 19);
     }
 }

@@ -14,6 +14,7 @@ mod clusters;
 mod compare;
 mod copies;
 mod coverage;
+mod crowds;
 mod error;
 mod findings;
 pub mod fine;

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use cognate_fingerprint::{Agreement, Feature, Method, Verification, cosine_of_features};
 use cognate_similarity::{ContentIndex, Input, Link, Monitor, Options, Thresholds, find_links};
 
+use crate::clusters::collect;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::second::{indexes_of, is_near};
@@ -94,10 +95,7 @@ impl Task<'_> {
     /// All links by what the engine weighs.
     fn links(&self, thresholds: Thresholds) -> Result<Vec<Link>, Error> {
         let found: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |links: &[Link]| {
-            found.lock().expect("nothing panics while it is held").extend_from_slice(links);
-            Ok(())
-        };
+        let keep = |links: &[Link]| collect(&found, links, self.scan.spec.memory_budget_bytes);
         let report = |now| self.report(now);
         let monitor = Monitor { progress: &report, cancelled: &self.scan.cancelled };
         let options = Options { thresholds, ..self.options() };

@@ -17,7 +17,7 @@ use self::group::Places;
 use self::sets::Sets;
 use crate::alignment::Alignment;
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::{Frozen, Why};
 use crate::layered::Layered;
 use crate::part::Part;
 use crate::spec::Layer;
@@ -264,7 +264,7 @@ impl Writer {
         let Publication { scan, row, layers, .. } = publication;
         let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?,?)")?;
-        let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?)")?;
+        let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
             let sums = sets.sums[number];
             insert.execute(params![
@@ -294,7 +294,8 @@ impl Writer {
                 ])?;
             }
             for one in &found.frozen.set_aside {
-                set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number])?;
+                let crowded = one.why == Why::Crowd;
+                set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number, crowded])?;
             }
         }
         let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;

@@ -3,12 +3,12 @@
 use cognate_fingerprint::Tag;
 
 use crate::error::Error;
-use crate::freeze::{Frozen, SetAside};
+use crate::freeze::{Frozen, SetAside, Why};
 
 impl Frozen {
     /// Adds tags to those that are ignored: payloads are sizes less every occurrence of them, and the shards return
     /// them as template.
-    pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>) -> Result<(), Error> {
+    pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>, why: Why) -> Result<(), Error> {
         tags.retain(|tag| self.shards.templates().binary_search(tag).is_err());
         if tags.is_empty() {
             return Ok(());
@@ -24,6 +24,7 @@ impl Frozen {
                 tag,
                 documents: holders.iter().map(|content| copies[*content as usize]).sum(),
                 length_bytes: postings.iter().map(|posting| posting.length_bytes).max().unwrap_or(0),
+                why,
             });
             // A chunk of one repeated byte is out of the payload already.
             for posting in postings.iter().filter(|posting| !posting.template) {

@@ -19,6 +19,8 @@ pub struct ScanSpec {
     pub layers: Vec<Layer>,
     /// Working memory of the analysis, in bytes.
     pub memory_budget_bytes: u64,
+    /// The most pairs that chunks of very many contents may propose.
+    pub pairs_max: u64,
     /// Threads of the analysis.
     pub threads: NonZeroUsize,
     /// A comparison within one process: the sites are its own, so that their policies are not asked, and only the result
@@ -42,6 +44,8 @@ pub struct Layer {
 pub struct AnalysisLimits {
     /// Working memory where no amount is given, and the greatest amount that may be.
     pub memory_budget_bytes: u64,
+    /// The most pairs of contents that chunks of very many of them may propose; beyond it such chunks are set aside.
+    pub pairs_max: u64,
     /// Threads where no number is given, and the greatest number that is granted.
     pub threads: NonZeroUsize,
 }
@@ -65,6 +69,7 @@ impl ScanSpec {
         Ok(ScanSpec {
             layers: layers.into_iter().map(|one| layer(one.method, one.min_shared_bytes)).collect(),
             memory_budget_bytes: memory_budget_bytes(options.memory_budget_bytes, limits)?,
+            pairs_max: limits.pairs_max,
             threads: threads.unwrap_or(limits.threads).min(limits.threads),
             in_process: false,
             options,
@@ -144,7 +149,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     const LIMITS: AnalysisLimits =
-        AnalysisLimits { memory_budget_bytes: 1 << 30, threads: NonZeroUsize::new(2).unwrap() };
+        AnalysisLimits { memory_budget_bytes: 1 << 30, pairs_max: u64::MAX, threads: NonZeroUsize::new(2).unwrap() };
 
     fn options() -> ScanOptions {
         let places = ["paris", "tokyo"].map(|site| (site.parse().unwrap(), "kb".parse().unwrap()));

@@ -22,9 +22,10 @@ use cognate_storage::template::{Chunk, TAGS_MAX, joined};
 pub use self::postings::Postings;
 use self::spread::{Contents, Kinds, NOWHERE, Seen, Spread};
 use crate::analyser::Analyser;
+use crate::clusters::collect;
 use crate::copies::Copies;
 use crate::error::Error;
-use crate::freeze::{Beside, Frozen};
+use crate::freeze::{Beside, Frozen, Why};
 use crate::result::cluster_name;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -70,7 +71,7 @@ impl Analyser {
         let method = scan.spec.first().method;
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, Beside::Nothing)?;
-        frozen.set_aside(self.frozen_templates(row, 0)?)?;
+        frozen.set_aside(self.frozen_templates(row, 0)?, Why::Template)?;
         let copies = Copies::of(&frozen);
         let folder = self.scan_folder(scan.id);
         let desk = Desk { scan, copies: &copies, spill_dir: &folder, listener };
@@ -86,7 +87,7 @@ impl Analyser {
                 break;
             }
             let before = payloads(&frozen);
-            frozen.set_aside(bundles.values().flatten().map(|chunk| chunk.0).collect())?;
+            frozen.set_aside(bundles.values().flatten().map(|chunk| chunk.0).collect(), Why::Template)?;
             let next = desk.analysed(&frozen, &payloads(&frozen))?;
             let gone = found.without(&next.links);
             desk.send(&frozen, &found, &Losses { gone: &gone, hollow: &hollow }, &bundles, &before, round)?;
@@ -167,7 +168,7 @@ struct Desk<'a> {
 impl Desk<'_> {
     fn analysed(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Found, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |new: &[Link]| collect(&links, new);
+        let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds);
@@ -184,7 +185,7 @@ impl Desk<'_> {
     /// The links at a fifth of the thresholds.
     fn links_at_a_fifth(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |new: &[Link]| collect(&links, new);
+        let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
         let input = Input { payload_bytes, ..subject.input() };
         let options = self.options(self.scan.spec.first().thresholds.fifth());
@@ -296,11 +297,6 @@ impl Desk<'_> {
         }
         Ok(suggestion)
     }
-}
-
-fn collect(links: &Mutex<Vec<Link>>, new: &[Link]) -> Result<(), cognate_similarity::Error> {
-    links.lock().expect("nothing panics while it is held").extend_from_slice(new);
-    Ok(())
 }
 
 /// By (a, b).

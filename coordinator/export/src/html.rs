@@ -95,8 +95,12 @@ fn how(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     for (what, value) in parameters(report)? {
         writeln!(out, "<dt>{}</dt><dd>{}</dd>", Safe(what), Safe(&value))?;
     }
-    let (mut tags, mut bytes) = (0, 0);
+    let (mut tags, mut bytes, mut crowds) = (0, 0, 0);
     report.set_aside::<Error>(|row| {
+        if row.crowded {
+            crowds += 1;
+            return Ok(());
+        }
         tags += 1;
         bytes += row.documents * row.length_bytes;
         Ok(())
@@ -104,6 +108,13 @@ fn how(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     if tags > 0 {
         let (tags, bytes) = (crate::human::count(tags), crate::human::bytes(bytes));
         writeln!(out, "<dt>Set aside as templates</dt><dd>{tags} tags, at least {bytes} of all documents</dd>")?;
+    }
+    if crowds > 0 {
+        let crowds = crate::human::count(crowds);
+        writeln!(
+            out,
+            "<dt>Set aside as too common</dt><dd>{crowds} chunks, which would have made more pairs than a scan may compare</dd>"
+        )?;
     }
     writeln!(out, "</dl>\n<h3 id=\"words\">Words</h3>\n<dl>")?;
     for (word, meaning) in crate::legend::all() {

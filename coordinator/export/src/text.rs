@@ -188,10 +188,14 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> 
     Ok(())
 }
 
-/// The templates that were ignored, if any.
+/// The templates that were ignored, if any, and chunks that too many documents have.
 fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
-    let (mut tags, mut occurrences) = (0, 0);
+    let (mut tags, mut occurrences, mut crowds) = (0, 0, 0);
     report.set_aside::<Error>(|row| {
+        if row.crowded {
+            crowds += 1;
+            return Ok(());
+        }
         tags += 1;
         occurrences += row.documents * row.length_bytes;
         Ok(())
@@ -202,6 +206,13 @@ fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
             "Templates     {} tags are set aside, at least {} of all documents",
             count(tags),
             bytes(occurrences)
+        )?;
+    }
+    if crowds > 0 {
+        let crowds = count(crowds);
+        writeln!(
+            out,
+            "Too common    {crowds} chunks are set aside: they would have made more pairs than a scan may compare"
         )?;
     }
     Ok(())

@@ -54,7 +54,7 @@ impl Browser {
     async fn start() -> Browser {
         let harness = Harness::start().await;
         let operator = OperatorSettings {
-            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN },
             addresses: vec![harness.address.to_string()],
             pages: "http://127.0.0.1:1".to_owned(),
             keep: KeepFor::default(),
@@ -114,7 +114,7 @@ impl Browser {
     /// The events of the journal, newest first.
     async fn audit(&self) -> Vec<String> {
         let service = self.harness.coordinator.operator_service(OperatorSettings {
-            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+            limits: AnalysisLimits { memory_budget_bytes: 32 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN },
             addresses: vec![],
             pages: String::new(),
             keep: KeepFor::default(),
@@ -314,7 +314,7 @@ async fn off_loopback_there_is_tls_and_nothing_plain() {
     let port = listener.local_addr().unwrap().port();
     let pages = format!("https://127.0.0.1:{port}");
     let service = browser.harness.coordinator.operator_service(OperatorSettings {
-        limits: AnalysisLimits { memory_budget_bytes: 32 << 20, threads: NonZeroUsize::MIN },
+        limits: AnalysisLimits { memory_budget_bytes: 32 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN },
         addresses: vec![],
         pages: pages.clone(),
         keep: KeepFor::default(),

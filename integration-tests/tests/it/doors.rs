@@ -4,6 +4,7 @@
 //! neighbour waits. They are generous: the machine may be slow and busy.
 
 mod client;
+mod disk;
 mod grpc;
 mod http;
 mod sites;
@@ -45,6 +46,16 @@ impl Use {
         assert!(self.threads <= before.threads + threads, "threads: {before:?}, then {self:?}");
         assert!(self.descriptors <= before.descriptors + descriptors, "descriptors: {before:?}, then {self:?}");
     }
+}
+
+/// A coordinator that serves with further lines of configuration.
+fn configured(own_seed: u64, lines: &str) -> Federation {
+    let mut federation = Federation::prepared(own_seed);
+    let config = std::fs::read_to_string(federation.coordinator_config()).unwrap();
+    std::fs::write(federation.coordinator_config(), config + lines).unwrap();
+    federation.init();
+    federation.start_coordinator();
+    federation
 }
 
 /// Something that the honest neighbour does, within its patience.

@@ -11,6 +11,7 @@ use super::*;
 use crate::input::{Group, Holders, Holding, Level};
 use crate::link::Link;
 use crate::measure::Resemblance;
+use crate::omitted::{OmittedLinks, OmittedOf};
 use crate::oracle::{self, OracleThresholds};
 use crate::pair::PairMeasure;
 use crate::posting::{ContentIndex, Posting};
@@ -106,6 +107,101 @@ fn thin(cluster: &mut Cluster, rule: LinkRule, payload_bytes: &[u64]) {
     cluster.links.sort_unstable();
 }
 
+/// The other end of each link of a content.
+fn ends(links: &[Link], content: ContentIndex) -> Vec<(Link, ContentIndex)> {
+    let with = links.iter().filter(|link| link.a == content || link.b == content);
+    with.map(|link| (*link, if link.a == content { link.b } else { link.a })).collect()
+}
+
+/// The label of the holders of a content where each group is a label, or by the labels of `across`: several are one of its own.
+fn held_at(content: ContentIndex, input: &Input<'_>) -> Vec<u16> {
+    let held = input.holders.of(content).iter().filter(|held| held.copies > 0);
+    let mut at: Vec<u16> = held.map(|held| input.across.map_or(held.group.0, |at| at[held.group.0 as usize])).collect();
+    at.sort_unstable();
+    at.dedup();
+    at.truncate(2);
+    if at.len() == 2 { vec![u16::MAX] } else { at }
+}
+
+/// The links that are reported of a cluster that omits some, from the definition.
+fn standing_out(all: &[Link], cluster: &Cluster, input: &Input<'_>) -> Vec<Link> {
+    let size = |content: ContentIndex| input.payload_bytes[content.at()];
+    let mut chosen = cluster.links.clone();
+    let mut by_bytes = all.to_vec();
+    let place = |content: ContentIndex| (size(content), content);
+    by_bytes.sort_by_key(|link| {
+        let (a, b) = (place(link.a), place(link.b));
+        (std::cmp::Reverse(link.shared_bytes), a.min(b), a.max(b))
+    });
+    let mut trees: Vec<usize> = (0..input.payload_bytes.len()).collect();
+    for link in by_bytes {
+        let (a, b) = (trees[link.a.at()], trees[link.b.at()]);
+        trees.iter_mut().filter(|tree| **tree == a).for_each(|tree| *tree = b);
+        chosen.extend((a != b).then_some(link));
+    }
+    for member in &cluster.members {
+        let ends = ends(all, *member);
+        let most = |of: &[(Link, ContentIndex)], whole: &dyn Fn(ContentIndex) -> u64| {
+            let mut best: Option<(Link, ContentIndex)> = None;
+            for &(link, other) in of {
+                let share = |link: &Link, other: ContentIndex| link.shared_bytes as f64 / whole(other).max(1) as f64;
+                let is_better = best.is_none_or(|(known, with)| {
+                    let (new, old) = (share(&link, other), share(&known, with));
+                    new > old || (new == old && (link.shared_bytes, with) > (known.shared_bytes, other))
+                });
+                if is_better {
+                    best = Some((link, other));
+                }
+            }
+            best
+        };
+        let first = most(&ends, &|_| 1).unwrap();
+        let apart: Vec<_> =
+            ends.iter().filter(|(_, other)| held_at(*other, input) != held_at(first.1, input)).copied().collect();
+        let larger = |other: ContentIndex| size(other).max(size(*member));
+        let best = [Some(first), most(&apart, &|_| 1), most(&ends, &size), most(&ends, &larger)];
+        chosen.extend(best.into_iter().flatten().map(|(link, _)| link));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+/// The figures of the links that are not reported, from all.
+fn omitted(
+    all: &[Link],
+    reported: &[Link],
+    (clusters, rule): (&[Cluster], LinkRule),
+    input: &Input<'_>,
+) -> OmittedLinks {
+    let size = |content: ContentIndex| input.payload_bytes[content.at()];
+    let buckets = |link: &Link| {
+        let union = size(link.a) + size(link.b) - link.shared_bytes;
+        let bucket = |whole: u64| usize::try_from((link.shared_bytes * 20 / whole).min(19)).unwrap();
+        [bucket(union), bucket(size(link.a).min(size(link.b)))]
+    };
+    let mut found = OmittedLinks::default();
+    for link in all.iter().filter(|link| reported.binary_search(link).is_err()) {
+        found.count += 1;
+        found.resemblance[buckets(link)[0]] += 1;
+        found.containment[buckets(link)[1]] += 1;
+    }
+    let keeps_all = |cluster: &&Cluster| rule.keeps_all(cluster.members.len() as u64, cluster.link_count);
+    let members = clusters.iter().filter(|cluster| !keeps_all(cluster)).flat_map(|cluster| &cluster.members);
+    let words = usize::from(input.holders.groups() > 0);
+    for &content in members {
+        let mut of = OmittedOf { content, strengths: [0; 2], groups: vec![0; words] };
+        for (link, other) in ends(all, content) {
+            of.strengths.iter_mut().zip(buckets(&link)).for_each(|(bits, bucket)| *bits |= 1 << bucket);
+            let held = input.holders.of(other).iter().filter(|held| held.copies > 0);
+            held.for_each(|held| of.groups[0] |= 1 << held.group.0);
+        }
+        found.of.push(of);
+    }
+    found.of.sort_unstable_by_key(|one| one.content);
+    found
+}
+
 /// All links, each pair compared by itself.
 fn on_demand(instance: &Instance, thresholds: &Thresholds) -> Vec<Link> {
     let of = |content: u32| {
@@ -146,10 +242,17 @@ fn check_instances(instances: u32, seed: u64) {
         let mut expected = oracle::analyse(&instance.postings, &input, &thresholds);
         let mut links: Vec<Link> = expected.clusters.iter().flat_map(|cluster| cluster.links.clone()).collect();
         links.sort_unstable();
+        let mut reported_links: Vec<Link> = Vec::new();
         for cluster in &mut expected.clusters {
+            let all = cluster.links.clone();
             thin(cluster, rule, &instance.payload_bytes);
             thinned += u32::from(cluster.links_omitted() > 0);
+            reported_links.extend(match cluster.links_omitted() {
+                0 => all,
+                _ => standing_out(&all, cluster, &input),
+            });
         }
+        reported_links.sort_unstable();
         let spill_dir = tempfile::tempdir().unwrap();
         let options = Options {
             thresholds: Thresholds { min_shared_bytes, min_containment },
@@ -177,7 +280,12 @@ fn check_instances(instances: u32, seed: u64) {
             reported.sort_unstable();
             reported
         };
-        assert_eq!(take_reported(), links, "instance {number} of seed {seed}");
+        assert_eq!(take_reported(), reported_links, "instance {number} of seed {seed}: {options:?} {rule:?}");
+        assert_eq!(
+            found.omitted,
+            omitted(&links, &reported_links, (&expected.clusters, rule), &input),
+            "instance {number}"
+        );
         let stats = find_links(&shards, &input, &options, &monitor, &collect).unwrap();
         assert_eq!(take_reported(), links, "instance {number} of seed {seed}: {options:?}");
         sliced += stats.oversized_partitions;

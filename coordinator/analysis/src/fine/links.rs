@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
 use cognate_similarity::fine::{ChunkCount, FineMeasure};
-use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter};
+use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
 
 use super::coverage::{Covered, roots_of};
 use super::expansions::Expansions;
@@ -67,21 +67,30 @@ impl Task<'_> {
         Ok((all, covered))
     }
 
-    /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b).
+    /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b). Links of
+    /// the comparison that it does not report are no longer omitted where they were measured.
     pub(super) fn write_fine_links(
         &self,
         coarse: &LinkFile,
         measured: &[MeasuredPair],
         path: &Path,
         binding: &Binding,
+        omitted: &mut OmittedLinks,
     ) -> Result<LinkFile, Error> {
         let mut writer = LinkWriter::create(path, binding)?;
+        let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
+        let mut known = |pair: &MeasuredPair| {
+            if omitted.count > 0 && self.is_coarse_link(pair) {
+                omitted.discount(pair.coarse_bytes, [weight(pair.a), weight(pair.b)]);
+            }
+            self.link_of(pair)
+        };
         let mut measured = measured.iter().peekable();
         let mut failure: Option<EngineError> = None;
         coarse.for_each(|link| {
             let mut group = Vec::new();
             while let Some(pair) = measured.next_if(|pair| (pair.a, pair.b) < (link.a.0, link.b.0)) {
-                group.extend(self.link_of(pair));
+                group.extend(known(pair));
             }
             match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
                 // Fine chunks only add to a link.
@@ -93,10 +102,15 @@ impl Task<'_> {
             }
         })?;
         failure.map_or(Ok(()), Err)?;
-        let rest: Vec<Link> = measured.filter_map(|pair| self.link_of(pair)).collect();
+        let rest: Vec<Link> = measured.filter_map(known).collect();
         writer.push(&rest)?;
         writer.finish(false)?;
         Ok(LinkFile::open(path, binding)?)
+    }
+
+    /// True if a pair is a link by whole chunks.
+    fn is_coarse_link(&self, pair: &MeasuredPair) -> bool {
+        self.link_of(&MeasuredPair { shared_bytes: pair.coarse_bytes, ..*pair }).is_some()
     }
 
     /// The link of a pair that is none by whole chunks, if it is one now: fine chunks count for containment alone.

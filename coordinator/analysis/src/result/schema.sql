@@ -66,12 +66,13 @@ CREATE TABLE refined (
   changed INTEGER NOT NULL            -- of them, gone or not what they were: left out
 );
 
--- The tags of templates that were set aside and occur here, ascending.
+-- The tags that were set aside and occur here, ascending.
 CREATE TABLE set_aside (
   tag BLOB NOT NULL,
   documents INTEGER NOT NULL,         -- that have it, every copy counted
   length_bytes INTEGER NOT NULL,
-  layer INTEGER NOT NULL
+  layer INTEGER NOT NULL,
+  crowded INTEGER NOT NULL            -- 1: it would have made too many pairs; 0: it is of a template
 );
 
 -- The repositories that took part.

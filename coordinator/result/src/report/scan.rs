@@ -99,10 +99,14 @@ impl Report {
     pub fn set_aside<E: From<Error>>(&self, mut each: impl FnMut(SetAsideRow) -> Result<(), E>) -> Result<(), E> {
         let read = |row: &Row<'_>| -> rusqlite::Result<Option<SetAsideRow>> {
             let tag = hex(row.get_ref(0)?.as_blob()?);
-            let view = self.view(row.get(3)?);
-            Ok(Some(SetAsideRow { documents: row.get(1)?, length_bytes: row.get(2)?, tag, view }))
+            let (view, crowded) = (self.view(row.get(3)?), row.get(4)?);
+            Ok(Some(SetAsideRow { crowded, documents: row.get(1)?, length_bytes: row.get(2)?, tag, view }))
         };
-        self.each_or("SELECT tag, documents, length_bytes, layer FROM set_aside ORDER BY layer, tag", read, &mut each)
+        self.each_or(
+            "SELECT tag, documents, length_bytes, layer, crowded FROM set_aside ORDER BY layer, tag",
+            read,
+            &mut each,
+        )
     }
 
     fn run(&self) -> Result<RunSection, Error> {

@@ -16,7 +16,8 @@ use cognate_storage::store::SlotKey;
 
 use crate::coordinator::Coordinator;
 
-pub const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
+pub const LIMITS: AnalysisLimits =
+    AnalysisLimits { memory_budget_bytes: 64 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN };
 
 pub fn key(site: &str) -> SlotKey {
     SlotKey {

@@ -16,7 +16,8 @@ use crate::harness::{Harness, site, soon};
 use cognate_analysis::AnalysisLimits;
 use cognate_storage::harness::{batch, root};
 
-const LIMITS: AnalysisLimits = AnalysisLimits { memory_budget_bytes: 64 << 20, threads: NonZeroUsize::MIN };
+const LIMITS: AnalysisLimits =
+    AnalysisLimits { memory_budget_bytes: 64 << 20, pairs_max: u64::MAX, threads: NonZeroUsize::MIN };
 
 /// A worker whose messages a test writes one by one.
 struct Hand {

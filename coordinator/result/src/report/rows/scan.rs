@@ -131,6 +131,9 @@ pub struct LayerRow {
 /// A tag that was left out of the comparison.
 #[derive(Clone, Serialize, Debug)]
 pub struct SetAsideRow {
+    /// True if it would have made more pairs than a scan may compare; absent of a template.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub crowded: bool,
     /// Documents that have it, every copy counted.
     pub documents: u64,
     /// The length of its chunk.
