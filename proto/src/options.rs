@@ -249,9 +249,14 @@ impl ScanOptions {
     }
 
     /// The options of a stored scan, for those who show them; the defaults where there are none, or none that this
-    /// version can read.
+    /// version can read. Repositories whose names are blank, because they are another party's, are left out.
     pub fn of_record(message: Option<&v1::ScanOptions>) -> ScanOptions {
-        message.and_then(|message| message.try_into().ok()).unwrap_or_default()
+        let read = |message: &v1::ScanOptions| {
+            let mut named = message.clone();
+            named.repositories.retain(|repository| !repository.repository.is_empty());
+            ScanOptions::try_from(&named).ok()
+        };
+        message.and_then(read).unwrap_or_default()
     }
 
     /// The documents that the scan is about.

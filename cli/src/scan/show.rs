@@ -88,6 +88,9 @@ pub(super) fn text(state: &ScanState) -> String {
     let rows = state.repositories.iter().map(|row| {
         let note = match (row.ended, row.failure.is_empty(), row.attached) {
             (_, false, _) => one_line(&row.failure),
+            _ if row.repository.as_ref().is_some_and(|named| named.repository.is_empty()) => {
+                "another party's".to_owned()
+            }
             (true, ..) => "done".to_owned(),
             (false, _, true) => "at it".to_owned(),
             (false, _, false) => "waiting for the site".to_owned(),

@@ -1,7 +1,7 @@
 //! The repositories and options of a scan, as typed or from a profile.
 
 use clap::{Args, Parser};
-use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::name::{RepositoryName, SiteName, one_line};
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
 
@@ -64,6 +64,11 @@ impl SpecArgs {
         let profile = listed.await?.profiles.into_iter().find(|profile| profile.name == name);
         let profile = profile
             .ok_or_else(|| usage(format!("no profile `{name}`: `cognate scan profile list` shows all profiles")))?;
+        let named = profile.options.iter().flat_map(|options| &options.repositories);
+        if let Some(other) = named.into_iter().find(|named| named.repository.is_empty()) {
+            let reason = format!("profile `{name}` scans `{}`, which is another party's", one_line(&other.site));
+            return Err(usage(format!("{reason}: a person who is not bound to a site or party can launch it")));
+        }
         let mut options = ScanOptions::of_record(profile.options.as_ref());
         if !self.repositories.is_empty() {
             options.repositories = self.parsed()?;
@@ -82,9 +87,12 @@ fn parse(name: &str) -> anyhow::Result<(SiteName, RepositoryName)> {
     Ok((site, repository))
 }
 
-/// `paris/kb`.
+/// `paris/kb`, or the site alone if the repository is another party's.
 pub(super) fn name(repository: &v1::RepositoryRef) -> String {
-    format!("{}/{}", repository.site, repository.repository)
+    match repository.repository.as_str() {
+        "" => repository.site.clone(),
+        name => format!("{}/{name}", repository.site),
+    }
 }
 
 /// All repositories of a scan, on one line.

@@ -165,7 +165,7 @@ impl OperatorMethods for OperatorService {
         let opening = self.services.streams.open(&request)?;
         let id = ScanId(request.into_inner().scan);
         self.visible_state(&operator, id)?;
-        Ok(Response::new(opening.stream(self.watch(id))))
+        Ok(Response::new(opening.stream(self.watch(operator, id))))
     }
 
     async fn cancel_scan(&self, request: Request<v1::CancelScanRequest>) -> Answer<v1::CancelScanResponse> {
@@ -224,7 +224,9 @@ impl OperatorMethods for OperatorService {
     async fn list_profiles(&self, request: Request<v1::ListProfilesRequest>) -> Answer<v1::ListProfilesResponse> {
         let operator = operator_of(&request)?;
         let mut profiles = self.services.records.store.profiles().map_err(Error::from)?;
-        profiles.retain(|profile| profile.options.as_ref().is_some_and(|options| self.sees(&operator, options)));
+        profiles.retain_mut(|profile| {
+            profile.options.as_mut().is_some_and(|options| self.shown_options(&operator, options).is_some())
+        });
         Ok(Response::new(v1::ListProfilesResponse { profiles }))
     }
 
@@ -243,7 +245,14 @@ impl OperatorMethods for OperatorService {
     async fn list_schedules(&self, request: Request<v1::ListSchedulesRequest>) -> Answer<v1::ListSchedulesResponse> {
         let operator = operator_of(&request)?;
         let mut schedules = self.services.records.store.schedules().map_err(Error::from)?;
-        schedules.retain(|schedule| schedule.options.as_ref().is_some_and(|options| self.sees(&operator, options)));
+        schedules.retain_mut(|schedule| {
+            let shown = schedule.options.as_mut().and_then(|options| self.shown_options(&operator, options));
+            if shown == Some(true) {
+                // It may hold a secret of another party.
+                schedule.webhook.clear();
+            }
+            shown.is_some()
+        });
         Ok(Response::new(v1::ListSchedulesResponse { schedules }))
     }
 

@@ -98,9 +98,11 @@ impl ScanView {
 
 impl RepositoryView {
     fn of(state: &v1::RepositoryState) -> RepositoryView {
+        let is_foreign = state.repository.as_ref().is_some_and(|named| named.repository.is_empty());
         RepositoryView {
             name: state.repository.as_ref().map(repository).unwrap_or_default(),
             state: match (state.ended, state.failure.is_empty(), state.attached) {
+                (_, true, _) if is_foreign => "not shown",
                 (true, true, _) => "done",
                 (true, false, _) => "failed",
                 (false, _, true) => "reading",

@@ -67,9 +67,12 @@ impl ScanRow {
     }
 }
 
-/// `site/repository`.
+/// `site/repository`, or the site alone if the repository is another party's.
 pub(crate) fn repository(reference: &v1::RepositoryRef) -> String {
-    format!("{}/{}", reference.site, reference.repository)
+    match reference.repository.as_str() {
+        "" => reference.site.clone(),
+        name => format!("{}/{name}", reference.site),
+    }
 }
 
 /// A status in a word, as the command line says it.

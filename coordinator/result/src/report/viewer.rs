@@ -5,12 +5,17 @@
 //! which sites there are copies, and how many; never their repositories, their paths, or the reasons of their failures.
 
 use cognate_proto::name::PartyName;
+use cognate_proto::v1;
 use serde_json::{Value, json};
 
 use super::{DocumentSection, MissingRow, OverlapSection, ScanSection, SiteSection};
 
 /// Fields of a partner that a viewer sees if the partner is another party's.
 const FOREIGN_PARTNER: [&str; 4] = ["relation", "shared_bytes", "site", "view"];
+/// Shown in place of the reason for which another party's repository did not take part.
+const FOREIGN_REASON: &str = "it did not take part";
+/// Shown in place of the reason for which a scan failed, or waits, that concerns another party.
+const FOREIGN_FAILURE: &str = "the reason may name another party's files: a person who is not bound can read it";
 
 /// The bounds of whoever looks at a result. Without bounds, a viewer sees everything.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -103,8 +108,56 @@ impl Viewer {
     fn missing(&self, rows: &mut [MissingRow], is_own: impl Fn(&str) -> bool) {
         for row in rows.iter_mut().filter(|row| self.is_bound() && !is_own(&row.site)) {
             row.repository.clear();
-            "it did not take part".clone_into(&mut row.reason);
+            FOREIGN_REASON.clone_into(&mut row.reason);
         }
+    }
+
+    /// Blanks what a scan's state holds of other parties: of their repositories the name, the progress and the reason,
+    /// and what may name their folders: the patterns and the reason of the scan's failure. `party_of` looks up the party
+    /// of a site.
+    pub fn scan_state(&self, state: &mut v1::ScanState, party_of: impl Fn(&str) -> Option<PartyName>) {
+        let is_syncing = state.status() == v1::ScanStatus::Syncing;
+        if !state.options.as_mut().is_some_and(|options| self.scan_options(options, &party_of)) {
+            return;
+        }
+        for row in &mut state.repositories {
+            let site = row.repository.as_ref().map(|named| named.site.clone()).unwrap_or_default();
+            if self.is_foreign(&site, &party_of) {
+                let failure = if row.failure.is_empty() || is_syncing { "" } else { FOREIGN_REASON };
+                *row = v1::RepositoryState {
+                    repository: Some(v1::RepositoryRef { site, repository: String::new() }),
+                    ended: row.ended && !is_syncing,
+                    failure: failure.to_owned(),
+                    ..v1::RepositoryState::default()
+                };
+            }
+        }
+        for reason in [&mut state.failure, &mut state.waiting] {
+            if !reason.is_empty() {
+                FOREIGN_FAILURE.clone_into(reason);
+            }
+        }
+    }
+
+    /// Blanks what a scan's options hold of other parties; true if it concerns one.
+    pub fn scan_options(&self, options: &mut v1::ScanOptions, party_of: impl Fn(&str) -> Option<PartyName>) -> bool {
+        let mut concerns_others = false;
+        for named in &mut options.repositories {
+            if self.is_foreign(&named.site, &party_of) {
+                named.repository.clear();
+                concerns_others = true;
+            }
+        }
+        if concerns_others {
+            for patterns in [&mut options.include, &mut options.exclude, &mut options.control, &mut options.align] {
+                patterns.clear();
+            }
+        }
+        concerns_others
+    }
+
+    fn is_foreign(&self, site: &str, party_of: impl Fn(&str) -> Option<PartyName>) -> bool {
+        self.hidden_site(std::iter::once(site), party_of).is_some()
     }
 
     /// A document of the viewer's. `partner_party`: the party of the document that it is compared with, if known.

@@ -54,13 +54,25 @@ impl OperatorService {
         super::blocking(move || scans.choices(&spec).map(drop)).await
     }
 
-    /// The state of a scan, if a person may see it; else the error of a scan that does not exist.
+    /// The state of a scan, as much as a person may see of it; else the error of a scan that does not exist.
     pub(super) fn visible_state(&self, operator: &Operator, id: ScanId) -> Result<v1::ScanState, Error> {
-        let state = self.services.scans.state(id)?;
-        match state.options.as_ref().is_some_and(|options| self.sees(operator, options)) {
-            true => Ok(state),
-            false => Err(Error::UnknownScan(id)),
+        self.shown(operator, self.services.scans.state(id)?).ok_or(Error::UnknownScan(id))
+    }
+
+    /// What a person may see of a scan's state; nothing, if the scan does not concern the person.
+    fn shown(&self, operator: &Operator, mut state: v1::ScanState) -> Option<v1::ScanState> {
+        if !state.options.as_ref().is_some_and(|options| self.sees(operator, options)) {
+            return None;
         }
+        operator.viewer().scan_state(&mut state, |site| self.party_of(site));
+        Some(state)
+    }
+
+    /// What a person may see of the options of a profile or a schedule, and if they concern other parties; nothing, if
+    /// they do not concern the person.
+    pub(super) fn shown_options(&self, operator: &Operator, options: &mut v1::ScanOptions) -> Option<bool> {
+        let sees = self.sees(operator, options);
+        sees.then(|| operator.viewer().scan_options(options, |site| self.party_of(site)))
     }
 
     /// Checks that a scan is about sites of a person alone: what ends it, or takes its result away, concerns the others too.
@@ -86,13 +98,13 @@ impl OperatorService {
         let mut rows = self.services.records.store.scans()?;
         rows.sort_by_key(|(id, row)| std::cmp::Reverse((row.number, *id)));
         let states = rows.into_iter().map(|(id, row)| self.services.scans.state_of(id, row));
-        Ok(states.filter(|state| state.options.as_ref().is_some_and(|options| self.sees(operator, options))).collect())
+        Ok(states.filter_map(|state| self.shown(operator, state)).collect())
     }
 
-    /// Sends the state of a scan, now and after changes, until it has ended.
-    pub(super) fn watch(&self, id: ScanId) -> mpsc::Receiver<Result<v1::ScanState, Status>> {
+    /// Sends the state of a scan as a person may see it, now and after changes, until it has ended.
+    pub(super) fn watch(&self, operator: Operator, id: ScanId) -> mpsc::Receiver<Result<v1::ScanState, Status>> {
         let (states, stream) = mpsc::channel(4);
-        let services = std::sync::Arc::clone(&self.services);
+        let (service, services) = (self.clone(), std::sync::Arc::clone(&self.services));
         // The person who looks may have freed disk space.
         services.scans.ask(id);
         tokio::spawn(async move {
@@ -101,7 +113,7 @@ impl OperatorService {
             loop {
                 // Subscribed before the state is read, so that a change in between is sent next.
                 let mut progress = services.scans.watch(id).ok();
-                let state = match services.scans.state(id) {
+                let state = match service.visible_state(&operator, id) {
                     Ok(state) => state,
                     Err(error) => return drop(states.send(Err(error.into())).await),
                 };
@@ -211,3 +223,6 @@ fn check_name(name: &str) -> Result<(), Error> {
     debug_assert!(name.len() <= TEXT_BYTES_MAX, "a name is short");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
