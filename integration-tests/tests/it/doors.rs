@@ -42,6 +42,7 @@ impl Use {
     /// Checks that the coordinator uses at most so much more than before.
     #[track_caller]
     fn at_most_above(&self, before: &Use, memory_bytes: u64, threads: u64, descriptors: u64) {
+        tell(&format!("{before:?}, then {self:?}"));
         assert!(self.memory_bytes <= before.memory_bytes + memory_bytes, "memory: {before:?}, then {self:?}");
         assert!(self.threads <= before.threads + threads, "threads: {before:?}, then {self:?}");
         assert!(self.descriptors <= before.descriptors + descriptors, "descriptors: {before:?}, then {self:?}");
@@ -63,8 +64,15 @@ fn configured(own_seed: u64, lines: &str) -> Federation {
 fn soon<T>(what: &str, act: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let done = act();
+    tell(&format!("{what}: {:.2} s", began.elapsed().as_secs_f64()));
     assert!(began.elapsed() < PATIENCE, "{what} took {:?}", began.elapsed());
     done
+}
+
+/// A figure, which `--nocapture` shows.
+#[expect(clippy::print_stderr, reason = "the harness shows it on request, and with a failure")]
+fn tell(figure: &str) {
+    eprintln!("{figure}");
 }
 
 /// The health check of a container, as the image runs it.
