@@ -13,7 +13,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
@@ -103,6 +106,31 @@ impl Connection {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
         let framed = [&[0][..], &length, message].concat();
         self.frame(DATA, if is_last { END_STREAM } else { 0 }, stream, &framed)
+    }
+
+    /// Begins calls and takes each back at once, until the coordinator ends the connection, or so many times.
+    pub(super) fn reset_rapidly(&mut self, times: usize) -> std::io::Result<()> {
+        for _ in 0..times {
+            let stream = self.call("/cognate.v1.Operator/ListScans")?;
+            self.frame(RESET, 0, stream, &[0, 0, 0, 8])?;
+        }
+        Ok(())
+    }
+
+    /// Sends a head that never ends: so many frames of 16 KiB.
+    pub(super) fn head_without_end(&mut self, frames: usize) -> std::io::Result<()> {
+        let block = [0; 16 << 10];
+        self.frame(HEADERS, 0, self.next_stream, &block)?;
+        (0..frames).try_for_each(|_| self.frame(CONTINUATION, 0, self.next_stream, &block))
+    }
+
+    /// Asks for answers that it never reads: so many of each kind.
+    pub(super) fn ping_and_set(&mut self, times: usize) -> std::io::Result<()> {
+        for _ in 0..times {
+            self.frame(PING, 0, 0, &[7; 8])?;
+            self.frame(SETTINGS, 0, 0, &[])?;
+        }
+        Ok(())
     }
 
     fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> std::io::Result<()> {

@@ -17,11 +17,11 @@ fn federation(seed: u64) -> Federation {
 }
 
 /// A scan of a site, a list and a revocation, each within the patience of its caller.
-fn is_served(federation: &mut Federation) {
+fn is_served(federation: &mut Federation, person: &str) {
     soon("a scan", || federation.scan(&[]).expect(0));
     soon("the list of sites", || federation.operate(&["site", "list"]).expect(0));
-    soon("an invitation", || federation.person("anna", "viewer", &[]));
-    soon("a revocation", || federation.operate(&["operator", "revoke", "anna"]).expect(0));
+    soon("an invitation", || federation.person(person, "viewer", &[]));
+    soon("a revocation", || federation.operate(&["operator", "revoke", person]).expect(0));
     is_healthy(federation);
 }
 
@@ -38,7 +38,7 @@ fn connections_that_never_greet_keep_nobody_out_and_fill_no_log() {
         }
         held.push(stream);
     }
-    is_served(&mut federation);
+    is_served(&mut federation, "anna");
     Use::of(&mut federation).at_most_above(&before, 64 << 20, 8, 560);
     assert!(federation.metric("cognate_auth_failures_total") >= 1000.0);
     let log_bytes = federation.coordinator().stderr().len();
@@ -51,7 +51,33 @@ fn strangers_that_stay_keep_no_stranger_out() {
     let (before, address) = (Use::of(&mut federation), federation.address(1));
     let tls = tls(&Identity::Anonymous(&federation.operator()));
     let held: Vec<Connection> = (0..400).map(|_| Connection::open(address, &tls, 65_535).unwrap()).collect();
-    is_served(&mut federation);
+    is_served(&mut federation, "anna");
     Use::of(&mut federation).at_most_above(&before, 96 << 20, 8, 160);
     drop(held);
+}
+
+#[test]
+fn abuses_of_http2_cost_their_own_connection_and_nobody_else() {
+    let mut federation = federation(5303);
+    let (before, address) = (Use::of(&mut federation), federation.address(1));
+    let tls = tls(&Identity::Anonymous(&federation.operator()));
+    type Abuse = fn(&mut Connection) -> std::io::Result<()>;
+    let abuses: [(&str, &str, Abuse); 3] = [
+        ("anna", "calls that are taken back at once", |connection| connection.reset_rapidly(100_000)),
+        ("ben", "a head without an end", |connection| connection.head_without_end(10_000)),
+        ("cora", "questions whose answers are not read", |connection| connection.ping_and_set(200_000)),
+    ];
+    for (person, what, abuse) in abuses {
+        let abusing: Vec<_> = (0..4)
+            .map(|_| {
+                let tls = std::sync::Arc::clone(&tls);
+                std::thread::spawn(move || Connection::open(address, &tls, 65_535).and_then(|mut one| abuse(&mut one)))
+            })
+            .collect();
+        is_served(&mut federation, person);
+        let cut = abusing.into_iter().map(|one| one.join().unwrap().is_err()).filter(|is_cut| *is_cut).count();
+        // Questions are answered for as long as there is room for the answers: they cost their own connection only time.
+        assert!(cut == 4 || person == "cora", "{what}: {cut} connections of 4 were ended");
+        Use::of(&mut federation).at_most_above(&before, 96 << 20, 8, 64);
+    }
 }
