@@ -53,7 +53,7 @@ fn unread_results_hold_no_thread_and_their_number_is_limited() {
     is_healthy(&federation);
     let revoked = soon("a revocation", || federation.operate(&["site", "revoke", "b"]));
     revoked.expect(0);
-    Use::of(&mut federation).at_most_above(&before, 96 << 20, 24, 64);
+    Use::of(&mut federation).at_most_above(&before, 96 << 20, 64, 128);
     for (_, refused) in &attack {
         assert!(*refused >= CONNECTIONS * CALLS - 16, "sixteen streams for each person: {refused} were refused");
     }
