@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use cognate_proto::shown::harmless;
 use cognate_storage::ErrorKind;
 
 /// The exit codes.
@@ -121,5 +122,6 @@ pub(crate) fn line(error: &anyhow::Error) -> String {
         }
         line.push_str(&cause);
     }
-    line.replace('\n', " ")
+    // A cause may quote what another machine sent.
+    harmless(&line.replace('\n', " ")).into_owned()
 }

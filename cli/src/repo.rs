@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
@@ -44,7 +44,7 @@ async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit> {
         .call(|mut client| async move { client.list_repositories(v1::ListRepositoriesRequest {}).await })
         .await?;
     match format {
-        TableFormat::Json => print(&format!("{:#}", listed.repositories.iter().map(object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&listed.repositories.iter().map(object).collect::<Value>())?,
         TableFormat::Text => {
             let headings = ["REPOSITORY", "PARTY", "OFFERED", " DOCUMENTS", " BYTES", "SYNCED", "METHOD", " STORED"];
             print(&table(&headings, listed.repositories.iter().flat_map(rows)))?;

@@ -17,7 +17,7 @@ pub(crate) use self::find::find;
 pub(crate) use self::follow::{Fetched, fetch};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_value};
 
 /// Launches scans over repositories of any sites, follows them, and manages profiles and schedules.
 #[derive(Args, Debug)]
@@ -108,7 +108,7 @@ async fn delete(arg: &OperatorArg, scan: &str, format: TableFormat) -> anyhow::R
     let deleted = operator.call(|mut client| async move { client.delete_scan(request).await }).await?;
     match format {
         TableFormat::Text => print(&format!("{id}: {} freed", cognate_export::human::bytes(deleted.bytes)))?,
-        TableFormat::Json => print(&serde_json::json!({"id": id.to_string(), "bytes": deleted.bytes}).to_string())?,
+        TableFormat::Json => print_value(&serde_json::json!({"id": id.to_string(), "bytes": deleted.bytes}))?,
     }
     Ok(Exit::Complete)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
@@ -88,7 +88,7 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
     let operator = Operator::open(arg).await?;
     let templates = fetch(&operator, all).await?;
     match format {
-        TableFormat::Json => print(&format!("{:#}", templates.iter().map(object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&templates.iter().map(object).collect::<Value>())?,
         TableFormat::Text if templates.is_empty() => {
             eprintln!("no templates: `cognate template suggest latest` suggests some");
         }

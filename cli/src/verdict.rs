@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, print_value, time};
 use crate::scan::find;
 use cognate_export::human::count;
 use cognate_export::table::table;
@@ -199,7 +199,7 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
         })
         .await?;
     match args.format {
-        TableFormat::Json => print(&json!({"action": done.action, "subjects": done.subjects}).to_string())?,
+        TableFormat::Json => print_value(&json!({"action": done.action, "subjects": done.subjects}))?,
         TableFormat::Text => print(&format!("{}: {} decided", done.action, count(done.subjects)))?,
     }
     Ok(Exit::Complete)
@@ -234,7 +234,7 @@ async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
         states.retain(|state| !state.changed.is_empty());
     }
     match args.format {
-        TableFormat::Json => print(&format!("{:#}", states.iter().map(object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&states.iter().map(object).collect::<Value>())?,
         TableFormat::Text if states.is_empty() => eprintln!("no verdicts for this scan"),
         TableFormat::Text => {
             let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "NOTE"];
@@ -319,7 +319,7 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
         actions.push(action);
     }
     match format {
-        TableFormat::Json => print(&format!("{:#}", actions.iter().map(action_object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&actions.iter().map(action_object).collect::<Value>())?,
         TableFormat::Text if actions.is_empty() => eprintln!("no verdicts yet"),
         TableFormat::Text => {
             let headings = ["ACTION", "VERDICT", " ABOUT", "BY", "WHEN", "SCAN", "NOTE"];

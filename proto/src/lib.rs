@@ -24,6 +24,7 @@ pub mod options;
 pub mod path;
 pub mod scope;
 pub mod selection;
+pub mod shown;
 pub mod spec;
 
 /// The messages and services, generated from `proto/cognate/v1/worker.proto`.

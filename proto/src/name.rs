@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::shown::is_marked;
 
 /// The error of a text that is no name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -102,16 +103,22 @@ fn check(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A text for people as one line within [`TEXT_BYTES_MAX`], without control characters: texts from other machines pass
-/// through this function before they are shown.
+/// A text for people as one line within [`TEXT_BYTES_MAX`]: control characters are spaces, and other characters that act
+/// on the text around them are shown by number. Texts from other machines pass through this function before they are
+/// shown or stored.
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();
     for character in text.chars() {
-        let character = if character.is_control() { ' ' } else { character };
-        if line.len() + character.len_utf8() > TEXT_BYTES_MAX {
+        let start = line.len();
+        match character {
+            character if character.is_control() => line.push(' '),
+            character if is_marked(character) => line.extend(character.escape_default()),
+            character => line.push(character),
+        }
+        if line.len() > TEXT_BYTES_MAX {
+            line.truncate(start);
             break;
         }
-        line.push(character);
     }
     line
 }
@@ -146,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_foreign_text_becomes_one_line_of_limited_length() {
-        assert_eq!(one_line("a\nb\u{1b}[31mc"), "a b [31mc");
+        assert_eq!(one_line("a\nb\u{1b}[31mc\u{202e}"), "a b [31mc\\u{202e}");
         assert_eq!(one_line(&"é".repeat(2000)).len(), TEXT_BYTES_MAX);
     }
 
@@ -173,7 +180,7 @@ mod tests {
         #[test]
         fn one_line_is_short_and_has_no_control_characters(text in "\\PC{0,2000}|.{0,200}") {
             let line = one_line(&text);
-            prop_assert!(line.len() <= TEXT_BYTES_MAX && !line.chars().any(char::is_control));
+            prop_assert!(line.len() <= TEXT_BYTES_MAX && !line.chars().any(is_marked));
             prop_assert_eq!(one_line(&line), line);
         }
     }

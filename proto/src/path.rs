@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use crate::limits::PATH_BYTES_MAX;
+use crate::shown::harmless;
 
 /// Separates a document from the name of a member inside it: `mail.zip!/inner/letter.docx`.
 ///
@@ -122,38 +123,28 @@ pub fn unescaped(path: &str) -> Vec<u8> {
     bytes
 }
 
-/// The path as text for people: as [`escaped`], and control characters and marks that turn the direction of writing are
-/// shown by number.
-pub fn printable(path: &[u8]) -> Cow<'_, str> {
-    let (text, _) = escaped(path);
-    if !text.chars().any(is_unprintable) {
-        return text;
-    }
+/// A text with some of its characters as the `%XX` of their bytes, so that [`unescaped`] returns the text. If `percent`
+/// is set, `%` is one of them: a text that was [`escaped`] has that done.
+pub fn percent(text: &str, percent: bool, is_escaped: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if is_unprintable(character) {
-            shown.extend(character.escape_default());
+        if is_escaped(character) || (percent && character == '%') {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                write!(shown, "%{byte:02X}").expect("a string takes everything");
+            }
         } else {
             shown.push(character);
         }
     }
-    Cow::Owned(shown)
+    shown
 }
 
-fn is_unprintable(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{fffe}'..='\u{ffff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+/// The path as text for people: as [`escaped`], and characters that act on the text around them are shown by number.
+pub fn printable(path: &[u8]) -> Cow<'_, str> {
+    match escaped(path).0 {
+        Cow::Borrowed(text) => harmless(text),
+        Cow::Owned(text) => Cow::Owned(harmless(&text).into_owned()),
+    }
 }
 
 #[cfg(test)]

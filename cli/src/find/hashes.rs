@@ -19,6 +19,7 @@ use crate::operator::client::{Operator, refusal};
 use crate::operator::members::time;
 use crate::output::write_with;
 use crate::stop::Stop;
+use cognate_export::grid::csv_path;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::{cell, table};
 
@@ -204,11 +205,12 @@ fn csv(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::Re
         let names = listed.names.get(number).map(|names| names.join("|")).unwrap_or_default();
         for holder in &hit.holders {
             let (path, is_escaped) = escaped(holder.path.as_bytes());
+            let (path, is_escaped) = csv_path(&path, is_escaped);
             rows.write_record([
                 hash.kind().name().to_owned(),
                 hash.to_string(),
                 cell(&names),
-                holder.party.clone(),
+                cell(&holder.party),
                 holder.site.to_string(),
                 holder.repository.to_string(),
                 cell(&path),

@@ -12,6 +12,7 @@ use super::{FindFormat, Query, text, word};
 use crate::operator::members::time;
 use crate::output::write_with;
 use crate::stop::Stop;
+use cognate_export::grid::csv_path;
 use cognate_export::table::cell;
 
 const COLUMNS: [&str; 17] = [
@@ -103,6 +104,7 @@ fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 1
     let bound = move |end: usize| interval.map(|interval| interval[end].to_f64().to_string()).unwrap_or_default();
     one.holders.iter().map(move |holder| {
         let (path, is_escaped) = escaped(holder.path.as_bytes());
+        let (path, is_escaped) = csv_path(&path, is_escaped);
         [
             cell(name),
             word(one).to_owned(),
@@ -111,7 +113,7 @@ fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 1
             ratio(measure.resemblance),
             measure.shared_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
             if measure.estimated { "yes" } else { "" }.to_owned(),
-            holder.party.clone(),
+            cell(&holder.party),
             holder.site.to_string(),
             holder.repository.to_string(),
             cell(&path),

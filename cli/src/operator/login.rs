@@ -8,7 +8,7 @@ use cognate_proto::v1::LoginRequest;
 use serde_json::json;
 
 use super::client::Operator;
-use super::members::{TableFormat, print, time};
+use super::members::{TableFormat, print, print_json, time};
 use crate::exit::{Exit, usage};
 
 #[derive(Args, Debug)]
@@ -35,10 +35,8 @@ pub(super) async fn run(operator: &Operator, args: &LoginArgs) -> anyhow::Result
     let (address, token) = (one_line(&answer.address), one_line(&answer.token));
     let expires = time(answer.expires);
     match (args.format, args.token) {
-        (TableFormat::Json, true) => {
-            print(&format!("{:#}", json!({"api": address, "token": token, "expires": expires})))?
-        }
-        (TableFormat::Json, false) => print(&format!("{:#}", json!({"address": address, "expires": expires})))?,
+        (TableFormat::Json, true) => print_json(&json!({"api": address, "token": token, "expires": expires}))?,
+        (TableFormat::Json, false) => print_json(&json!({"address": address, "expires": expires}))?,
         (TableFormat::Text, true) => {
             print(&token)?;
             eprintln!("for programs, until {expires}: curl -H \"Authorization: Bearer TOKEN\" {address}/scans");

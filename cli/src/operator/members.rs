@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use cognate_proto::identity;
 use cognate_proto::name::one_line;
+use cognate_proto::shown::harmless_lines;
 use cognate_proto::v1::{
     InviteRequest, ListMembersRequest, Member, MemberKind, MemberStatus, Membership, RevokeRequest, Role,
 };
@@ -57,7 +58,7 @@ pub(crate) async fn invite(
         }
         TableFormat::Json => {
             let value = json!({"name": checked.name, "invitation": line, "expires": time(answer.expires)});
-            print(&format!("{value:#}"))?;
+            print_json(&value)?;
         }
     }
     Ok(Exit::Complete)
@@ -76,7 +77,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
     match format {
         TableFormat::Json => {
             let rows: Vec<Value> = answer.members.iter().map(|member| object(member, of_sites)).collect();
-            print(&format!("{:#}", Value::Array(rows)))?;
+            print_json(&Value::Array(rows))?;
         }
         TableFormat::Text if answer.members.is_empty() => {
             eprintln!("none yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
@@ -93,8 +94,17 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
     Ok(Exit::Complete)
 }
 
-/// Writes a line to standard output. A closed pipe is no error.
-pub(crate) fn print(line: &str) -> anyhow::Result<()> {
+/// Writes lines for people to standard output; nothing in them acts on the terminal. A closed pipe is no error.
+pub(crate) fn print(lines: &str) -> anyhow::Result<()> {
+    print_exactly(&harmless_lines(lines))
+}
+
+/// Writes a value for programs to standard output, as it is.
+pub(crate) fn print_value(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print_exactly(&serde_json::to_string(value)?)
+}
+
+fn print_exactly(line: &str) -> anyhow::Result<()> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
@@ -103,7 +113,7 @@ pub(crate) fn print(line: &str) -> anyhow::Result<()> {
 
 /// Writes rows to standard output as one JSON value, indented.
 pub(crate) fn print_json(rows: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&serde_json::to_string_pretty(rows)?)
+    print_exactly(&serde_json::to_string_pretty(rows)?)
 }
 
 /// Revokes a member.

@@ -13,7 +13,7 @@ use cognate_server::{RepositoryProgress, ScanProgress};
 use super::{find, show, spec};
 use crate::exit::{Exit, coded};
 use crate::operator::client::{Operator, OperatorArg, is_passing, refusal};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_value};
 use crate::progress::Bars;
 use crate::stop::Stop;
 
@@ -63,7 +63,7 @@ pub(super) async fn watch(arg: &OperatorArg, scan: &str, format: TableFormat) ->
             Followed::Stopped(number) => return Ok(Exit::Signal(number)),
         },
         TableFormat::Json => tokio::select! {
-            ended = each_state(&operator, id, |state| print(&show::object(state).to_string())) => ended?,
+            ended = each_state(&operator, id, |state| print_value(&show::object(state))) => ended?,
             () = stop.stopped() => return Ok(Exit::Signal(stop.signal().unwrap_or(2))),
         },
     };

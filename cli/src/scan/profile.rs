@@ -9,7 +9,7 @@ use super::FormatArgs;
 use super::spec::{SpecArgs, names};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_json};
 use cognate_export::table::table;
 
 /// Saves scan options under names.
@@ -73,7 +73,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &ProfileArgs) -> anyhow::Result
                     let rows = profiles.iter().map(
                         |profile| json!({"name": profile.name, "repositories": profile.options.as_ref().map(names)}),
                     );
-                    print(&format!("{:#}", rows.collect::<Value>()))?;
+                    print_json(&rows.collect::<Value>())?;
                 }
                 TableFormat::Text => {
                     let rows = profiles.iter().map(|profile| {

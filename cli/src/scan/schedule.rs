@@ -12,7 +12,7 @@ use super::show::{none_if_empty, when};
 use super::spec::{SpecArgs, names};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_json};
 use cognate_export::table::table;
 
 /// Launches scans at regular intervals.
@@ -93,7 +93,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Resul
                 operator.call(|mut client| async move { client.list_schedules(v1::ListSchedulesRequest {}).await });
             let schedules = listed.await?.schedules;
             match format {
-                TableFormat::Json => print(&format!("{:#}", schedules.iter().map(object).collect::<Value>()))?,
+                TableFormat::Json => print_json(&schedules.iter().map(object).collect::<Value>())?,
                 TableFormat::Text => print(&table(
                     &["SCHEDULE", "EVERY", "LAST", "NEXT", "LAST SCAN", "REPOSITORIES"],
                     schedules.iter().map(row),

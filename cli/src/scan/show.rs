@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{find, refine, spec};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
-use crate::operator::members::{TableFormat, print, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
@@ -17,7 +17,7 @@ pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Resu
     let operator = Operator::open(arg).await?;
     let listed = operator.call(|mut client| async move { client.list_scans(v1::ListScansRequest {}).await }).await?;
     match format {
-        TableFormat::Json => print(&format!("{:#}", listed.scans.iter().map(object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&listed.scans.iter().map(object).collect::<Value>())?,
         TableFormat::Text => {
             let rows = listed.scans.iter().map(|scan| {
                 vec![
@@ -49,7 +49,7 @@ pub(super) async fn show(arg: &OperatorArg, scan: &str, format: TableFormat) -> 
     let request = v1::ShowScanRequest { scan: id.0 };
     let state = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
     match format {
-        TableFormat::Json => print(&format!("{:#}", object(&state)))?,
+        TableFormat::Json => print_json(&object(&state))?,
         TableFormat::Text => print(&text(&state))?,
     }
     Ok(Exit::Complete)

@@ -90,8 +90,8 @@ fn parse(name: &str) -> anyhow::Result<(SiteName, RepositoryName)> {
 /// `paris/kb`, or the site alone if the repository is another party's.
 pub(super) fn name(repository: &v1::RepositoryRef) -> String {
     match repository.repository.as_str() {
-        "" => repository.site.clone(),
-        name => format!("{}/{name}", repository.site),
+        "" => one_line(&repository.site),
+        name => one_line(&format!("{}/{name}", repository.site)),
     }
 }
 

@@ -8,7 +8,7 @@ use cognate_similarity::Containment;
 use super::object;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_value};
 use crate::scan::find;
 use cognate_export::human::{bytes, count};
 
@@ -64,7 +64,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &MarkArgs) -> anyhow::Result<Ex
     };
     let template = mark(&operator, &request).await?;
     match args.format {
-        TableFormat::Json => print(&object(&template).to_string())?,
+        TableFormat::Json => print_value(&object(&template))?,
         TableFormat::Text => print(&shown(&template))?,
     }
     Ok(Exit::Complete)

@@ -11,7 +11,7 @@ use super::mark::{mark, shown};
 use super::tags;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
-use crate::operator::members::{TableFormat, print};
+use crate::operator::members::{TableFormat, print, print_json};
 use crate::scan::find;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
@@ -58,7 +58,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
         v1::SuggestTemplatesRequest { scan: scan.0, until_quiet: args.until_quiet, min_documents: args.min_documents };
     let suggestions = suggestions(&operator, request).await?;
     match args.format {
-        TableFormat::Json => print(&format!("{:#}", suggestions.iter().map(object).collect::<Value>()))?,
+        TableFormat::Json => print_json(&suggestions.iter().map(object).collect::<Value>())?,
         TableFormat::Text if suggestions.is_empty() => eprintln!("no suggestions"),
         TableFormat::Text => print(&text(&suggestions))?,
     }
@@ -111,8 +111,10 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
         " CHANGED",
         "FOR EXAMPLE",
     ];
-    let row = |one: &TemplateSuggestion| {
-        vec![
+    // Further examples are on lines of their own, below the first.
+    let rows = |one: &TemplateSuggestion| {
+        let mut examples = one.examples.iter().map(|example| one_line(example));
+        let first = vec![
             one_line(&one.cluster).chars().take(8).collect(),
             count(one.lengths.len() as u64),
             bytes(one.lengths.iter().copied().map(u64::from).sum()),
@@ -123,12 +125,18 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
             count(one.links_hollow),
             count(one.clusters_gone),
             count(one.clusters_changed),
-            one.examples.iter().map(|example| one_line(example)).collect::<Vec<_>>().join("\n"),
-        ]
+            examples.next().unwrap_or_default(),
+        ];
+        let further = |example| {
+            let mut row = vec![String::new(); headings.len()];
+            row[headings.len() - 1] = example;
+            row
+        };
+        std::iter::once(first).chain(examples.map(further)).collect::<Vec<_>>()
     };
     let note = "  (nothing else: documents that would be all template · links, clusters: what would be gone · hollow: links of \
                 which nothing is left that comes near to one)";
-    format!("{}\n{note}", table(&headings, suggestions.iter().map(row)))
+    format!("{}\n{note}", table(&headings, suggestions.iter().flat_map(rows)))
 }
 
 fn object(suggestion: &TemplateSuggestion) -> Value {

@@ -21,7 +21,7 @@ use super::setup::{self, Setup, clock, enrolment_error, site_error};
 use super::status::ask;
 use crate::exit::{Exit, coded};
 use cognate_export::human::count;
-use cognate_export::table::table;
+use cognate_export::table::{cell, table};
 
 /// The record of everything that left this site, written before it was sent.
 #[derive(Args, Debug)]
@@ -300,7 +300,7 @@ fn run_export(args: &ExportArgs) -> anyhow::Result<Exit> {
                 }
                 let cells = fields.values().map(|value| match value {
                     Value::Null => String::new(),
-                    Value::String(text) => text.clone(),
+                    Value::String(text) => cell(text),
                     other => other.to_string(),
                 });
                 csv.write_record(cells).map_err(io::Error::other)

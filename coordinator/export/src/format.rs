@@ -5,6 +5,7 @@ use std::io::{self, Seek as _, Write};
 
 use cognate_result::report::{Order, Report};
 
+use crate::lines::Lines;
 use crate::{Error, Result, csv, html, json, loadfile, text, xlsx};
 
 /// A format of a report.
@@ -92,7 +93,11 @@ impl Format {
 
     fn write_in_order(self, report: &Report, limit: usize, out: &mut impl Write) -> Result<()> {
         match self {
-            Format::Text => text::write(report, limit, out),
+            Format::Text => {
+                let mut lines = Lines::new(out);
+                text::write(report, limit, &mut lines)?;
+                Ok(lines.finish()?)
+            }
             Format::Json => json::write(report, out),
             Format::Ndjson => json::write_lines(report, out),
             Format::Csv => csv::write(report, out),

@@ -1,7 +1,10 @@
 //! Lists as columns and cells, so that every format writes the same ones: CSV as it is, spreadsheets and pages for people.
 
+use std::borrow::Cow;
 use std::io::Write;
 
+use cognate_proto::path::percent;
+use cognate_proto::shown::is_marked;
 use cognate_result::report::Ratio;
 
 use crate::table::cell;
@@ -110,6 +113,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
+/// A path as a CSV file has it, and if it is percent-escaped: as it is, but characters that act on a terminal or a
+/// spreadsheet are percent-escaped, so that a program can still get the path.
+pub fn csv_path(path: &str, is_escaped: bool) -> (Cow<'_, str>, bool) {
+    match path.chars().any(is_marked) {
+        true => (Cow::Owned(percent(path, !is_escaped, is_marked)), true),
+        false => (Cow::Borrowed(path), is_escaped),
+    }
+}
+
 /// A receiver of the rows of a list.
 pub trait Rows {
     /// Takes a row, with a cell for each column.
@@ -119,6 +131,8 @@ pub trait Rows {
 /// A list as CSV.
 pub struct CsvRows<W: Write> {
     writer: csv::Writer<W>,
+    /// The places of columns of paths, and of the columns that say if the path is percent-escaped.
+    paths: Vec<(usize, usize)>,
 }
 
 impl<W: Write> CsvRows<W> {
@@ -126,7 +140,11 @@ impl<W: Write> CsvRows<W> {
     pub fn new(columns: &[Column], out: W) -> crate::Result<CsvRows<W>> {
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
         writer.write_record(columns.iter().map(|column| column.key))?;
-        Ok(CsvRows { writer })
+        let place = |key: &str| columns.iter().position(|column| column.key == key);
+        let escaped = |key: &str| place(&format!("{key}_escaped")).or_else(|| place(&format!("{key}Escaped")));
+        let paths =
+            columns.iter().enumerate().filter_map(|(path, column)| Some((path, escaped(column.key)?))).collect();
+        Ok(CsvRows { writer, paths })
     }
 
     /// Writes out the buffered rows.
@@ -136,7 +154,38 @@ impl<W: Write> CsvRows<W> {
 }
 
 impl<W: Write> Rows for CsvRows<W> {
-    fn row(&mut self, cells: Vec<Cell>) -> crate::Result<()> {
+    fn row(&mut self, mut cells: Vec<Cell>) -> crate::Result<()> {
+        for (path, escaped) in &self.paths {
+            let is_escaped = matches!(&cells[*escaped], Cell::Text(text) if !text.is_empty());
+            if let Cell::Text(text) = &cells[*path]
+                && let (Cow::Owned(text), is_escaped) = csv_path(text, is_escaped)
+            {
+                (cells[*path], cells[*escaped]) = (Cell::Text(text), Cell::yes(is_escaped));
+            }
+        }
         Ok(self.writer.write_record(cells.iter().map(Cell::raw))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_proto::path::unescaped;
+
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_csv_file_acts_on_nothing_and_can_be_read_back() {
+        let columns = [hidden("path"), hidden("path_escaped"), hidden("note")];
+        let mut out = Vec::new();
+        let mut rows = CsvRows::new(&columns, &mut out).unwrap();
+        for (path, is_escaped) in [("100%/\u{1b}[2J\u{200b}=1.txt", false), ("%FF\u{1b}", true), ("100%.txt", false)] {
+            rows.row(vec![path.into(), Cell::yes(is_escaped), "\u{9b}".into()]).unwrap();
+        }
+        rows.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(lines[0], "100%25/%1B[2J%E2%80%8B=1.txt,yes,\\u{9b}");
+        assert_eq!(lines[1..], ["%FF%1B,yes,\\u{9b}", "100%.txt,,\\u{9b}"]);
+        assert_eq!(unescaped("100%25/%1B[2J%E2%80%8B=1.txt"), "100%/\u{1b}[2J\u{200b}=1.txt".as_bytes());
     }
 }

@@ -17,6 +17,7 @@ pub mod html;
 pub mod human;
 mod json;
 pub mod legend;
+mod lines;
 pub mod lists;
 mod loadfile;
 pub mod overlap;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use cognate_proto::shown::is_marked;
+
 /// Longer names are shortened in the middle.
 const NAME_CHARS_MAX: usize = 96;
 const NAME_CHARS_BEGIN: usize = 48;
@@ -41,16 +43,6 @@ pub fn sentence(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + 32);
     text.chars().take(WHOLE_CHARS_MAX).for_each(|character| shown(&mut html, character));
     html
-}
-
-/// True if a character is shown by its number: it has no glyph of its own, or changes others.
-fn is_marked(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{10ffff}')
 }
 
 fn shown(html: &mut String, character: char) {

@@ -1,14 +1,17 @@
 //! Tables for people: columns that align, without lines.
 
+use std::borrow::Cow;
+
+use cognate_proto::shown::harmless;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table with these headings. Columns whose heading begins with a space contain numbers, which are aligned to the
-/// right.
+/// right. Cells may come from outside: each is one line, and acts neither on the table nor on the terminal.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| heading.trim_start()));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| harmless(cell)));
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -20,10 +23,17 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     lines.join("\n")
 }
 
-/// A text that no spreadsheet takes for a formula.
+/// A text that no spreadsheet takes for a formula, and that acts on no terminal: the cells of every CSV file pass through
+/// this function.
 pub fn cell(text: &str) -> String {
-    let dangerous = |first: char| matches!(first, '=' | '+' | '-' | '@') || first.is_control();
-    if text.starts_with(dangerous) { format!("'{text}") } else { text.to_owned() }
+    let shown = harmless(text);
+    if is_formula(&shown) { format!("'{shown}") } else { Cow::into_owned(shown) }
+}
+
+/// True if a spreadsheet could take a text for a formula or a command. Some spreadsheets ignore blanks in front of it,
+/// and take the full-width signs for the usual ones.
+pub(crate) fn is_formula(text: &str) -> bool {
+    text.trim_start().starts_with(['=', '+', '-', '@', '|', '＝', '＋', '－', '＠', '｜'])
 }
 
 #[cfg(test)]
@@ -38,8 +48,26 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula() {
-        for (text, shown) in [("=1+1", "'=1+1"), ("-rf", "'-rf"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=b", "a=b")] {
+        for (text, shown) in [
+            ("=1+1", "'=1+1"),
+            ("-rf", "'-rf"),
+            ("@x", "'@x"),
+            (" =1", "' =1"),
+            ("\u{3000}=1", "'\u{3000}=1"),
+            ("＝1+1", "'＝1+1"),
+            ("|calc", "'|calc"),
+            ("\u{200b}=1", "\\u{200b}=1"),
+            ("\tx", "\\tx"),
+            ("a\u{1b}]0;b", "a\\u{1b}]0;b"),
+            ("a=b", "a=b"),
+        ] {
             assert_eq!(cell(text), shown);
         }
+    }
+
+    #[test]
+    fn a_cell_of_a_table_is_one_line_and_acts_on_no_terminal() {
+        let shown = table(&["NAME"], [vec!["a\n\u{1b}[2Jb\u{202e}c".into()]]);
+        assert_eq!(shown, "  NAME\n  a\\n\\u{1b}[2Jb\\u{202e}c");
     }
 }

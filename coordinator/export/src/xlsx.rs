@@ -12,6 +12,7 @@ use cognate_result::report::Report;
 use rust_xlsxwriter::{Color, DocProperties, ExcelDateTime, Format, FormatAlign, Workbook, Worksheet};
 
 use crate::grid::{Cell, Column, Kind, Rows};
+use crate::table::is_formula;
 use crate::{human, lists};
 
 /// The rows of a sheet, as Excel has them.
@@ -294,7 +295,7 @@ fn put(
             None => drop(worksheet.write_string(row, column, shown(text))?),
         },
         Cell::Text(text) => {
-            let format = match text.starts_with(['=', '+', '-', '@', '\'']) {
+            let format = match text.starts_with('\'') || is_formula(text) {
                 true => &formats.quoted,
                 false if bold => &formats.group,
                 false => &formats.text,

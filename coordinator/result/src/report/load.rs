@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use cognate_proto::path::percent;
+use cognate_proto::shown::is_marked;
 use rusqlite::Row;
 
 use super::{Ratio, Report, hex, path_of, time};
@@ -12,7 +14,8 @@ use crate::error::Error;
 pub struct LoadRow {
     /// The sites that have it, each once, in their order.
     pub all_sites: Vec<String>,
-    /// All its documents, as `site/repository: path`.
+    /// All its documents, as `site/repository: path`; `%`, `;` and characters that act on the text around them are
+    /// percent-escaped in every path, so that the paths can be listed with `; ` between them.
     pub all_paths: Vec<String>,
     /// The digest of its bytes; of text where it has those alone; none where it holds nothing itself.
     pub content: Option<String>,
@@ -117,7 +120,8 @@ impl Report {
             |row| {
                 let (content, site): (Option<i64>, String) = (row.get(0)?, row.get(6)?);
                 let (path, path_escaped) = path_of(row.get_ref(2)?.as_blob()?);
-                let place = format!("{site}/{}: {path}", row.get::<_, String>(7)?);
+                let listed = percent(&path, path_escaped.is_none(), |one| one == ';' || is_marked(one));
+                let place = format!("{site}/{}: {listed}", row.get::<_, String>(7)?);
                 match &mut current {
                     Some((of, open)) if content.is_some() && *of == content => {
                         open.all_paths.push(place);
