@@ -141,6 +141,10 @@ fn take_in(push: &Push, mut writer: IndexWriter, mut waiting: mpsc::Receiver<Up>
         if error.kind() == ErrorKind::Exhausted {
             push.metrics.shed.inc();
         }
+        // Another attempt would end the same: what waits for this site goes on without it.
+        if let Error::Storage(cognate_storage::Error::Quota(reason)) = &error {
+            push.sessions.refuse(push.assignment, reason);
+        }
         tracing::warn!(site = %push.site, %error, "a push was refused");
         let _ = answers.blocking_send(Err(error.into()));
     }

@@ -5,6 +5,7 @@
 
 mod disk;
 mod http;
+mod quotas;
 
 use std::time::{Duration, Instant};
 
