@@ -19,6 +19,7 @@ use cognate_proto::v1::FailureKind;
 use cognate_result::report::{FineRepository, Report};
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
 use cognate_storage::ErrorKind;
+use cognate_storage::indexes::SiteQuotas;
 use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
@@ -136,7 +137,7 @@ fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
         durable: state.is_durable(),
         clock: now,
         disk_reserve_bytes: 0,
-        site_quota_bytes: None,
+        quotas: SiteQuotas::default(),
         webhook_hosts: Vec::new(),
     };
     let coordinator = match Coordinator::open(&config) {

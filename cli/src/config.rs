@@ -44,8 +44,14 @@ pub(crate) struct CoordinatorFile {
     pub(crate) keep_methods: String,
     /// Free disk space below which the coordinator accepts no data.
     pub(crate) disk_reserve: String,
-    /// Most disk space that one site may use at the coordinator; empty: no limit.
+    /// Most disk space that the manifests of one site may use at the coordinator; empty: no limit.
     pub(crate) site_quota: String,
+    /// Most documents that one site may have at the coordinator; 0: no limit.
+    pub(crate) site_documents: u64,
+    /// Most contents; 0: no limit.
+    pub(crate) site_contents: u64,
+    /// Most bytes of the names of its documents; empty: no limit.
+    pub(crate) site_names: String,
     /// Hosts, or hosts with a port, to which webhooks may go.
     pub(crate) webhook_hosts: Vec<String>,
     /// Lowest severity that is logged; empty: the value of the command line. SIGHUP reads it again.
@@ -69,7 +75,10 @@ impl Default for CoordinatorFile {
             keep_scans: String::new(),
             keep_methods: String::new(),
             disk_reserve: "64MiB".into(),
-            site_quota: String::new(),
+            site_quota: "32GiB".into(),
+            site_documents: 2_000_000,
+            site_contents: 2_000_000,
+            site_names: "256MiB".into(),
             webhook_hosts: Vec::new(),
             log_level: String::new(),
         }

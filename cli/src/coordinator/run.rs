@@ -17,6 +17,7 @@ use cognate_analysis::AnalysisLimits;
 use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_server::identity::addresses;
 use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
+use cognate_storage::indexes::SiteQuotas;
 use cognate_web::{HttpListener, HttpTls};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind};
@@ -63,7 +64,7 @@ struct Settings {
     limits: AnalysisLimits,
     drain: Duration,
     disk_reserve_bytes: u64,
-    site_quota_bytes: Option<u64>,
+    quotas: SiteQuotas,
     webhook_hosts: Vec<String>,
     keep: KeepFor,
     log_level: Option<trace::LogLevel>,
@@ -118,7 +119,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         durable: true,
         clock: now,
         disk_reserve_bytes: settings.disk_reserve_bytes,
-        site_quota_bytes: settings.site_quota_bytes,
+        quotas: settings.quotas,
         webhook_hosts: settings.webhook_hosts.clone(),
     };
     // Checked before anything is created in a folder without a federation.
@@ -263,6 +264,10 @@ impl Settings {
             let size = bytesize::ByteSize::from_str(text).map(|size| size.as_u64());
             size.map_err(|_| wrong(key, format!("`{text}` is not a size: 500, 4KB, 64MiB")))
         };
+        let optional_size = |key: &str, text: &str| match text {
+            "" => Ok(None),
+            text => size(key, text).map(Some),
+        };
         let duration = |key: &str, text: &str| {
             humantime::parse_duration(text).map_err(|_| wrong(key, format!("`{text}` is not a time: 10s, 5m, 2h")))
         };
@@ -293,11 +298,13 @@ impl Settings {
             },
             drain: duration("drain", &file.drain)?,
             disk_reserve_bytes: size("disk_reserve", &file.disk_reserve)?,
-            webhook_hosts: file.webhook_hosts.clone(),
-            site_quota_bytes: match file.site_quota.as_str() {
-                "" => None,
-                text => Some(size("site_quota", text)?),
+            quotas: SiteQuotas {
+                bytes: optional_size("site_quota", &file.site_quota)?,
+                documents: Some(file.site_documents).filter(|documents| *documents > 0),
+                contents: Some(file.site_contents).filter(|contents| *contents > 0),
+                name_bytes: optional_size("site_names", &file.site_names)?,
             },
+            webhook_hosts: file.webhook_hosts.clone(),
             keep: KeepFor {
                 scans: optional_duration("keep_scans", &file.keep_scans)?,
                 methods: optional_duration("keep_methods", &file.keep_methods)?,

@@ -221,6 +221,7 @@ mod tests {
     use cognate_analysis::AnalysisLimits;
     use cognate_proto::v1::{ListMembersRequest, MemberKind};
     use cognate_server::{Authority, Coordinator, CoordinatorConfig, KeepFor, Listener, OperatorSettings, Tls};
+    use cognate_storage::indexes::SiteQuotas;
 
     use super::*;
 
@@ -255,7 +256,7 @@ mod tests {
             durable: true,
             clock: today,
             disk_reserve_bytes: 0,
-            site_quota_bytes: None,
+            quotas: SiteQuotas::default(),
             webhook_hosts: Vec::new(),
         };
         // The threads of a closed store may hold its lock a moment longer.

@@ -10,7 +10,7 @@ use cognate_analysis::{Analyser, AnalysisLimits};
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1;
 use cognate_storage::clock::{Clock, seconds};
-use cognate_storage::indexes::IndexesConfig;
+use cognate_storage::indexes::{IndexesConfig, SiteQuotas};
 use cognate_storage::journal::What;
 use cognate_storage::maintenance;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -55,8 +55,8 @@ pub struct CoordinatorConfig {
     pub clock: Clock,
     /// Uploads are refused while less than this is free on the state's disk; 0: no reserve.
     pub disk_reserve_bytes: u64,
-    /// The most that the segments of one site may take.
-    pub site_quota_bytes: Option<u64>,
+    /// The most that one site may have here.
+    pub quotas: SiteQuotas,
     /// Hosts, or hosts with a port, to which notices may go.
     pub webhook_hosts: Vec<String>,
 }
@@ -77,12 +77,7 @@ impl Coordinator {
         std::fs::create_dir_all(&state_dir).map_err(Error::state(&state_dir))?;
         let (store, indexes) = maintenance::open(
             &state_dir,
-            IndexesConfig {
-                durable: config.durable,
-                clock,
-                disk_reserve_bytes,
-                site_quota_bytes: config.site_quota_bytes,
-            },
+            IndexesConfig { durable: config.durable, clock, disk_reserve_bytes, quotas: config.quotas },
         )?;
         let metrics = Arc::new(Metrics::new());
         let members = Arc::new(members(config, &store, &metrics)?);

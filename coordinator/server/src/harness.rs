@@ -15,6 +15,7 @@ use cognate_proto::dial::{Dial, Trust};
 use cognate_proto::identity::{Credential, PrivateKey};
 use cognate_proto::invitation::Invitation;
 use cognate_proto::v1::{EnrollRequest, MemberKind, Membership, Role};
+use cognate_storage::indexes::SiteQuotas;
 use tokio::task::JoinHandle;
 #[cfg(test)]
 use tonic::transport::Channel;
@@ -65,7 +66,7 @@ impl Harness {
             durable: true,
             clock: now,
             disk_reserve_bytes: 0,
-            site_quota_bytes: None,
+            quotas: SiteQuotas::default(),
             webhook_hosts: Vec::new(),
         };
         let coordinator = Arc::new(Coordinator::open(&config).unwrap());

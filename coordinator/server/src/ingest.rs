@@ -180,6 +180,10 @@ impl Intake {
         if error.kind() == ErrorKind::Exhausted {
             self.push.metrics.shed.inc();
         }
+        // Another attempt would end the same: what waits for this site goes on without it.
+        if let Error::Storage(cognate_storage::Error::Quota(reason)) = &error {
+            self.push.sessions.refuse(self.push.assignment, reason);
+        }
         tracing::warn!(site = %self.push.site, %error, "a push was refused");
         (None, Some(Err(error.into())))
     }

@@ -389,6 +389,14 @@ impl Sessions {
         self.send(&assigned.site, Down::Cancel(Cancel { assignment }));
     }
 
+    /// Ends an assignment whose data the coordinator does not take, for good: whoever asked goes on without the site.
+    pub(crate) fn refuse(&self, assignment: u64, reason: &str) {
+        let Some(assigned) = lock(&self.assigned).remove(&assignment) else { return };
+        let outcome = Outcome::Failed(one_line(reason));
+        let _ = assigned.events.send(Event::Ended { target: assigned.target, outcome });
+        self.send(&assigned.site, Down::Cancel(Cancel { assignment }));
+    }
+
     /// Receives a site's progress. Messages on others' assignments are dropped.
     pub(crate) fn progress(&self, site: &SiteName, progress: SyncProgress) {
         let assigned = lock(&self.assigned);

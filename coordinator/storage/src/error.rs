@@ -41,9 +41,12 @@ pub enum Error {
     /// An earlier failure of the disk has ended all writing.
     #[error("nothing is taken in any more since the disk failed ({0}): look after it and start again")]
     Stopped(String),
-    /// The disk or the quota of a site is full.
+    /// The disk is full.
     #[error("{0}")]
     Full(String),
+    /// A site has as much here as it may have.
+    #[error("{0}")]
+    Quota(String),
     /// The transactional view cannot be read or written.
     #[error("the store failed: {0}")]
     Store(#[from] sled::Error),
@@ -101,7 +104,7 @@ pub enum ErrorKind {
     InUse,
     /// Another version wrote the state.
     OtherVersion,
-    /// The disk or a quota is full; with space it works.
+    /// The disk is full; with space it works.
     Exhausted,
     /// Stored data is damaged.
     Corrupt,
@@ -137,7 +140,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Invalid(_) => ErrorKind::Invalid,
-            Error::Refused(_) => ErrorKind::Precondition,
+            Error::Refused(_) | Error::Quota(_) => ErrorKind::Precondition,
             Error::OutOfOrder { .. } => ErrorKind::Conflict,
             Error::Busy(_) => ErrorKind::Unavailable,
             Error::Locked { .. } => ErrorKind::InUse,

@@ -12,6 +12,11 @@ use cognate_proto::v1::ChunkTable;
 use crate::error::Error;
 use crate::segment::BaseRecord;
 
+/// Memory for a document, next to its path: a row of a tree that is mostly two thirds full, and an allocation.
+const DOCUMENT_BYTES: u64 = 160;
+/// Memory for a content: a row of a table that is half full or more.
+const CONTENT_BYTES: u64 = 120;
+
 /// The state of an index after some batch.
 #[derive(Default)]
 pub struct Index {
@@ -32,6 +37,8 @@ pub struct Index {
     root: IndexDigest,
     /// The size of all documents, each copy counted.
     size_bytes: u64,
+    /// Bytes of the paths of all documents.
+    name_bytes: u64,
     next_ordinal: u32,
 }
 
@@ -99,6 +106,22 @@ impl Index {
     /// The size of all documents, each copy counted.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.size_bytes
+    }
+
+    /// Bytes of the paths of all documents.
+    pub(crate) fn name_bytes(&self) -> u64 {
+        self.name_bytes
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pretend_name_bytes(&mut self, name_bytes: u64) {
+        self.name_bytes = name_bytes;
+    }
+
+    /// About the memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let (documents, contents) = (self.documents.len() as u64, self.contents.len() as u64);
+        documents * DOCUMENT_BYTES + self.name_bytes + contents * CONTENT_BYTES + self.digests.len() as u64 * 16
     }
 
     /// The root over documents and contents.
@@ -279,14 +302,18 @@ impl Index {
 
     fn add_document(&mut self, row: &DocumentRow) {
         let before = if row.state == DocumentState::Removed {
-            self.documents.remove(&row.path)
+            let removed = self.documents.remove(&row.path);
+            self.name_bytes -= removed.map_or(0, |_| row.path.as_bytes().len() as u64);
+            removed
         } else {
             self.root.add(RowHash::of_document(row));
             // The sizes come from a site and cannot be trusted, not even to add up.
             self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
             let DocumentRow { state, content, modified, message_id_hash, .. } = *row;
             let document = IndexedDocument { state, content, modified, message_id_hash };
-            self.documents.insert(row.path.clone(), document)
+            let before = self.documents.insert(row.path.clone(), document);
+            self.name_bytes += if before.is_none() { row.path.as_bytes().len() as u64 } else { 0 };
+            before
         };
         if let Some(before) = before {
             self.root.remove(RowHash::of_document(&before.row(&row.path)));

@@ -47,9 +47,25 @@ pub struct IndexesConfig {
     pub clock: fn() -> SystemTime,
     /// Nothing is taken in while less than this is free.
     pub disk_reserve_bytes: u64,
-    /// Limit on the segments of a site.
-    pub site_quota_bytes: Option<u64>,
+    /// The most that one site may have here.
+    pub quotas: SiteQuotas,
 }
+
+/// The most that one site may have at the coordinator, over all its repositories, views and methods; `None`: no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SiteQuotas {
+    /// Bytes of its segments.
+    pub bytes: Option<u64>,
+    /// Documents.
+    pub documents: Option<u64>,
+    /// Contents, those too that no document has any more, until their segment is compacted.
+    pub contents: Option<u64>,
+    /// Bytes of the paths of its documents.
+    pub name_bytes: Option<u64>,
+}
+
+/// Bytes of memory that indexes which were just written may take until a scan reads them.
+const LOADED_BYTES_MAX: u64 = 256 << 20;
 
 /// The indexes and their folder.
 pub struct Indexes {
@@ -245,6 +261,18 @@ impl Indexes {
         Ok(Arc::new(replay.index))
     }
 
+    /// Keeps an index in memory that was just written, as far as there is room: larger ones make way first.
+    fn keep_loaded(&self, id: IndexId, index: Index) {
+        let mut loaded = lock(&self.loaded);
+        loaded.insert(id, Arc::new(index));
+        let bytes =
+            |loaded: &HashMap<IndexId, Arc<Index>>| loaded.values().map(|index| index.memory_bytes()).sum::<u64>();
+        while bytes(&loaded) > LOADED_BYTES_MAX {
+            let largest = loaded.iter().max_by_key(|(id, index)| (index.memory_bytes(), **id)).map(|(id, _)| *id);
+            largest.into_iter().for_each(|id| drop(loaded.remove(&id)));
+        }
+    }
+
     /// Lets go of indexes that are in memory.
     pub fn unload(&self, id: IndexId) {
         lock(&self.loaded).remove(&id);
@@ -346,6 +374,7 @@ impl IndexRow {
         self.body_bytes = index.body_bytes();
         self.ordinals = index.ordinals();
         self.documents = index.documents.len() as u64;
+        self.name_bytes = index.name_bytes();
         self.size_bytes = index.size_bytes();
     }
 

@@ -142,6 +142,9 @@ pub struct IndexRow {
     /// The estimated size of the index at that moment, in bytes; 0: not measured yet.
     #[prost(uint64, tag = "19")]
     pub measured_weight: u64,
+    /// Bytes of the paths of the documents.
+    #[prost(uint64, tag = "20")]
+    pub name_bytes: u64,
     /// Derived, sorted runs of the segment's postings.
     #[prost(message, repeated, tag = "6")]
     pub runs: Vec<RunRow>,

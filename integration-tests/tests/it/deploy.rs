@@ -157,6 +157,33 @@ fn example_configurations_name_every_key_and_its_default() {
     }
 }
 
+#[test]
+fn the_memory_of_a_coordinator_is_bounded_and_holds_what_its_defaults_need() {
+    let config: toml::Table = text("config/coordinator.toml").parse().unwrap();
+    let bytes = |text: &str| {
+        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+        let unit = match text[digits.len()..].to_uppercase().trim_end_matches("IB") {
+            "M" => 20,
+            "G" => 30,
+            unit => panic!("{unit}"),
+        };
+        digits.parse::<i64>().unwrap() << unit
+    };
+    let size = |key: &str| bytes(config[key].as_str().unwrap());
+    let number = |key: &str| config[key].as_integer().unwrap();
+    // `docs/operations.md`, Limits: with one site that sends as much as it may, and is then analysed, beside another analysis.
+    let site = 160 * number("site_documents") + 120 * number("site_contents") + size("site_names");
+    let scan = 600 * number("site_documents") + 2 * size("site_names");
+    let needed = 2 * size("memory_budget") + site + scan + (256 << 20) + (64 << 20) + (128 << 20) + (32 << 20);
+    let unit = text("systemd/cognate-coordinator.service");
+    let set = assignments(&unit);
+    let most = bytes(set["MemoryMax"][0]);
+    assert!(needed < bytes(set["MemoryHigh"][0]) && bytes(set["MemoryHigh"][0]) < most, "{needed} of {most}");
+    let compose: String = text("compose.yaml");
+    let limit = compose.lines().find_map(|line| line.trim().strip_prefix("mem_limit: ")).unwrap();
+    assert_eq!(bytes(limit), most);
+}
+
 // --- Containers
 
 /// A word and what follows it.

@@ -7,6 +7,7 @@ mod client;
 mod disk;
 mod grpc;
 mod http;
+mod quotas;
 mod sites;
 mod streams;
 

@@ -25,7 +25,7 @@ fn open(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         durable: false,
         clock,
         disk_reserve_bytes: 0,
-        site_quota_bytes: None,
+        quotas: SiteQuotas::default(),
         webhook_hosts: Vec::new(),
     };
     Arc::new(Coordinator::open(&config).unwrap())

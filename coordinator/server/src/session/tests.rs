@@ -153,6 +153,29 @@ fn a_refinement_is_sent_only_to_its_site_and_accepts_only_its_own_index() {
 }
 
 #[test]
+fn a_site_whose_data_is_refused_for_good_is_waited_for_no_longer() {
+    let fixture = fixture();
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let mut events = fixture.assign("a");
+    let assignment = 5;
+    fixture.sessions.refuse(assignment, "the quota of `a` is exhausted\nand more");
+    match events.try_recv().unwrap() {
+        Event::Ended { outcome: Outcome::Failed(reason), .. } => {
+            assert!(reason.starts_with("the quota of `a` is exhausted") && !reason.contains('\n'), "{reason}");
+        }
+        event => panic!("{event:?}"),
+    }
+    // The site hears of it, and pushes nothing more for it.
+    let mut cancelled = false;
+    while let Ok(Ok(message)) = inbox.try_recv() {
+        cancelled |= matches!(message.message, Some(Down::Cancel(Cancel { assignment: of })) if of == assignment);
+    }
+    assert!(cancelled);
+    assert!(matches!(fixture.open("a", assignment, "main"), Err(Error::Stale(_))));
+    fixture.sessions.refuse(0, "a sync of its own has nobody who waits");
+}
+
+#[test]
 fn a_sync_counts_only_with_a_seal() {
     let fixture = fixture();
     let (_attached, _inbox) = fixture.attach("a", &hello(1, 1)).unwrap();

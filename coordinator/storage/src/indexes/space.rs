@@ -2,9 +2,9 @@
 
 use cognate_proto::name::SiteName;
 
-use super::Indexes;
+use super::{Indexes, SiteQuotas};
 use crate::error::Error;
-use crate::store::IndexId;
+use crate::store::{IndexId, SlotKey};
 
 /// Files of one kind.
 #[derive(Clone, Copy, Default, Debug)]
@@ -22,6 +22,27 @@ pub struct IndexSpace {
     pub segments: Space,
     pub runs: Space,
     pub damaged: Space,
+}
+
+/// What a site has here.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Held {
+    /// Of segments.
+    pub(super) bytes: u64,
+    pub(super) documents: u64,
+    pub(super) contents: u64,
+    pub(super) name_bytes: u64,
+}
+
+impl Held {
+    pub(super) fn and(&self, other: &Held) -> Held {
+        Held {
+            bytes: self.bytes.saturating_add(other.bytes),
+            documents: self.documents.saturating_add(other.documents),
+            contents: self.contents.saturating_add(other.contents),
+            name_bytes: self.name_bytes.saturating_add(other.name_bytes),
+        }
+    }
 }
 
 impl Indexes {
@@ -57,21 +78,41 @@ impl Indexes {
         Ok(space.segments.bytes + space.runs.bytes + space.damaged.bytes)
     }
 
-    /// Bytes of the segments of a site.
-    pub(super) fn stored_bytes(&self, site: &SiteName) -> Result<u64, Error> {
+    /// What a site has here beside the indexes of a key: one that is begun again replaces the one before it.
+    pub(super) fn held_beside(&self, own: &SlotKey) -> Result<Held, Error> {
         let all = self.all()?;
-        Ok(all.iter().filter(|(key, ..)| key.site == *site).map(|(_, _, row)| row.segment_bytes).sum())
+        let others = all.iter().filter(|(key, ..)| key.site == own.site && key != own);
+        Ok(others.fold(Held::default(), |held, (.., row)| {
+            held.and(&Held {
+                bytes: row.segment_bytes,
+                documents: row.documents,
+                contents: row.ordinals.into(),
+                name_bytes: row.name_bytes,
+            })
+        }))
+    }
+
+    /// Refuses what a site may not have here as well.
+    pub(super) fn check_quotas(&self, site: &SiteName, held: &Held) -> Result<(), Error> {
+        let SiteQuotas { bytes, documents, contents, name_bytes } = self.config.quotas;
+        for (held, quota, what, setting) in [
+            (held.bytes, bytes, "bytes of manifests", "site_quota"),
+            (held.documents, documents, "documents", "site_documents"),
+            (held.contents, contents, "contents", "site_contents"),
+            (held.name_bytes, name_bytes, "bytes of names", "site_names"),
+        ] {
+            if let Some(quota) = quota.filter(|quota| held > *quota) {
+                return Err(Error::Quota(format!(
+                    "the quota of `{site}` at the coordinator is exhausted: it may have {quota} {what} there, and this would be {held}; raise \
+                     `{setting}` in the coordinator's configuration, or forget repositories that are not needed"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses bytes for which there is no space.
-    pub(super) fn check_space(&self, site: &SiteName, stored_bytes: u64, more_bytes: u64) -> Result<(), Error> {
-        if let Some(quota) = self.config.site_quota_bytes
-            && stored_bytes.saturating_add(more_bytes) > quota
-        {
-            return Err(Error::Full(format!(
-                "{site} holds {stored_bytes} bytes here and may hold {quota}: raise `site_quota`, or forget repositories that are not needed"
-            )));
-        }
+    pub(super) fn check_space(&self, more_bytes: u64) -> Result<(), Error> {
         let reserve = self.config.disk_reserve_bytes;
         if reserve > 0 {
             let free = self.free_bytes()?;

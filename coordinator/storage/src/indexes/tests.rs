@@ -30,7 +30,7 @@ pub(crate) fn config() -> IndexesConfig {
         durable: true,
         clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000),
         disk_reserve_bytes: 0,
-        site_quota_bytes: None,
+        quotas: SiteQuotas::default(),
     }
 }
 
@@ -324,25 +324,104 @@ fn a_scan_that_froze_an_index_finds_its_postings_though_it_has_grown_since() {
     assert_eq!((frozen.documents.len(), postings), (2, 2));
 }
 
+/// The same indexes under other limits.
+fn limited(fixture: &Fixture, quotas: SiteQuotas, disk_reserve_bytes: u64) -> Arc<Indexes> {
+    let config = IndexesConfig { quotas, disk_reserve_bytes, ..config() };
+    let store = Arc::clone(&fixture.store);
+    Arc::new(Indexes::open(store, &fixture.folder.path().join("indexes"), config).unwrap())
+}
+
 #[test]
-fn nothing_is_stored_beyond_a_quota_or_into_the_reserve_and_pushes_continue_when_there_is_space() {
+fn nothing_is_stored_into_the_reserve_and_pushes_continue_when_there_is_space() {
     let fixture = Fixture::new();
-    let open = |quota, reserve| {
-        let config = IndexesConfig { site_quota_bytes: quota, disk_reserve_bytes: reserve, ..config() };
-        let store = Arc::clone(&fixture.store);
-        Arc::new(Indexes::open(store, &fixture.folder.path().join("indexes"), config).unwrap())
-    };
     let (body, digest, _) = batch(1);
-    for full in [open(Some(100), 0), open(None, u64::MAX / 2)] {
-        let mut writer = full.writer(key(), 7, &method()).unwrap();
-        let error = writer.batch(1, &digest, &body).unwrap_err();
-        assert!(matches!(error, Error::Full(_)), "{error}");
-        assert_eq!(error.kind(), crate::ErrorKind::Exhausted);
-        assert_eq!(writer.commit().unwrap(), 0);
-    }
-    let mut writer = open(Some(1 << 20), 1).writer(key(), 7, &method()).unwrap();
+    let mut writer = limited(&fixture, SiteQuotas::default(), u64::MAX / 2).writer(key(), 7, &method()).unwrap();
+    let error = writer.batch(1, &digest, &body).unwrap_err();
+    assert!(matches!(error, Error::Full(_)), "{error}");
+    assert_eq!(error.kind(), crate::ErrorKind::Exhausted);
+    assert_eq!(writer.commit().unwrap(), 0);
+    drop(writer);
+    let mut writer = limited(&fixture, SiteQuotas::default(), 1).writer(key(), 7, &method()).unwrap();
     assert!(writer.batch(1, &digest, &body).unwrap().is_ok());
     assert_eq!(writer.commit().unwrap(), 1);
+}
+
+#[test]
+fn a_site_has_no_more_than_its_quotas_over_all_its_indexes_and_others_are_not_held_up() {
+    let none = SiteQuotas::default();
+    let two_batches = {
+        let fixture = Fixture::new();
+        let mut writer = fixture.writer(7);
+        push(&mut writer, 1..=2);
+        writer.commit().unwrap();
+        writer.row.segment_bytes
+    };
+    for (quotas, setting, quota) in [
+        (SiteQuotas { documents: Some(2), ..none }, "site_documents", "2 documents"),
+        (SiteQuotas { contents: Some(2), ..none }, "site_contents", "2 contents"),
+        (SiteQuotas { name_bytes: Some(2), ..none }, "site_names", "2 bytes of names"),
+        (SiteQuotas { bytes: Some(two_batches), ..none }, "site_quota", "bytes of manifests"),
+    ] {
+        let fixture = Fixture::new();
+        let indexes = limited(&fixture, quotas, 0);
+        let writer = |site: &str, repository: &str, epoch| {
+            let key = SlotKey { site: site.parse().unwrap(), repository: repository.parse().unwrap(), ..key() };
+            indexes.writer(key, epoch, &method()).unwrap()
+        };
+        let take = |writer: &mut IndexWriter, number: u8| {
+            let (body, digest, _) = batch(number);
+            writer.batch(number.into(), &digest, &body).map(|taken| taken.unwrap())
+        };
+        let refused = |error: Error| {
+            assert!(matches!(error, Error::Quota(_)), "{error}");
+            assert_eq!(error.kind(), crate::ErrorKind::Precondition);
+            let text = error.to_string();
+            assert!(["`a`", quota, &format!("`{setting}`")].iter().all(|part| text.contains(part)), "{text}");
+        };
+        let mut first = writer("a", "main", 7);
+        (1..=2).for_each(|number| take(&mut first, number).unwrap());
+        refused(take(&mut first, 3).unwrap_err());
+        assert_eq!(first.commit().unwrap(), 2, "{setting}");
+        // Neither another repository of the site nor one that was being written at the same time has any more.
+        let mut second = writer("a", "other", 8);
+        refused(take(&mut second, 1).unwrap_err());
+        drop((first, second));
+        // An index that is begun again takes the place of the one before.
+        let mut again = writer("a", "main", 9);
+        (1..=2).for_each(|number| take(&mut again, number).unwrap());
+        refused(take(&mut again, 3).unwrap_err());
+        take(&mut writer("b", "main", 10), 1).unwrap();
+    }
+}
+
+#[test]
+fn two_pushes_of_a_site_at_once_share_its_quota() {
+    let fixture = Fixture::new();
+    let indexes = limited(&fixture, SiteQuotas { documents: Some(2), ..SiteQuotas::default() }, 0);
+    let writer = |repository: &str| {
+        indexes.writer(SlotKey { repository: repository.parse().unwrap(), ..key() }, 7, &method()).unwrap()
+    };
+    let (mut first, mut second) = (writer("one"), writer("two"));
+    push(&mut first, 1..=2);
+    first.commit().unwrap();
+    // It began when there was room for it.
+    let (body, digest, _) = batch(1);
+    second.commit().unwrap();
+    assert!(matches!(second.batch(1, &digest, &body), Err(Error::Quota(_))));
+}
+
+#[test]
+fn an_index_that_takes_too_much_memory_is_read_again_when_a_scan_needs_it() {
+    let fixture = Fixture::new();
+    let mut index = Index::default();
+    let loaded = || lock(&fixture.indexes.loaded).len();
+    for id in 1..=3 {
+        fixture.indexes.keep_loaded(IndexId(id), Index::default());
+    }
+    assert_eq!(loaded(), 3);
+    index.pretend_name_bytes(super::LOADED_BYTES_MAX + 1);
+    fixture.indexes.keep_loaded(IndexId(4), index);
+    assert_eq!(loaded(), 3, "the largest makes way");
 }
 
 #[test]

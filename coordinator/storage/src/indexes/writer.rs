@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cognate_fingerprint::ContentDigest;
-use cognate_proto::batch::{Batch, body_digest};
+use cognate_proto::batch::{Batch, DocumentState, body_digest};
 use cognate_proto::index_digest::IndexDigest;
 use cognate_proto::v1;
 use cognate_similarity::{Run, RunRecord};
 
 use super::runs::{RUN_RECORDS_MAX, run_record};
+use super::space::Held;
 use super::{Indexes, Lease, Replay, begin_again, lock};
 use crate::clock::seconds;
 use crate::error::Error;
@@ -33,8 +34,9 @@ pub struct IndexWriter {
     /// Postings that are in no run yet.
     pending: Vec<RunRecord>,
     uncommitted_bytes: u64,
-    /// Bytes of the other segments of the site.
-    others_bytes: u64,
+    /// What the site has here beside, and whether it writes there as well.
+    others: Held,
+    others_grow: bool,
     counts: Counts,
     /// The site's fingerprint of a known text.
     canary: Vec<u8>,
@@ -68,13 +70,23 @@ impl IndexWriter {
         let path = indexes.segment_path(id);
         let segment = SegmentWriter::open(&path, header, row.segment_bytes, indexes.config.durable);
         let segment = indexes.store.watched(segment)?;
-        let others_bytes = match indexes.config.site_quota_bytes {
-            Some(_) => indexes.stored_bytes(&lease.key.site)?.saturating_sub(row.segment_bytes),
-            None => 0,
-        };
+        let others = indexes.held_beside(&lease.key)?;
         let counts = Counts::default();
         let canary = Vec::new();
-        Ok(IndexWriter { lease, id, row, index, segment, pending, uncommitted_bytes: 0, others_bytes, counts, canary })
+        let (uncommitted_bytes, others_grow) = (0, true);
+        Ok(IndexWriter {
+            lease,
+            id,
+            row,
+            index,
+            segment,
+            pending,
+            uncommitted_bytes,
+            others,
+            others_grow,
+            counts,
+            canary,
+        })
     }
 
     /// The index's slot and the set of indexes that holds it.
@@ -135,7 +147,8 @@ impl IndexWriter {
         }
         self.index.check_parts(&batch, self.row.chunk_bytes_max)?;
         let indexes = &self.lease.indexes;
-        indexes.check_space(&self.lease.key.site, self.others_bytes + self.segment.end(), body.len() as u64)?;
+        indexes.check_quotas(&self.lease.key.site, &self.held_with(&batch, body.len() as u64))?;
+        indexes.check_space(body.len() as u64)?;
         crate::failpoint!("ingest.before_write");
         self.segment.append(sequence, actual, body)?;
         let pending = &mut self.pending;
@@ -153,6 +166,33 @@ impl IndexWriter {
         Ok(Ok(()))
     }
 
+    /// What the site has here with a batch.
+    fn held_with(&self, batch: &Batch, body_bytes: u64) -> Held {
+        let rows = batch.documents.iter().filter(|row| row.state != DocumentState::Removed);
+        let new = rows.filter(|row| !self.index.documents.contains_key(&row.path));
+        let more = new.fold(Held::default(), |more, row| {
+            more.and(&Held { documents: 1, name_bytes: row.path.as_bytes().len() as u64, ..Held::default() })
+        });
+        let ended = batch.parts.iter().filter(|part| part.end.is_some()).count();
+        let own = Held {
+            bytes: self.segment.end() + body_bytes,
+            documents: self.index.documents.len() as u64,
+            contents: u64::from(self.index.ordinals()) + (batch.contents.len() + ended) as u64,
+            name_bytes: self.index.name_bytes(),
+        };
+        self.others.and(&own).and(&more)
+    }
+
+    /// Looks again at what the site has beside, as long as it writes there as well.
+    fn weigh_others(&mut self) -> Result<(), Error> {
+        let (indexes, key) = (&self.lease.indexes, &self.lease.key);
+        let grow = lock(&indexes.busy).keys().any(|other| other.site == key.site && other != key);
+        if std::mem::replace(&mut self.others_grow, grow) || grow {
+            self.others = indexes.held_beside(key)?;
+        }
+        Ok(())
+    }
+
     /// Makes everything that was taken in durable: the segment first, then the row that makes it count.
     pub fn commit(&mut self) -> Result<u64, Error> {
         let store = &self.lease.indexes.store;
@@ -162,6 +202,7 @@ impl IndexWriter {
         store.watched(store.put_index(self.id, &self.row))?;
         store.barrier()?;
         self.uncommitted_bytes = 0;
+        self.weigh_others()?;
         Ok(self.row.committed_sequence)
     }
 
@@ -206,7 +247,7 @@ impl IndexWriter {
         if slot.current != id.0 {
             indexes.unload(IndexId(slot.current));
         }
-        lock(&indexes.loaded).insert(id, Arc::new(index));
+        indexes.keep_loaded(id, index);
         Ok(row.received(&lease.key))
     }
 

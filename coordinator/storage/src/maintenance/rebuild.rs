@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::error::Error;
-use crate::indexes::{Indexes, IndexesConfig};
+use crate::indexes::{Indexes, IndexesConfig, SiteQuotas};
 use crate::store::Store;
 
 /// Below this, the space that the store takes does not matter, however little of it is live.
@@ -70,7 +70,7 @@ pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, E
     } else {
         None
     };
-    let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, site_quota_bytes: None };
+    let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, quotas: SiteQuotas::default() };
     let (store, indexes) = open_or_make(state_dir, config)?;
     if let Some(before) = &earlier_store {
         store.take_temporary(before);

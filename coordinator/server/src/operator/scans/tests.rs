@@ -22,7 +22,7 @@ fn coordinator(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         durable: false,
         clock: crate::harness::now,
         disk_reserve_bytes: 0,
-        site_quota_bytes: None,
+        quotas: cognate_storage::indexes::SiteQuotas::default(),
         webhook_hosts: Vec::new(),
     };
     let coordinator = Arc::new(Coordinator::open(&config).unwrap());
