@@ -25,6 +25,7 @@ use crate::fine::{FineFiles, FineRound, FineSource};
 use crate::freeze::{Beside, Frozen, Why};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
+use crate::published::Checked;
 use crate::result;
 use crate::spec::{AnalysisPhase, Layer, ScanJob};
 use crate::subject::Subject;
@@ -59,6 +60,8 @@ pub struct Analyser {
     pub folder: PathBuf,
     /// The clock for the times of scans.
     pub clock: Clock,
+    /// The results that were found unchanged.
+    pub checked: Checked,
 }
 
 /// A result file that was written and that no row refers to yet.
@@ -81,6 +84,19 @@ impl Analyser {
     /// The path of a scan's result, if it has one.
     pub fn result_path(&self, id: ScanId) -> PathBuf {
         self.scan_folder(id).join(RESULT_FILE)
+    }
+
+    /// The path of a scan's result, if the file is the one that was published: whoever opens a result asks here.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or has changed since it was published.
+    pub fn published(&self, id: ScanId) -> Result<PathBuf, Error> {
+        let path = self.result_path(id);
+        // Results of `compare` are recorded without a digest, and scans that have not ended have none.
+        if let Some(row) = self.store.scan(id)?.filter(|row| !row.file_digest.is_empty()) {
+            self.checked.check(id, &path, &row.file_digest)?;
+        }
+        Ok(path)
     }
 
     /// Writes down how far a scan is, before anything is built on it.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cognate_proto::name::ScanId;
 use cognate_storage::{ErrorKind, engine_kind};
 
 /// An error of an analysis.
@@ -20,6 +21,18 @@ pub enum Error {
         path: PathBuf,
         /// The cause.
         source: rusqlite::Error,
+    },
+    /// The file of a result is not the one that was published.
+    #[error(
+        "the result of scan {scan}, `{}`, has changed since it was published: restore the file from a backup, or delete \
+         the scan and launch it again",
+        path.display()
+    )]
+    Altered {
+        /// The scan.
+        scan: ScanId,
+        /// The file.
+        path: PathBuf,
     },
     /// The options of a scan make no sense.
     #[error("{0}")]
@@ -53,6 +66,7 @@ impl Error {
                 ErrorKind::Exhausted
             }
             Error::Result { .. } => ErrorKind::Internal,
+            Error::Altered { .. } => ErrorKind::Corrupt,
             Error::Invalid(_) => ErrorKind::Invalid,
             Error::Refused(_) => ErrorKind::Precondition,
             Error::Cancelled => ErrorKind::Unavailable,

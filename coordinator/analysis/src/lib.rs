@@ -29,6 +29,7 @@ mod measured;
 mod pairs;
 mod part;
 mod propose;
+pub mod published;
 mod ratio;
 pub mod refine;
 pub mod result;

@@ -30,7 +30,7 @@ impl Audits {
     pub(crate) fn audit(&self, id: ScanId, by: &str) -> Result<Audit, Error> {
         let row = self.analyser.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;
-        let report = Report::open(&self.analyser.result_path(id))?;
+        let report = Report::open(&self.analyser.published(id)?)?;
         let made = Made {
             by: by.to_owned(),
             at: time(cognate_storage::clock::seconds((self.analyser.clock)())),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cognate_analysis::published::Checked;
 use cognate_analysis::spec::ScanSpec;
 use cognate_analysis::{Analyser, AnalysisLimits};
 use cognate_proto::name::{PartyName, ScanId, SiteName};
@@ -84,7 +85,13 @@ impl Coordinator {
         let records = Arc::new(Records { store: Arc::clone(&store), clock });
         let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), clock));
         let folder = state_dir.join("scans");
-        let analyser = Arc::new(Analyser { store: Arc::clone(&store), indexes: Arc::clone(&indexes), folder, clock });
+        let analyser = Arc::new(Analyser {
+            store: Arc::clone(&store),
+            indexes: Arc::clone(&indexes),
+            folder,
+            clock,
+            checked: Checked::default(),
+        });
         let scans = Arc::new(Scans {
             records: Arc::clone(&records),
             analyser: Arc::clone(&analyser),

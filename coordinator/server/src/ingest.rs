@@ -246,6 +246,7 @@ impl Push {
         let (id, sequence) = (writer.id(), seal.sequence);
         writer.set_canary(seal.canary);
         let received = writer.seal(sequence, &seal.index_digest)?;
+        self.storing.worked();
         let sealed = SealedIndex { method_id: self.method_id, id, sequence };
         self.sessions.sealed(&self.site, self.assignment, sealed);
         Ok(Sealed { sequence, index_digest: seal.index_digest, received: Some(received) })

@@ -198,7 +198,9 @@ impl OperatorMethods for OperatorService {
         let operator = operator_of(&request)?;
         let opening = self.services.streams.open(&request)?;
         let v1::FetchResultRequest { scan, offset } = request.into_inner();
-        Ok(Response::new(opening.stream(self.fetch(&operator, ScanId(scan), offset)?)))
+        let service = self.clone();
+        let pieces = blocking(move || service.fetch(&operator, ScanId(scan), offset)).await?;
+        Ok(Response::new(opening.stream(pieces)))
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Answer<Self::AuditStream> {

@@ -98,10 +98,12 @@ impl Results {
             }
             Some(_) => return Err(Error::Refused(format!("scan {scan} has no result"))),
         }
+        // An open result may have been altered in its place.
+        let path = self.analyser.published(scan)?;
         let idle = self.lock().get_mut(&scan).and_then(Vec::pop).filter(Browse::is_current);
         let browse = match idle {
             Some(browse) => browse,
-            None => Browse::open(&self.analyser.result_path(scan))?,
+            None => Browse::open(&path)?,
         };
         let mut lent = Lent { browse: Some(browse), scan, results: self };
         lent.mark(&self.analyser.store)?;
@@ -118,7 +120,7 @@ impl Results {
             states.push(state);
             Ok::<_, cognate_result::Error>(())
         })?;
-        let mut report = Report::open(&self.analyser.result_path(scan))?;
+        let mut report = Report::open(&self.analyser.published(scan)?)?;
         report.set_verdicts(states);
         Ok(report)
     }

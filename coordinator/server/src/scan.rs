@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_analysis::Analyser;
+use cognate_analysis::published::file_digest;
 use cognate_analysis::refine::{Choice, Choices, scope_of};
 use cognate_analysis::spec::{Layer, ScanSpec};
 use cognate_fingerprint::{Key, MethodId};
@@ -125,6 +126,7 @@ impl Scans {
         let written = self.analyser.analyse(scan, &mut row, &AttachedSites::of(self, scan)?)?;
         if !scan.spec.in_process {
             row.digest = digest(&written.path)?;
+            row.file_digest = file_digest(&written.path)?;
         }
         row.step = ScanStep::Published.into();
         row.finished = written.finished;

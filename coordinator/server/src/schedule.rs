@@ -138,9 +138,9 @@ impl Schedules {
             gone: 0,
         };
         if row.step() == ScanStep::Published {
-            let now = Report::open(&self.scans.analyser.result_path(scan))?;
+            let now = Report::open(&self.scans.analyser.published(scan)?)?;
             let changes = match self.scan_before(scan, &row)? {
-                Some(before) => now.since(&Report::open(&self.scans.analyser.result_path(before))?)?,
+                Some(before) => now.since(&Report::open(&self.scans.analyser.published(before)?)?)?,
                 None => now.all_new()?,
             };
             (notice.new, notice.changed, notice.gone) =

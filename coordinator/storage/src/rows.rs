@@ -203,6 +203,9 @@ pub struct ScanRow {
     /// The kind of the failure.
     #[prost(enumeration = "v1::FailureKind", tag = "13")]
     pub failure_kind: i32,
+    /// BLAKE3 of the result's file, 32 bytes, once there is one.
+    #[prost(bytes = "vec", tag = "14")]
+    pub file_digest: Vec<u8>,
 }
 
 /// Facts about one layer of a scan: fixed when it is frozen, and found after that.

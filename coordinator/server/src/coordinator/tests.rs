@@ -12,6 +12,7 @@ use cognate_storage::harness::{method, push, root};
 use cognate_storage::store::{FrozenRow, ScanRow, ScanStep, SlotKey};
 
 mod plans;
+mod published;
 mod triage;
 mod two_views;
 

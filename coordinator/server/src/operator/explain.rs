@@ -31,7 +31,7 @@ impl OperatorService {
         let layer = usize::try_from(request.layer).unwrap_or(usize::MAX);
         let (a, b) = (digest("a", &request.a)?, digest("b", &request.b)?);
         let found = self.services.scans.analyser.manifests(id, layer, &[a, b])?;
-        let report = Report::open(&self.services.scans.analyser.result_path(id))?;
+        let report = Report::open(&self.services.scans.analyser.published(id)?)?;
         let options = ScanOptions::of_record(state.options.as_ref());
         let layers = options.layers().map_err(|error| Error::Invalid(error.to_string()))?;
         if !layers.iter().all(|layer| layer.method.capabilities().has_chunks()) {

@@ -84,7 +84,7 @@ impl OperatorService {
             }
         }
         self.check_full_result(operator, id, &state)?;
-        Ok(self.services.scans.analyser.result_path(id))
+        Ok(self.services.scans.analyser.published(id)?)
     }
 
     /// A full result names documents of all its sites: a person who is bound to a site or party gets it only if all of

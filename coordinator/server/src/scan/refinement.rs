@@ -104,7 +104,7 @@ impl Scans {
             found.insert((site, repository), (of, Found::default()));
         }
         let selection = Selection::new(spec.options.selection()).map_err(|error| invalid(&error))?;
-        let report = Report::open(&self.analyser.result_path(refine.scan))?;
+        let report = Report::open(&self.analyser.published(refine.scan)?)?;
         let (linked, unmatched) = (refine.linked(), refine.unmatched());
         report.left_interesting(layer, linked, unmatched, refine.size_min_bytes, |document| {
             let place = names.iter().position(|(site, repository)| {

@@ -142,7 +142,7 @@ impl Templates {
             if mark.cluster.is_empty() {
                 return Ok((*id, row, None));
             }
-            let report = Report::open(&self.scans.analyser.result_path(*id))?;
+            let report = Report::open(&self.scans.analyser.published(*id)?)?;
             if let Some((cluster, layer, digests)) = report.members_of(&mark.cluster)? {
                 let contents = digests.into_iter().zip(0..).collect();
                 return Ok((*id, row, Some(Members { cluster, layer, contents })));

@@ -33,7 +33,7 @@ pub(super) fn write(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &mu
     };
     let row = scans.records.store.scan(id)?.filter(|row| took_part(row, site)).ok_or(Error::UnknownScan(id))?;
     let party = scans.records.store.party_of(site)?.unwrap_or_else(PartyName::home);
-    let report = Report::open(&scans.analyser.result_path(id))?;
+    let report = Report::open(&scans.analyser.published(id)?)?;
     report.share_of(site.as_str(), party.as_str(), &row.digest, &mut send)
 }
 
