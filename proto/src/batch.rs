@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use cognate_fingerprint::{Chunk, Content, ContentDigest, Tag};
 use prost::Message as _;
 
-use crate::limits::{BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, BATCH_PATH_BYTES_MAX, CONTENT_CHUNKS_MAX};
+use crate::limits::{
+    BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, BATCH_PATH_BYTES_MAX, CONTENT_BYTES_MAX, CONTENT_CHUNKS_MAX,
+};
 use crate::path::{DocumentPath, PathError};
 use crate::v1;
 pub use crate::v1::DocumentState;
@@ -368,6 +370,9 @@ fn contents(
             return field("chunk_counts", "counts more chunks than there are");
         };
         let sum: u64 = own.iter().copied().map(u64::from).sum();
+        if size_bytes > CONTENT_BYTES_MAX {
+            return field("size_bytes", format!("is {size_bytes}, more than {CONTENT_BYTES_MAX}"));
+        }
         if sum != size_bytes && chunk_bytes_max > FEATURE_WEIGHT_MAX {
             return field("size_bytes", format!("is {size_bytes}, but the chunks add up to {sum}"));
         }
@@ -390,6 +395,9 @@ fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, Bat
             let Ok(digest) = end.digest.as_slice().try_into() else {
                 return field("digest", format!("has {} bytes and not 16", end.digest.len()));
             };
+            if end.size_bytes > CONTENT_BYTES_MAX {
+                return field("size_bytes", format!("is {}, more than {CONTENT_BYTES_MAX}", end.size_bytes));
+            }
             let digest = ContentDigest(digest);
             Some(Content { size_bytes: end.size_bytes, chunk_count: end.chunk_count, digest })
         }

@@ -20,6 +20,12 @@ pub const WINDOW_BATCHES: usize = 64;
 pub const PATH_BYTES_MAX: usize = 8 * 1024;
 /// The longest name of a site, party or repository.
 pub const NAME_BYTES_MAX: usize = 64;
+/// Bytes of one content at most: 281 TB, more than any file system holds in one file.
+pub const CONTENT_BYTES_MAX: u64 = 1 << 48;
+/// Bytes that a site may report of one repository, or of one sync of it: 18 PB. A larger number is a lie or a mistake.
+pub const REPORTED_BYTES_MAX: u64 = 1 << 54;
+/// Entries that a site may report of one repository: documents are numbered with 32 bits.
+pub const REPORTED_ENTRIES_MAX: u64 = 1 << 32;
 /// Repositories that a site may offer.
 pub const REPOSITORIES_MAX: usize = 1024;
 /// Patterns of a selection at most.

@@ -20,6 +20,7 @@ pub(crate) struct Metrics {
     pub(crate) sessions_replaced: Counter,
     pub(crate) clones_refused: Counter,
     pub(crate) pushes_denied: Counter,
+    pub(crate) claims_refused: Counter,
     pub(crate) received_bytes: Counter,
     pub(crate) ack_latency_seconds: Histogram,
     pub(crate) fsync_seconds: Histogram,
@@ -52,6 +53,7 @@ impl Metrics {
             sessions_replaced: Counter::default(),
             clones_refused: Counter::default(),
             pushes_denied: Counter::default(),
+            claims_refused: Counter::default(),
             received_bytes: Counter::default(),
             ack_latency_seconds: latencies(),
             fsync_seconds: latencies(),
@@ -94,6 +96,7 @@ impl Metrics {
         all.register("session_replaced", "Sessions that another took over", self.sessions_replaced.clone());
         all.register("session_refused", "Workers that look like a copy of a site's", self.clones_refused.clone());
         all.register("push_denied", "Pushes without an assignment", self.pushes_denied.clone());
+        all.register("claims_refused", "Numbers reported by sites that are impossible", self.claims_refused.clone());
         all.register("batches", "Batches, by outcome", self.batches.clone());
         all.register("received_bytes", "Bytes of batches that came in", self.received_bytes.clone());
         all.register("ack_latency_seconds", "Time from a batch to its answer", self.ack_latency_seconds.clone());

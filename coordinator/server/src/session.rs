@@ -6,6 +6,7 @@
 
 mod fine;
 mod greeting;
+mod plausible;
 mod queries;
 
 use std::collections::HashMap;
@@ -401,25 +402,33 @@ impl Sessions {
     pub(crate) fn progress(&self, site: &SiteName, progress: SyncProgress) {
         let assigned = lock(&self.assigned);
         if let Some(assigned) = assigned.get(&progress.assignment).filter(|assigned| assigned.site == *site) {
+            if !plausible::progress(&progress) {
+                self.metrics.claims_refused.inc();
+                return;
+            }
             // A scan that has ended has closed its receiver.
             let _ = assigned.events.send(Event::Progress { target: assigned.target, progress });
         }
     }
 
-    /// Receives the end of an assignment. It counts as synced only with the seal of the same assignment. The summary of
-    /// a sync on the site's own schedule is returned, for the index to store.
+    /// Receives the end of an assignment. It counts as synced only with the seal of the same assignment, and with numbers
+    /// that are possible. The summary of a sync on the site's own schedule is returned, for the index to store.
     pub(crate) fn end(&self, site: &SiteName, ended: SyncEnded) -> Option<(IndexId, SyncSummary)> {
         let SyncEnded { assignment, failure, summary } = ended;
         if assignment == 0 {
-            return lock(&self.own).remove(site).zip(summary);
+            let (index, summary) = lock(&self.own).remove(site).zip(summary)?;
+            return self.believed(site, Some(index), &summary).is_ok().then_some((index, summary));
         }
         let assigned = {
             let mut all = lock(&self.assigned);
             all.get(&assignment).filter(|assigned| assigned.site == *site)?;
             all.remove(&assignment).expect("looked at above")
         };
+        let index = assigned.sealed.as_ref().map(|sealed| sealed.id);
+        let believed = summary.as_ref().map_or(Ok(()), |summary| self.believed(site, index, summary));
         let outcome = match (summary, assigned.sealed) {
             _ if !failure.is_empty() => Outcome::Failed(one_line(&failure)),
+            _ if believed.is_err() => Outcome::Failed(believed.err().unwrap_or_default()),
             (Some(SyncSummary { estimate: Some(estimate), .. }), _) if assigned.estimate_only => {
                 Outcome::Estimated(estimate)
             }
@@ -429,6 +438,16 @@ impl Sessions {
         };
         let _ = assigned.events.send(Event::Ended { target: assigned.target, outcome });
         None
+    }
+
+    /// Checks the numbers that a site reports of a sync. If one is impossible, it is counted, and the reason names it.
+    fn believed(&self, site: &SiteName, index: Option<IndexId>, summary: &SyncSummary) -> Result<(), String> {
+        let row = index.and_then(|id| self.store.index(id).ok().flatten());
+        plausible::summary(summary, row.as_ref()).map_err(|claim| {
+            self.metrics.claims_refused.inc();
+            tracing::warn!(%site, claim, "the numbers that a site reports of a sync are impossible");
+            format!("the site reported impossible numbers ({claim}): check the software of its worker")
+        })
     }
 
     /// The purpose of a push: only an assignment of the site's present session counts, and only for itself.

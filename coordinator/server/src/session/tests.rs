@@ -176,6 +176,25 @@ fn a_site_whose_data_is_refused_for_good_is_waited_for_no_longer() {
 }
 
 #[test]
+fn a_sync_with_impossible_numbers_does_not_count_and_names_them() {
+    let fixture = fixture();
+    let (_attached, _inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let mut heard = fixture.assign("a");
+    let progress = |read_bytes| SyncProgress { assignment: 5, read_bytes, ..SyncProgress::default() };
+    fixture.sessions.progress(&site("a"), progress(u64::MAX));
+    fixture.sessions.progress(&site("a"), progress(7));
+    let Ok(Event::Progress { progress, .. }) = heard.try_recv() else { panic!("there was none") };
+    assert_eq!(progress.read_bytes, 7);
+    let sealed = SealedIndex { method_id: MethodId([1; 16]), id: IndexId(1), sequence: 1 };
+    fixture.sessions.sealed(&site("a"), 5, sealed);
+    let summary = SyncSummary { read_bytes: 9_223_372_036_854_775_807, ..SyncSummary::default() };
+    fixture.sessions.end(&site("a"), SyncEnded { assignment: 5, summary: Some(summary), ..SyncEnded::default() });
+    let Ok(Event::Ended { outcome: Outcome::Failed(reason), .. }) = heard.try_recv() else { panic!("it counted") };
+    assert!(reason.contains("impossible numbers (9223372036854775807 bytes read"), "{reason}");
+    assert_eq!(fixture.sessions.metrics.claims_refused.get(), 2);
+}
+
+#[test]
 fn a_sync_counts_only_with_a_seal() {
     let fixture = fixture();
     let (_attached, _inbox) = fixture.attach("a", &hello(1, 1)).unwrap();

@@ -38,7 +38,8 @@ impl Store {
         self.put(&Key::Used(slot.clone()), &time)
     }
 
-    pub(crate) fn index(&self, id: IndexId) -> Result<Option<IndexRow>, Error> {
+    /// An index, if it exists.
+    pub fn index(&self, id: IndexId) -> Result<Option<IndexRow>, Error> {
         self.get(&Key::Index(id))
     }
 
