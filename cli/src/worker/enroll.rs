@@ -52,6 +52,9 @@ pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
         identity.key().words(),
         args.config.config.display(),
     )?;
+    if let Some(why) = setup.is_of_no_use() {
+        eprintln!("cognate: {why}");
+    }
     Ok(Exit::Complete)
 }
 

@@ -78,6 +78,9 @@ async fn serve(
         key = %site.key_fingerprint(),
         "the worker starts"
     );
+    if let Some(why) = setup.is_of_no_use() {
+        tracing::warn!(why);
+    }
     // Without a service manager there is nothing to notify.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(watchdog());

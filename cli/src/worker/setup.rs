@@ -35,6 +35,17 @@ pub(super) struct Setup {
     pub(super) policy: Policy,
 }
 
+impl Setup {
+    /// The reason for which no scan could have anything from this site, if that follows from its configuration alone.
+    pub(super) fn is_of_no_use(&self) -> Option<&'static str> {
+        let is_open = self.key_file.is_some() || self.policy.one_party || self.policy.unkeyed_across_parties;
+        (!is_open).then_some(
+            "no scan will have anything from this site: its configuration names no key (`key`), and does not say that all \
+             sites of the federation belong to one party (`one_party = true`)",
+        )
+    }
+}
+
 /// Prints the values in force.
 pub(super) fn print(args: &ConfigArgs) -> anyhow::Result<Exit> {
     let shown = config::load::<WorkerFile>(&args.config)?.print()?;

@@ -119,6 +119,9 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteS
         (_, Some(true)) => writeln!(out, "site `{}`; the daemon is not running", text("site"))?,
         _ => writeln!(out, "not enrolled: cognate worker enroll - --config FILE")?,
     }
+    if let Some(why) = setup.is_of_no_use() {
+        writeln!(out, "{why}")?;
+    }
     if value["running"] == true {
         let session = &status.session;
         match (session.attached, session.next_attempt) {
