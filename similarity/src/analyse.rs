@@ -82,7 +82,13 @@ pub fn analyse(
     options: &Options<'_>,
     monitor: &Monitor<'_>,
 ) -> Result<Analysis, Error> {
-    run(shards, input, options, monitor, (Request { sink: None, clusters: true, changed: None }, LinkRule::PUBLISHED))
+    run(
+        shards,
+        input,
+        options,
+        monitor,
+        (Request { sink: None, clusters: true, changed: None }, LinkRule::published(input.payload_bytes.len())),
+    )
 }
 
 /// As [`analyse`], and reports links, each once, as many as grow with the contents and not with their square: those of
@@ -110,7 +116,7 @@ pub fn analyse_with_links(
         input,
         options,
         monitor,
-        (Request { sink: Some(sink), clusters: true, changed: None }, LinkRule::PUBLISHED),
+        (Request { sink: Some(sink), clusters: true, changed: None }, LinkRule::published(input.payload_bytes.len())),
     )
 }
 
@@ -127,10 +133,10 @@ pub fn find_links(
     sink: &LinkSink<'_>,
 ) -> Result<Stats, Error> {
     let request = Request { sink: Some(sink), clusters: false, changed: None };
-    Ok(run(shards, input, options, monitor, (request, LinkRule::PUBLISHED))?.stats)
+    Ok(run(shards, input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?.stats)
 }
 
-/// Runs an analysis; `rule` is [`LinkRule::PUBLISHED`] outside of tests.
+/// Runs an analysis; `rule` is [`LinkRule::published`] outside of tests.
 pub(crate) fn run(
     shards: &dyn Shards,
     input: &Input<'_>,

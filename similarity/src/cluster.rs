@@ -21,6 +21,14 @@ pub const CLUSTER_LINKS_ALL_MAX: u64 = 1 << 16;
 /// Links per member up to which a cluster keeps all of them, whatever their number.
 pub const CLUSTER_LINKS_PER_MEMBER_MAX: u64 = 64;
 
+/// Links that all clusters of an analysis may keep together, if they are more than [`CONTENT_LINKS_MIN`] for each content. They
+/// are shared out evenly: a cluster keeps all of its links only if they are no more than its members' share. Up to 370,000 contents,
+/// that changes nothing: no cluster that keeps all its links by the bounds above has more than 181 for each member.
+pub const ANALYSIS_LINKS_MAX: u64 = 1 << 26;
+
+/// The share of a member where contents are very many.
+pub const CONTENT_LINKS_MIN: u64 = 8;
+
 /// Contents connected by links.
 ///
 /// A store of clusters needs `link_count`, `min_resemblance`, the mean and `container` next to the links: they cannot
@@ -34,7 +42,7 @@ pub struct Cluster {
     /// Links between them, by (a, b).
     ///
     /// All of them where they are at most [`CLUSTER_LINKS_ALL_MAX`], or at most [`CLUSTER_LINKS_PER_MEMBER_MAX`] for
-    /// each member. Else one less than there are members: the strongest that connect them all, which are those that no
+    /// each member, and no more than its members' share of [`ANALYSIS_LINKS_MAX`]. Else one less than there are members: the strongest that connect them all, which are those that no
     /// path of stronger links makes superfluous. Every member's strongest link is among them. A link is the stronger,
     /// the more its contents resemble each other; among equals, the smaller its smaller and then its larger content.
     pub links: Vec<Link>,
@@ -103,15 +111,22 @@ pub struct Family {
 pub(crate) struct LinkRule {
     pub(crate) all_max: u64,
     pub(crate) per_member_max: u64,
+    /// The share of each member in what all clusters may keep.
+    pub(crate) share_max: u64,
 }
 
 impl LinkRule {
-    /// The rule of [`Cluster::links`].
-    pub(crate) const PUBLISHED: LinkRule =
-        LinkRule { all_max: CLUSTER_LINKS_ALL_MAX, per_member_max: CLUSTER_LINKS_PER_MEMBER_MAX };
+    /// The rule of [`Cluster::links`] in an analysis of so many contents.
+    pub(crate) fn published(contents: usize) -> LinkRule {
+        LinkRule {
+            all_max: CLUSTER_LINKS_ALL_MAX,
+            per_member_max: CLUSTER_LINKS_PER_MEMBER_MAX,
+            share_max: (ANALYSIS_LINKS_MAX / (contents as u64).max(1)).max(CONTENT_LINKS_MIN),
+        }
+    }
 
     pub(crate) fn keeps_all(self, members: u64, links: u64) -> bool {
-        links <= self.all_max.max(self.per_member_max * members)
+        links <= self.all_max.max(self.per_member_max * members).min(self.share_max.saturating_mul(members))
     }
 }
 
@@ -145,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_cluster_has_all_links_up_to_either_bound() {
-        let rule = LinkRule::PUBLISHED;
+        let rule = LinkRule::published(1000);
         for (members, links, keeps_all) in [
             (2, 1, true),
             (362, CLUSTER_LINKS_ALL_MAX, true),
@@ -184,5 +199,17 @@ mod tests {
         let cluster = cluster(&[0, 1, 2], vec![link(0, 1, 5)], 4);
         assert_eq!(cluster.links_omitted(), 3);
         assert!((cluster.mean_resemblance() - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_links_of_all_clusters_together_are_bounded_by_the_shares_of_their_members() {
+        // Clusters as dense as the first bound allows.
+        for (contents, keeps_all) in [(1000, true), (370_000, true), (380_000, false), (100_000_000, false)] {
+            assert_eq!(LinkRule::published(contents).keeps_all(362, 362 * 361 / 2), keeps_all, "{contents}");
+        }
+        let rule = LinkRule::published(2_000_000);
+        assert!(rule.keeps_all(1000, 33_000) && !rule.keeps_all(1000, 34_000));
+        let rule = LinkRule::published(100_000_000);
+        assert!(rule.keeps_all(1000, 8000) && !rule.keeps_all(1000, 8001));
     }
 }

@@ -3,9 +3,13 @@
 //! A content looks for partners along the holders of the tags of its prefix (`prefix.rs`). A tag costs at most the contents that
 //! look it up times the contents that hold it. Where these products come to more than a bound, the tags with the largest
 //! are named, so that the caller may leave them out of the comparison, as templates are.
+//!
+//! Mostly that takes a reading of the shards or three, and no row is written: a content looks up a crowd only if the crowds that it
+//! holds weigh as much together as it must share, since all tags after a crowd in its order are crowds as well.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cognate_fingerprint::Tag;
 
@@ -13,6 +17,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::input::{Input, Options};
 use crate::monitor::{Monitor, Phase};
+use crate::posting::Posting;
 use crate::prefix::{PrefixTables, find_prefixes, tags_per_bucket};
 use crate::shards::Shards;
 use crate::spill::{Buckets, SpillFolder};
@@ -58,6 +63,9 @@ pub fn crowded_tags(
     {
         return Ok(Vec::new());
     }
+    if weigh_at_most(shards, input, options, monitor, &crowds)? <= pairs_max {
+        return Ok(Vec::new());
+    }
     let mut efforts: Vec<(u64, Tag)> = weigh(shards, input, options, monitor, &crowds)?;
     efforts.sort_unstable_by_key(|&(pairs, tag)| (Reverse(pairs), tag));
     let mut sum = efforts.iter().fold(0u128, |sum, (pairs, _)| sum + u128::from(*pairs));
@@ -100,6 +108,71 @@ fn find_crowds(shards: &dyn Shards, options: &Options<'_>, monitor: &Monitor<'_>
     let mut crowds: Vec<_> = found.into_iter().flatten().collect();
     crowds.sort_unstable();
     Ok(crowds)
+}
+
+/// At least the pairs that are met by these tags.
+fn weigh_at_most(
+    shards: &dyn Shards,
+    input: &Input<'_>,
+    options: &Options<'_>,
+    monitor: &Monitor<'_>,
+    crowds: &[(Tag, u64)],
+) -> Result<u64, Error> {
+    let weights: Vec<AtomicU64> = input.payload_bytes.iter().map(|_| AtomicU64::new(0)).collect();
+    let weight = |posting: &Posting| {
+        let out_of_range = Error::ContentOutOfRange { content: posting.content.0, contents: weights.len() };
+        weights.get(posting.content.at()).ok_or(out_of_range)
+    };
+    visit_crowds(shards, options, monitor, crowds, &|_, posting| {
+        weight(posting)?.fetch_add(posting.length_bytes.into(), Ordering::Relaxed);
+        Ok(())
+    })?;
+    let searches: Vec<AtomicU64> = crowds.iter().map(|_| AtomicU64::new(0)).collect();
+    visit_crowds(shards, options, monitor, crowds, &|place, posting| {
+        let least = options.thresholds.least_shared_bytes(input.payload_bytes[posting.content.at()]);
+        if weight(posting)?.load(Ordering::Relaxed) >= least {
+            searches[place].fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    })?;
+    let pairs = searches.iter().zip(crowds).map(|(searches, (_, holders))| {
+        Effort { searches: searches.load(Ordering::Relaxed), holders: *holders }.pairs()
+    });
+    Ok(pairs.fold(0, u64::saturating_add))
+}
+
+/// Shows the postings of some tags, with the places of these.
+fn visit_crowds(
+    shards: &dyn Shards,
+    options: &Options<'_>,
+    monitor: &Monitor<'_>,
+    crowds: &[(Tag, u64)],
+    visit: &(dyn Fn(usize, &Posting) -> Result<(), Error> + Sync),
+) -> Result<(), Error> {
+    let shard_count = shards.shard_count() as usize;
+    let tracker = Tracker::new(monitor, Phase::Tags, shard_count);
+    share_out(
+        options.threads,
+        shard_count,
+        || (),
+        |(), shard| {
+            // Tags ascend: the next crowd is at the same place or after it.
+            let mut at = 0;
+            shards.visit(u32::try_from(shard).expect("the number of a shard has 32 bits"), &mut |postings| {
+                tracker.check()?;
+                for posting in postings.iter().filter(|posting| !posting.template) {
+                    if crowds.get(at).is_some_and(|(tag, _)| *tag < posting.tag) {
+                        at += crowds[at..].partition_point(|(tag, _)| *tag < posting.tag);
+                    }
+                    if crowds.get(at).is_some_and(|(tag, _)| *tag == posting.tag) {
+                        visit(at, posting)?;
+                    }
+                }
+                Ok(())
+            })
+        },
+    )?;
+    Ok(())
 }
 
 /// The pairs that are met by each of some tags.
@@ -151,7 +224,7 @@ mod tests {
 
     use super::*;
     use crate::input::Holders;
-    use crate::posting::{ContentIndex, Posting};
+    use crate::posting::ContentIndex;
     use crate::shards::MemoryShards;
     use crate::threshold::Thresholds;
 
@@ -197,6 +270,11 @@ mod tests {
         let header = [(1, 2), (2, 8)];
         let with_header: Vec<&[(u8, u32)]> = [vec![&header[..]; 3], vec![&[(1, 1)][..]; 17]].concat();
         assert_eq!(crowded(&with_header, 10), []);
+        // It weighs enough with a rarer one in five of them, which look up that one alone.
+        let rarer = [(1, 10), (2, 9)];
+        let with_rarer: Vec<&[(u8, u32)]> = [vec![&rarer[..]; 5], vec![&[(2, 1)][..]; 15]].concat();
+        assert_eq!(crowded(&with_rarer, 60), []);
+        assert_eq!(crowded(&with_rarer, 24), [1]);
         // Templates are left out already.
         assert_eq!(crowded(&vec![&[(9, 20)][..]; 20], 10), []);
     }

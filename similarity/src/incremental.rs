@@ -76,7 +76,8 @@ pub fn analyse_incrementally(
     let numbers = ContentNumbers::new(earlier.numbers, contents)?;
     let changed = numbers.changed(contents);
     let ChangedPartners { analysis: first, is_partner } = find_partners(shards, input, options, monitor, &changed)?;
-    let StaleContents { is_stale, unchanged } = StaleContents::of(earlier.clusters, &numbers, is_partner);
+    let StaleContents { is_stale, unchanged } =
+        StaleContents::of(earlier.clusters, &numbers, is_partner, LinkRule::published(contents));
 
     let spill = SpillFolder::new(options.spill_dir);
     let Options { memory_budget_bytes, threads, .. } = *options;
@@ -85,7 +86,7 @@ pub fn analyse_incrementally(
     let request = Request { sink: Some(&sink), clusters: true, changed: None };
     let only = FilteredShards { shards, is_wanted: &is_stale };
     let input = Input { levels: &[], ..*input };
-    let second = run(&only, &input, options, monitor, (request, LinkRule::PUBLISHED))?;
+    let second = run(&only, &input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?;
 
     let clusters_kept = unchanged.len() as u64;
     let mut clusters = second.clusters;
@@ -165,7 +166,7 @@ fn find_partners(
         Ok(())
     };
     let request = Request { sink: Some(&sink), clusters: false, changed: Some(changed) };
-    let analysis = run(shards, input, options, monitor, (request, LinkRule::PUBLISHED))?;
+    let analysis = run(shards, input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?;
     Ok(ChangedPartners { analysis, is_partner: is_partner.into_iter().map(AtomicBool::into_inner).collect() })
 }
 
@@ -178,9 +179,17 @@ struct StaleContents {
 }
 
 impl StaleContents {
-    fn of(clusters: Vec<Cluster>, numbers: &ContentNumbers<'_>, is_partner: Vec<bool>) -> StaleContents {
+    fn of(
+        clusters: Vec<Cluster>,
+        numbers: &ContentNumbers<'_>,
+        is_partner: Vec<bool>,
+        rule: LinkRule,
+    ) -> StaleContents {
         let stays = |then: &ContentIndex| numbers.now(*then).is_some_and(|now| !is_partner[now.at()]);
-        let is_unchanged = |one: &Cluster| one.links_omitted() == 0 && one.members.iter().all(stays);
+        // What all clusters may keep depends on the number of contents.
+        let keeps_all =
+            |one: &Cluster| one.links_omitted() == 0 && rule.keeps_all(one.members.len() as u64, one.link_count);
+        let is_unchanged = |one: &Cluster| keeps_all(one) && one.members.iter().all(stays);
         let (unchanged, stale): (Vec<_>, Vec<_>) = clusters.into_iter().partition(is_unchanged);
         let mut is_stale = is_partner;
         let members = stale.iter().flat_map(|cluster| &cluster.members);
@@ -365,9 +374,18 @@ mod tests {
         let now: Vec<_> = [Some(0), None, Some(1), Some(2), Some(3), Some(4)].map(|number| number.map(content)).into();
         let numbers = ContentNumbers::new(&now, 5).unwrap();
         let clusters = vec![cluster(0, 1), cluster(2, 3), cluster(4, 5)];
-        let stale = StaleContents::of(clusters, &numbers, vec![false, false, false, true, false]);
+        let rule = LinkRule::published(5);
+        let stale = StaleContents::of(clusters.clone(), &numbers, vec![false, false, false, true, false], rule);
         assert_eq!(stale.is_stale, [true, false, false, true, true]);
         assert_eq!(stale.unchanged, [cluster(1, 2)], "in the present numbers");
+        // It kept all its links among fewer contents, and may not any more; or it omitted some, whatever has changed.
+        let none = LinkRule { all_max: 0, per_member_max: 0, share_max: 0 };
+        let mut dense = clusters;
+        dense[1].link_count = 2;
+        for (clusters, rule) in [(vec![cluster(2, 3)], none), (vec![dense.remove(1)], rule)] {
+            let stale = StaleContents::of(clusters, &numbers, vec![false; 5], rule);
+            assert_eq!((stale.is_stale, stale.unchanged.len()), (vec![false, true, true, false, false], 0));
+        }
     }
 
     #[test]

@@ -90,7 +90,10 @@ mod workers;
 
 pub use analyse::{Analysis, Stats, analyse, analyse_with_links, find_links};
 pub use checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
-pub use cluster::{CLUSTER_LINKS_ALL_MAX, CLUSTER_LINKS_PER_MEMBER_MAX, Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family};
+pub use cluster::{
+    ANALYSIS_LINKS_MAX, CLUSTER_LINKS_ALL_MAX, CLUSTER_LINKS_PER_MEMBER_MAX, CONTENT_LINKS_MIN, Cluster,
+    FAMILY_MEMBERS_MEASURED_MAX, Family,
+};
 pub use crowds::crowded_tags;
 pub use error::{Error, ErrorKind};
 pub use gather::{GatherOptions, GatherWriter, GatheredShards};

@@ -196,7 +196,7 @@ impl<'a> Graph<'a> {
             container,
             representative: ContentIndex(representative.unwrap_or(ranks[0].2)),
             families: self.families(&ranks, assigned, cluster, &dense),
-            links: strongest(links, members, dense.is_empty()),
+            links: strongest(links, members, dense.is_empty(), LinkRule::published(weights.len())),
         }
     }
 
@@ -267,8 +267,8 @@ impl<'a> Graph<'a> {
 }
 
 /// All links, or of very many the strongest that connect the same members.
-fn strongest(mut links: Vec<(Link, LinkMeasure)>, members: &[u32], are_all: bool) -> Vec<Link> {
-    if !are_all || !LinkRule::PUBLISHED.keeps_all(members.len() as u64, links.len() as u64) {
+fn strongest(mut links: Vec<(Link, LinkMeasure)>, members: &[u32], are_all: bool, rule: LinkRule) -> Vec<Link> {
+    if !are_all || !rule.keeps_all(members.len() as u64, links.len() as u64) {
         links.sort_unstable_by_key(|(link, measure)| (Reverse(measure.resemblance), *link));
         let components = Components::new(members.len());
         let place = |content: ContentIndex| {

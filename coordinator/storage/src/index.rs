@@ -12,6 +12,8 @@ use cognate_proto::v1::ChunkTable;
 use crate::error::Error;
 use crate::segment::BaseRecord;
 
+/// Digests of batches in memory, 16 bytes each; beyond it those of the last window stay.
+const DIGESTS_MAX: usize = 1 << 16;
 /// Memory for a document, next to its path: a row of a tree that is mostly two thirds full, and an allocation.
 const DOCUMENT_BYTES: u64 = 160;
 /// Memory for a content: a row of a table that is half full or more.
@@ -253,6 +255,12 @@ impl Index {
         posting: impl FnMut(u32, &mut Chunks<'_>),
     ) {
         self.digests.push(digest);
+        // Nobody repeats a batch from before the window: very many small ones take no memory.
+        if self.digests.len() > DIGESTS_MAX {
+            let gone = self.digests.len() - WINDOW_BATCHES;
+            self.digests.drain(..gone);
+            self.undigested += gone as u64;
+        }
         self.head = *blake3::Hasher::new().update(&self.head).update(&digest).finalize().as_bytes();
         self.body_bytes += body_bytes;
         self.take_in(batch, posting);
@@ -453,5 +461,23 @@ mod tests {
     fn documents_that_refer_to_nothing_are_named() {
         let refers = batch(|batch| batch.document(row("a", DocumentState::Read, Some(3))));
         assert_eq!(Index::default().unknown_contents(&refers), [ContentDigest([3; 16])]);
+    }
+
+    #[test]
+    fn very_many_batches_take_no_memory_and_those_of_the_window_are_known() {
+        let mut index = Index::default();
+        let empty = batch(|_| ());
+        let digest = |number: u64| [number.to_le_bytes(), [7; 8]].concat().try_into().unwrap();
+        let count = DIGESTS_MAX as u64 + 1000;
+        (1..=count).for_each(|number| index.apply(digest(number), 10, &empty, |_, _| ()));
+        assert_eq!(index.sequence(), count);
+        assert!(index.digests.len() < 2000 && index.digests.len() >= WINDOW_BATCHES);
+        assert!(index.is_repetition(count, digest(count)).unwrap());
+        assert!(
+            index.is_repetition(count + 1 - WINDOW_BATCHES as u64, digest(count + 1 - WINDOW_BATCHES as u64)).unwrap()
+        );
+        assert!(matches!(index.is_repetition(count, [9; 16]), Err(Error::Contradiction(_))));
+        assert!(matches!(index.is_repetition(1, digest(1)), Err(Error::OutOfOrder { .. })));
+        assert!(!index.is_repetition(count + 1, [1; 16]).unwrap());
     }
 }

@@ -233,10 +233,10 @@ fn check_instances(instances: u32, seed: u64) {
         let tenths = random.of(&[0, 3, 5, 8, 9, 10]);
         let min_containment = format!("{}.{}", tenths / 10, tenths % 10).parse().unwrap();
         let rule = random.of(&[
-            LinkRule { all_max: 0, per_member_max: 0 },
-            LinkRule { all_max: 4, per_member_max: 1 },
-            LinkRule { all_max: 30, per_member_max: 0 },
-            LinkRule::PUBLISHED,
+            LinkRule { all_max: 0, per_member_max: 0, share_max: u64::MAX },
+            LinkRule { all_max: 4, per_member_max: 1, share_max: u64::MAX },
+            LinkRule { all_max: 30, per_member_max: 0, share_max: 2 },
+            LinkRule::published(24),
         ]);
         let thresholds = OracleThresholds { min_shared_bytes, min_containment: (tenths, 10) };
         let mut expected = oracle::analyse(&instance.postings, &input, &thresholds);
