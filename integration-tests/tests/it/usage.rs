@@ -331,6 +331,9 @@ fn csv_has_a_row_for_each_member_and_no_cell_that_a_spreadsheet_would_run() {
             assert!(!"=+-@".contains(first) && !first.is_control(), "{cell}");
         }
     }
+    // It is said that a path is percent-escaped: programs read it back.
+    let row = rows.iter().find(|row| row[5].contains("%0A")).unwrap();
+    assert_eq!(row[header.iter().position(|name| *name == "path_escaped").unwrap()], "yes");
     let paths: BTreeSet<&str> = rows.iter().map(|row| row[5].as_str()).collect();
     for path in ["'+line%0Abreak, \"quoted\"", "sub/=copy", "'@x", "'-longer"] {
         assert!(paths.contains(path), "{paths:?}");
