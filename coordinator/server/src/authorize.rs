@@ -15,9 +15,9 @@ use tonic::body::Body;
 use tonic::codegen::http::{Request, Response};
 use tower::{Layer, Service};
 
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::identity::{Identity, Members, PeerInfo, Refusal};
-use crate::server::Connection;
 
 mod cut;
 

@@ -16,11 +16,11 @@ use cognate_proto::v1::enrolment_server::EnrolmentServer;
 use cognate_proto::v1::operator_server::OperatorServer;
 use cognate_proto::v1::worker_server::WorkerServer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::Notify;
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
 use crate::authorize::AuthorizeLayer;
+use crate::connection::Connection;
 use crate::identity::{EnrolmentService, Members, PeerInfo};
 use crate::operator::OperatorService;
 use crate::worker_service::WorkerService;
@@ -30,16 +30,6 @@ const STREAMS_MAX: u32 = 16;
 const CALLS_MAX: usize = 32;
 const HEADERS_BYTES_MAX: u32 = 8 << 10;
 const PENDING_RESETS_MAX: usize = 20;
-
-/// A connection, as calls see it.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    pub(crate) peer: PeerInfo,
-    /// The address of the peer; nothing: a pipe within the process.
-    pub(crate) from: Option<IpAddr>,
-    /// Notified to end the connection.
-    pub(crate) end: Arc<Notify>,
-}
 
 /// A stream, and the peer at its other end.
 pub struct Peer<S> {

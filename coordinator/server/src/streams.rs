@@ -17,9 +17,9 @@ pub use self::outgoing::Outgoing;
 pub use self::slots::Slot;
 use self::slots::Slots;
 use self::spool::{SpoolReader, SpoolWriter, Spools};
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::identity::{Identity, Operator};
-use crate::server::Connection;
 
 /// The streams of all peers.
 pub struct Streams {

@@ -8,8 +8,8 @@ use cognate_proto::v1::{EnrollRequest, EnrollResponse, RenewRequest, RenewRespon
 use tonic::{Request, Response, Status};
 
 use super::{Members, PeerInfo};
+use crate::connection::Connection;
 use crate::error::Error;
-use crate::server::Connection;
 
 /// The service for enrolment.
 pub(crate) struct EnrolmentService {
