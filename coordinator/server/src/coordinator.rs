@@ -30,7 +30,7 @@ use crate::operator::{OperatorService, OperatorSettings};
 use crate::records::Records;
 use crate::removal::Removal;
 use crate::results::Results;
-use crate::scan::{ANALYSES_AT_ONCE, ScanProgress, Scans};
+use crate::scan::{ANALYSES_AT_ONCE, ANALYSES_WAITING, ScanProgress, Scans};
 use crate::schedule::{self, Schedules};
 use crate::server::{self, Peer};
 use crate::services::Services;
@@ -100,6 +100,7 @@ impl Coordinator {
             launching: Mutex::default(),
             running: Mutex::default(),
             analyses: Arc::new(Semaphore::new(ANALYSES_AT_ONCE)),
+            waiting: Arc::new(Semaphore::new(ANALYSES_WAITING)),
             ended: Mutex::default(),
         });
         let results = Arc::new(Results { analyser: Arc::clone(&analyser), idle: Mutex::default() });

@@ -31,7 +31,7 @@ use cognate_result::report::Report;
 use cognate_storage::failpoint;
 use cognate_storage::indexes::Sealed;
 use cognate_storage::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, SlotKey};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::fine::AttachedSites;
 pub(crate) use self::running::Scan;
@@ -45,6 +45,8 @@ use crate::session::Sessions;
 
 /// The number of analyses at the same time, each with its own working memory; others wait.
 pub(crate) const ANALYSES_AT_ONCE: usize = 2;
+/// The number of analyses that wait for sites, whose turns others have meanwhile.
+pub(crate) const ANALYSES_WAITING: usize = 2;
 
 /// Launches scans and carries them out, step by step.
 pub struct Scans {
@@ -58,6 +60,7 @@ pub struct Scans {
     /// The scans of this process.
     pub(crate) running: Mutex<HashMap<ScanId, Arc<Scan>>>,
     pub(crate) analyses: Arc<Semaphore>,
+    pub(crate) waiting: Arc<Semaphore>,
     /// Notified of every scan that has ended.
     pub(crate) ended: Mutex<Option<mpsc::UnboundedSender<ScanId>>>,
 }
@@ -112,18 +115,20 @@ impl Scans {
             }
             _ => row,
         };
-        let _turn = tokio::select! {
-            turn = self.analyses.acquire() => turn.expect("it is never closed"),
+        let turn = tokio::select! {
+            turn = Arc::clone(&self.analyses).acquire_owned() => turn.expect("it is never closed"),
             () = scan.stopped() => return Err(Error::Cancelled),
         };
         let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
-        let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row));
+        let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row, turn));
         finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
     }
 
     /// Analyses a frozen scan, and publishes its result: the digest is taken before the row says that there is one.
-    fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow) -> Result<PathBuf, Error> {
-        let written = self.analyser.analyse(scan, &mut row, &AttachedSites::of(self, scan)?)?;
+    fn analyse_and_publish(&self, scan: &Scan, mut row: ScanRow, turn: OwnedSemaphorePermit) -> Result<PathBuf, Error> {
+        // The turn ends with the sites.
+        let sites = AttachedSites::of(self, scan, turn)?;
+        let written = self.analyser.analyse(scan, &mut row, &sites)?;
         if !scan.spec.in_process {
             row.digest = digest(&written.path)?;
             row.file_digest = file_digest(&written.path)?;

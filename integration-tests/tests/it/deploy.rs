@@ -171,10 +171,10 @@ fn the_memory_of_a_coordinator_is_bounded_and_holds_what_its_defaults_need() {
     };
     let size = |key: &str| bytes(config[key].as_str().unwrap());
     let number = |key: &str| config[key].as_integer().unwrap();
-    // `docs/operations.md`, Limits: with one site that sends as much as it may, and is then analysed, beside another analysis.
+    // `docs/operations.md`, Limits: with one site that sends as much as it may, and is then analysed, beside another analysis and two that wait for sites.
     let site = 160 * number("site_documents") + 120 * number("site_contents") + size("site_names");
     let scan = 600 * number("site_documents") + 2 * size("site_names");
-    let needed = 2 * size("memory_budget") + site + scan + (256 << 20) + (64 << 20) + (128 << 20) + (32 << 20);
+    let needed = 4 * size("memory_budget") + site + scan + (256 << 20) + (64 << 20) + (128 << 20) + (32 << 20);
     let unit = text("systemd/cognate-coordinator.service");
     let set = assignments(&unit);
     let most = bytes(set["MemoryMax"][0]);

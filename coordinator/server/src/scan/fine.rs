@@ -1,10 +1,11 @@
 //! The sites of a scan, as its analysis asks them for fine chunks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::Scans;
@@ -21,8 +22,12 @@ const ATTEMPTS_MAX: u32 = 50;
 /// The time between two attempts.
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Asks the attached sites, from a thread that may block.
+/// Asks the attached sites, from a thread that may block. While it waits for them, another analysis has its turn: a site
+/// that does not answer keeps no scan of others from its own.
 pub(super) struct AttachedSites<'a> {
+    turn: Mutex<Option<OwnedSemaphorePermit>>,
+    analyses: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     scan: &'a Scan,
     sessions: Arc<Sessions>,
     facts: FineScan,
@@ -32,9 +37,12 @@ pub(super) struct AttachedSites<'a> {
 }
 
 impl<'a> AttachedSites<'a> {
-    pub(super) fn of(scans: &Scans, scan: &'a Scan) -> Result<AttachedSites<'a>, Error> {
+    pub(super) fn of(scans: &Scans, scan: &'a Scan, turn: OwnedSemaphorePermit) -> Result<AttachedSites<'a>, Error> {
         let options = &scan.spec.options;
         Ok(AttachedSites {
+            turn: Mutex::new(Some(turn)),
+            analyses: Arc::clone(&scans.analyses),
+            waiting: Arc::clone(&scans.waiting),
             scan,
             sessions: Arc::clone(&scans.sessions),
             facts: FineScan {
@@ -44,6 +52,10 @@ impl<'a> AttachedSites<'a> {
             absence_max: options.sync_deadline.unwrap_or(ABSENCE_MAX).min(ABSENCE_MAX),
             runtime: Handle::current(),
         })
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.turn.lock().expect("nothing panics while it is held")
     }
 
     async fn ask_all(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
@@ -100,6 +112,64 @@ impl FineSource for AttachedSites<'_> {
             let refused = FineFailure { reason: "the scan asks no site".to_owned(), refused: true };
             return requests.iter().map(|_| Err(refused.clone())).collect();
         }
-        self.runtime.block_on(self.ask_all(requests))
+        // Those that wait keep their memory, so that only a few give their turns away.
+        let place = Arc::clone(&self.waiting).try_acquire_owned();
+        if place.is_ok() {
+            *self.turn() = None;
+        }
+        let answers = self.runtime.block_on(self.ask_all(requests));
+        if place.is_ok() {
+            let turn = self.runtime.block_on(async {
+                tokio::select! {
+                    turn = Arc::clone(&self.analyses).acquire_owned() => turn.ok(),
+                    // It ends at its next step.
+                    () = self.scan.stopped() => None,
+                }
+            });
+            *self.turn() = turn;
+        }
+        answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_analysis::spec::ScanSpec;
+    use cognate_fingerprint::{Method, MethodId, View};
+    use cognate_proto::fine::FineChoice;
+    use cognate_proto::name::{PartyName, RepositoryName, ScanId};
+
+    use super::*;
+    use crate::harness::indexes::{LIMITS, spec};
+    use crate::harness::{Harness, soon};
+
+    #[tokio::test]
+    async fn an_analysis_that_waits_for_a_site_gives_its_turn_to_another() {
+        let harness = Harness::start().await;
+        for site in ["a", "b"] {
+            harness.coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
+        }
+        let scans = Arc::clone(&harness.coordinator.services().scans);
+        let scan = Arc::new(Scan::new(ScanId(1), ScanSpec::new(spec(false), &LIMITS).unwrap()));
+        let turn = || Arc::clone(&scans.analyses).try_acquire_owned();
+        let (own, _other) = (turn().unwrap(), turn().unwrap());
+        assert!(turn().is_err(), "all turns are taken");
+        let request = FineRequest {
+            site: "a".parse().unwrap(),
+            repository: RepositoryName::main(),
+            method: Method::tttd(View::Raw, 1000).unwrap(),
+            method_id: MethodId([1; 16]),
+            choice: FineChoice::default(),
+        };
+        // The site is away, and the analysis waits for it.
+        let (waiting, of) = (Arc::clone(&scan), Arc::clone(&scans));
+        let asking = tokio::task::spawn_blocking(move || {
+            let sites = AttachedSites::of(&of, &waiting, own).unwrap();
+            sites.ask(vec![request]).len()
+        });
+        let third = soon(Arc::clone(&scans.analyses).acquire_owned()).await.unwrap();
+        scan.cancel();
+        assert_eq!(soon(asking).await.unwrap(), 1);
+        drop(third);
     }
 }

@@ -13,13 +13,15 @@ use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
 use cognate_proto::v1::{FineQuery, MethodSpec};
 use prost::Message as _;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{Sessions, lock};
 use crate::error::Error;
 
-/// The longest time in which a site cuts one portion of chunks again.
+/// The longest time in which a site cuts one portion of chunks again, and in which nothing of it comes: a site may read a
+/// large document for some of them.
 const ANSWER_MAX: Duration = Duration::from_secs(1800);
+const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 /// The facts about a scan that a site's policy decides by.
 #[derive(Clone, Copy)]
@@ -54,6 +56,7 @@ pub(super) struct FineQueries {
 struct Open {
     site: SiteName,
     choice: Arc<FineChoice>,
+    heard: Arc<Notify>,
     /// Moves to the caller with the answer.
     answered: oneshot::Sender<Result<FineAnswer, NoAnswer>>,
 }
@@ -87,7 +90,9 @@ impl Sessions {
             follow_symlinks: scan.follow_symlinks,
         });
         let (answered, answer) = oneshot::channel();
-        lock(&queries.open).insert(number, Open { site: site.clone(), choice: Arc::new(choice), answered });
+        let heard = Arc::new(Notify::new());
+        let open = Open { site: site.clone(), choice: Arc::new(choice), heard: Arc::clone(&heard), answered };
+        lock(&queries.open).insert(number, open);
         let _waiting = Waiting { queries, number };
         if !self.send(&site, message) {
             return Err(NoAnswer::absent("its site does not read its messages"));
@@ -98,10 +103,8 @@ impl Sessions {
                 Err(_) => Err(NoAnswer::absent("its site did not answer")),
             },
             () = live.ended() => Err(NoAnswer::absent("its site disconnected before it answered")),
-            () = tokio::time::sleep(ANSWER_MAX) => {
-                let minutes = ANSWER_MAX.as_secs() / 60;
-                Err(NoAnswer::Failed(FineFailure::passing(format!("its site did not answer within {minutes} minutes"))))
-            }
+            () = tokio::time::sleep(ANSWER_MAX) => Err(late(ANSWER_MAX)),
+            () = silence(&heard) => Err(late(SILENCE_MAX)),
         }
     }
 
@@ -131,6 +134,16 @@ impl Sessions {
     }
 }
 
+fn late(within: Duration) -> NoAnswer {
+    let minutes = within.as_secs() / 60;
+    NoAnswer::Failed(FineFailure::passing(format!("its site did not answer within {minutes} minutes")))
+}
+
+/// Resolves when nothing has come for too long.
+async fn silence(heard: &Notify) {
+    while tokio::time::timeout(SILENCE_MAX, heard.notified()).await.is_ok() {}
+}
+
 /// An incomplete answer.
 pub(crate) struct AnsweringFine<'a> {
     queries: &'a FineQueries,
@@ -149,6 +162,9 @@ impl AnsweringFine<'_> {
         match message {
             Up::Answer(_) => Err(Error::Invalid("an answer of fine chunks begins twice".to_owned())),
             Up::Table(table) => {
+                if let Some(open) = lock(&self.queries.open).get(&self.number) {
+                    open.heard.notify_one();
+                }
                 self.answer.sent_bytes += table.encoded_len() as u64;
                 let found = expansions(&table, &mut self.left);
                 self.answer.expansions.extend(found.map_err(|error| Error::Invalid(error.to_string()))?);
