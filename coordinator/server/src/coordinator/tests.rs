@@ -117,6 +117,23 @@ async fn a_scan_goes_on_without_a_site_after_the_deadline_or_fails_if_it_must_be
 }
 
 #[tokio::test]
+async fn somebody_has_only_so_many_scans_under_way_and_others_launch_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = with_indexes(&folder);
+    let launch = |id, by| coordinator.services().scans.launch_as(ScanId(id), spec(false), by, &LIMITS);
+    // The sites are away: the scans wait.
+    for id in 1..=16 {
+        launch(id, "anna").unwrap();
+    }
+    let refused = launch(17, "anna").unwrap_err().to_string();
+    assert!(refused.contains("`anna` has 16 scans under way"), "{refused}");
+    launch(17, "ben").unwrap();
+    coordinator.cancel(ScanId(1));
+    wait(&coordinator, ScanId(1), ended).await;
+    launch(18, "anna").unwrap();
+}
+
+#[tokio::test]
 async fn a_launch_that_is_repeated_does_nothing_and_one_of_something_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);

@@ -15,6 +15,10 @@ use super::Scans;
 use super::running::{Scan, ScanProgress};
 use crate::error::Error;
 
+/// The scans under way of one person, and of all.
+const OWN_MAX: usize = 16;
+const ALL_MAX: usize = 256;
+
 impl Scans {
     /// Ends the scans that an earlier process was cut off in, and removes what they left half done.
     ///
@@ -107,6 +111,7 @@ impl Scans {
         let spec = ScanSpec::new(wanted, limits)?;
         self.check_sites(&spec)?;
         self.check_launch(&spec)?;
+        self.check_under_way(by)?;
         let row = self.begun(&spec.options, by)?;
         self.analyser.record(id, &row)?;
         tracing::info!(scan = %id, by, "a scan is launched");
@@ -123,6 +128,21 @@ impl Scans {
             number: self.records.store.next_number()?,
             ..ScanRow::default()
         })
+    }
+
+    /// Checks that somebody has not too many scans under way: each has its own state, and all wait for the same turns.
+    fn check_under_way(&self, by: &str) -> Result<(), Error> {
+        let ids: Vec<ScanId> = self.lock().keys().copied().collect();
+        let mut own = 0;
+        for id in &ids {
+            own += usize::from(self.records.store.scan(*id)?.is_some_and(|row| row.launched_by == by));
+        }
+        let refused = match (own >= OWN_MAX, ids.len() >= ALL_MAX) {
+            (true, _) => format!("`{by}` has {OWN_MAX} scans under way already"),
+            (false, true) => format!("{ALL_MAX} scans are under way already"),
+            (false, false) => return Ok(()),
+        };
+        Err(Error::Refused(format!("{refused}: wait for one, or cancel it")))
     }
 
     fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {
