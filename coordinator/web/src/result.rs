@@ -76,9 +76,12 @@ impl Paging {
     }
 }
 
+/// More pages than any result has: what is asked for beyond them is an empty page.
+const PAGES_MAX: u64 = 1 << 32;
+
 /// The requested page of a list, from 1.
 fn page_number(fields: &Fields) -> Result<u64, PageError> {
-    Ok(fields.number("page")?.unwrap_or(1).max(1))
+    Ok(fields.number("page")?.unwrap_or(1).clamp(1, PAGES_MAX))
 }
 
 #[derive(Template)]

@@ -76,6 +76,7 @@ impl OperatorService {
         if check_unbound(operator).is_err() {
             for template in &mut templates {
                 template.tags.clear();
+                template.scan = 0;
                 template.note.clear();
                 template.cluster.clear();
             }
