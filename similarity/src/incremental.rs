@@ -186,7 +186,7 @@ impl StaleContents {
         rule: LinkRule,
     ) -> StaleContents {
         let stays = |then: &ContentIndex| numbers.now(*then).is_some_and(|now| !is_partner[now.at()]);
-        // What all clusters may keep depends on the number of contents.
+        // The bound of all clusters depends on the number of contents.
         let keeps_all =
             |one: &Cluster| one.links_omitted() == 0 && rule.keeps_all(one.members.len() as u64, one.link_count);
         let is_unchanged = |one: &Cluster| keeps_all(one) && one.members.iter().all(stays);

@@ -1,4 +1,4 @@
-//! What the links say that an analysis does not report: counts, and of each content what it is linked with.
+//! The figures of links that an analysis does not report: counts, and the groups with which each content is linked.
 
 use crate::measure::Resemblance;
 use crate::posting::ContentIndex;
@@ -19,7 +19,7 @@ pub struct OmittedLinks {
     pub of: Vec<OmittedOf>,
 }
 
-/// What all links of a content say, reported ones included.
+/// The figures of all links of a content, reported ones included.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OmittedOf {
     /// The content.

@@ -30,7 +30,7 @@ struct End {
 
 const NO_END: End = End { member: NONE, shared_bytes: 0 };
 
-/// What stands out of a member.
+/// The links of a member that stand out.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     shares: End,
@@ -44,7 +44,7 @@ struct Best {
 
 const NO_BEST: Best = Best { shares: NO_END, elsewhere: NO_END, holds: NO_END, near: NO_END, strengths: [0; 2] };
 
-/// Who holds the contents.
+/// The groups that hold the contents.
 #[derive(Clone, Copy)]
 pub(crate) struct HeldBy<'a> {
     pub(crate) holders: &'a Holders,

@@ -26,7 +26,7 @@ pub(super) struct HealthArgs {
     config: ConfigArgs,
 }
 
-/// What a running coordinator writes to its state.
+/// The addresses that a running coordinator writes to its state.
 #[derive(Deserialize)]
 struct Serving {
     /// Address of the probes, which have a listener of their own.

@@ -215,7 +215,7 @@ impl<'a> Reached<'a> {
     /// Takes in the holders of what a content is linked with by links that are not reported.
     fn omitted(&mut self, one: &OmittedOf) {
         let from = one.content.0 as usize * self.words;
-        // What was planted is held by groups of its own, which follow those of the roots.
+        // Control documents belong to groups of their own, which follow those of the roots.
         for (label, _) in self.level.labels.iter().zip(0..).filter(|(_, root)| one.reaches(*root)) {
             let label = usize::from(*label);
             self.linked[from + label / 64] |= 1 << (label % 64);

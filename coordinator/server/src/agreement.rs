@@ -1,4 +1,4 @@
-//! What must be the same at all sites of a scan: the key, the method of the indexes, the fingerprint of a known text.
+//! The agreement of the sites of a scan on three things: the key, the method of the indexes, the fingerprint of a known text.
 //!
 //! A site that differs from most is left out of the scan and named; the others go on. Only where there are no most, as
 //! between two sites, nobody can tell which one is wrong, and the scan ends.
@@ -13,7 +13,7 @@ pub(crate) struct Claims<T> {
     /// The sites of the scan.
     sites: usize,
     claimed: BTreeMap<SiteName, T>,
-    /// What more than half of the sites have claimed at the same time. It stays, whatever one of them claims later.
+    /// The claim that more than half of the sites made at the same time. It stays, whatever one of them claims later.
     settled: Option<T>,
 }
 

@@ -113,7 +113,7 @@ impl Intake {
             };
             match rest {
                 Some(rest) if is_read => intake = rest,
-                // What it still has in hand goes to the disk.
+                // Dropping the writer flushes its buffers to the disk.
                 rest => return drop(tokio::task::spawn_blocking(move || drop(rest)).await),
             }
         }

@@ -1,4 +1,4 @@
-//! Whether batches reach the disk: one that did not is a reason not to be ready, until another one does.
+//! The last outcome of storing a batch: a failure is a reason not to be ready, until another batch is stored.
 
 use std::sync::Mutex;
 

@@ -67,7 +67,7 @@ impl Streams {
         self.slots.take(operator.name.as_str(), None)
     }
 
-    /// What `produce` writes, which never waits for the reader.
+    /// The output of `produce`, which never waits for the reader.
     pub fn spooled(&self, produce: impl FnOnce(&mut SpoolWriter) -> Result<(), Error> + Send + 'static) -> SpoolReader {
         self.spools.begin(produce)
     }

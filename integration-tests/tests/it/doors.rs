@@ -19,7 +19,7 @@ use cognate_integration_tests::federation::text;
 /// The longest time that an honest neighbour waits for an answer under attack.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a process uses.
+/// The resources that a process uses.
 #[derive(Debug)]
 struct Use {
     memory_bytes: u64,

@@ -59,7 +59,7 @@ impl OperatorService {
         self.shown(operator, self.services.scans.state(id)?).ok_or(Error::UnknownScan(id))
     }
 
-    /// What a person may see of a scan's state; nothing, if the scan does not concern the person.
+    /// The part of a scan's state that a person may see; nothing if the scan does not concern the person.
     fn shown(&self, operator: &Operator, mut state: v1::ScanState) -> Option<v1::ScanState> {
         if !state.options.as_ref().is_some_and(|options| self.sees(operator, options)) {
             return None;
@@ -68,8 +68,8 @@ impl OperatorService {
         Some(state)
     }
 
-    /// What a person may see of the options of a profile or a schedule, and if they concern other parties; nothing, if
-    /// they do not concern the person.
+    /// Blanks the options of a profile or a schedule that a person may not see, and answers if they concern other parties;
+    /// nothing if they do not concern the person.
     pub(super) fn shown_options(&self, operator: &Operator, options: &mut v1::ScanOptions) -> Option<bool> {
         let sees = self.sees(operator, options);
         sees.then(|| operator.viewer().scan_options(options, |site| self.party_of(site)))

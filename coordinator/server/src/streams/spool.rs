@@ -29,7 +29,7 @@ pub(super) struct Spools {
     producers: Arc<Semaphore>,
 }
 
-/// What has been written.
+/// The state of a spool, as its reader sees it.
 #[derive(Clone, Default)]
 struct Written {
     file: Option<Arc<File>>,

@@ -24,7 +24,7 @@ pub struct IndexSpace {
     pub damaged: Space,
 }
 
-/// What a site has here.
+/// The amounts that a site has at the coordinator.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Held {
     /// Of segments.
@@ -78,7 +78,7 @@ impl Indexes {
         Ok(space.segments.bytes + space.runs.bytes + space.damaged.bytes)
     }
 
-    /// What a site has here beside the indexes of a key: one that is begun again replaces the one before it.
+    /// The amounts of a site beside the indexes of a key: one that is begun again replaces the one before it.
     pub(super) fn held_beside(&self, own: &SlotKey) -> Result<Held, Error> {
         let all = self.all()?;
         let others = all.iter().filter(|(key, ..)| key.site == own.site && key != own);

@@ -34,7 +34,7 @@ pub struct IndexWriter {
     /// Postings that are in no run yet.
     pending: Vec<RunRecord>,
     uncommitted_bytes: u64,
-    /// What the site has here beside, and whether it writes there as well.
+    /// The amounts of the site beside this index, and whether it writes there as well.
     others: Held,
     others_grow: bool,
     counts: Counts,
@@ -166,7 +166,7 @@ impl IndexWriter {
         Ok(Ok(()))
     }
 
-    /// What the site has here with a batch.
+    /// The amounts of the site with a batch.
     fn held_with(&self, batch: &Batch, body_bytes: u64) -> Held {
         let rows = batch.documents.iter().filter(|row| row.state != DocumentState::Removed);
         let new = rows.filter(|row| !self.index.documents.contains_key(&row.path));

@@ -47,7 +47,7 @@ fn slow_bodies_silence_neither_pages_nor_probes() {
     }
     is_healthy(&federation);
     Use::of(&mut federation).at_most_above(&before, 64 << 20, 8, 320);
-    // What remains of them ends by itself.
+    // The connections that are left end by themselves.
     let late = slow.pop().unwrap();
     assert_eq!(soon("the end of a slow body", || status(late)), Some(408));
     drop(slow);

@@ -1,4 +1,4 @@
-//! What one site may have at the coordinator.
+//! The quotas of one site at the coordinator.
 
 use cognate_integration_tests::tree::Files;
 

@@ -1,4 +1,4 @@
-//! What people with bounds see of scans that concern other parties, and may do to them.
+//! People with bounds, and scans that concern other parties as well.
 
 use std::sync::Arc;
 
