@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `links-0` | links, in order: all of most clusters, those that stand out of very dense ones | to publish, and by the next scan |
 //! | `analysis-0` | clusters, overlap, statistics | to publish, and by the next scan |
-//! | `contents-0` | digest, payload and home of every content, in order | by the next scan |
+//! | `contents-0` | digest, digest of the chunks, payload and home of every content, in order | by the next scan |
 //!
 //! The number is that of the layer. All are bound to what was frozen and asked: a file that was made from anything else is
 //! refused. They are stored for the latest published scan of a kind alone; a missing or damaged one is made again by an analysis from nothing.
@@ -23,7 +23,8 @@ use cognate_storage::store::ScanRow;
 
 const CONTENTS: StreamKind = StreamKind { magic: *b"CGNATCON", version: 1 };
 const DIGEST_BYTES: usize = size_of::<ContentDigest>();
-const CONTENT_BYTES: usize = DIGEST_BYTES + 8 + 4;
+const CHUNKS_DIGEST_BYTES: usize = 16;
+const CONTENT_BYTES: usize = DIGEST_BYTES + CHUNKS_DIGEST_BYTES + 8 + 4;
 /// The home of a content that is under several labels, or none.
 const NO_HOME: u32 = u32::MAX;
 /// In place of the home of a content for which text speaks: it has no links.
@@ -66,6 +67,7 @@ impl Checkpoint {
         for (number, content) in subject.frozen.contents.iter().enumerate() {
             row.clear();
             row.extend_from_slice(&content.digest.0);
+            row.extend_from_slice(&content.chunks_digest);
             row.extend_from_slice(&content.payload_bytes.to_le_bytes());
             row.extend_from_slice(&home(subject, number).to_le_bytes());
             contents.write(&row)?;
@@ -75,7 +77,7 @@ impl Checkpoint {
     }
 
     /// For each content of this scan its number in a later one of the same kind; `None` where it is gone, or where its
-    /// links may have changed because its payload or its home has.
+    /// links may have changed because its chunks, its payload or its home have.
     pub(crate) fn numbers_in(&self, later: &Subject<'_>) -> Result<Vec<Option<ContentIndex>>, Error> {
         let mut file = CheckedReader::open(&self.paths[2], CONTENTS, &self.binding)?;
         let count = file.bytes() / CONTENT_BYTES as u64;
@@ -85,6 +87,7 @@ impl Checkpoint {
         for _ in 0..count {
             file.read_exact(&mut row)?;
             let (digest, rest) = row.split_at(DIGEST_BYTES);
+            let (chunks_digest, rest) = rest.split_at(CHUNKS_DIGEST_BYTES);
             let (payload_bytes, then) = rest.split_at(8);
             let digest = ContentDigest(digest.try_into().expect("it has the length of a digest"));
             let payload_bytes = u64::from_le_bytes(payload_bytes.try_into().expect("a long word has 8 bytes"));
@@ -94,7 +97,9 @@ impl Checkpoint {
                 next += 1;
             }
             let stays = contents.get(next).is_some_and(|content| {
-                content.digest == digest && content.payload_bytes == payload_bytes && home(later, next) == then
+                (content.digest, content.chunks_digest.as_slice()) == (digest, chunks_digest)
+                    && content.payload_bytes == payload_bytes
+                    && home(later, next) == then
             });
             numbers.push(stays.then(|| index(next)));
         }
@@ -131,6 +136,7 @@ pub(crate) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
     hasher.update(kind);
     for (number, content) in subject.frozen.contents.iter().enumerate() {
         hasher.update(&content.digest.0);
+        hasher.update(&content.chunks_digest);
         hasher.update(&content.payload_bytes.to_le_bytes());
         if content.spoken_for {
             hasher.update(&SPOKEN_FOR.to_le_bytes());

@@ -1,7 +1,7 @@
 //! The frozen set: the documents and contents that a scan is about, numbered so that the numbers say nothing of the order
 //! in which they came.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cognate_fingerprint::{ContentDigest, Method, Tag, View};
@@ -14,9 +14,10 @@ use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
 
 use crate::error::Error;
 use crate::part::{Choice, Part};
+use crate::versions::Versions;
 use cognate_storage::indexes::Indexes;
 use cognate_storage::store::{FrozenRow, IndexId, ScanRow};
-use cognate_storage::{Index, IndexedDocument};
+use cognate_storage::{Index, IndexedContent, IndexedDocument};
 
 /// All that is compared. Documents are ordered by (site, repository, path); contents by digest.
 pub(crate) struct Frozen {
@@ -31,6 +32,8 @@ pub(crate) struct Frozen {
     pub(crate) shards: RunShards,
     /// The tags of templates that occur, ascending.
     pub(crate) set_aside: Vec<SetAside>,
+    /// Of the contents with another digest than at their sites, that one ([`Versions`]).
+    pub(crate) renamed: HashMap<ContentDigest, ContentDigest>,
 }
 
 /// A tag of a template, and where it occurs.
@@ -62,6 +65,8 @@ pub(crate) struct FrozenRoot {
     pub(crate) site_number: u16,
     pub(crate) party_number: u16,
     pub(crate) evidence: Evidence,
+    /// Contents of which other sites sent other chunks under the same digest: most of them, or any where there are no most.
+    pub(crate) contradicted: u64,
 }
 
 /// By what both sides know that an index is what its site sent.
@@ -103,6 +108,8 @@ pub(crate) struct BareDocument {
 #[derive(Clone, Copy)]
 pub(crate) struct FrozenContent {
     pub(crate) digest: ContentDigest,
+    /// The digest of its chunks.
+    pub(crate) chunks_digest: [u8; 16],
     pub(crate) size_bytes: u64,
     /// Size less the bytes of template chunks.
     pub(crate) payload_bytes: u64,
@@ -113,6 +120,35 @@ pub(crate) struct FrozenContent {
     pub(crate) spoken_for: bool,
     /// True if its documents count in the layer of text and not in this one: each document counts once.
     pub(crate) counts_as_text: bool,
+}
+
+impl FrozenContent {
+    fn of(digest: ContentDigest, content: &IndexedContent, has_chunks: bool) -> FrozenContent {
+        let weight = content.weight - content.repeated_bytes;
+        FrozenContent {
+            digest,
+            chunks_digest: content.chunks_digest,
+            size_bytes: content.size_bytes,
+            payload_bytes: if has_chunks { weight } else { content.size_bytes },
+            weight,
+            chunk_count: content.chunk_count,
+            spoken_for: false,
+            counts_as_text: false,
+        }
+    }
+}
+
+/// The numbers of the contents.
+struct Numbers {
+    of_digest: HashMap<ContentDigest, u32>,
+    versions: Versions,
+}
+
+impl Numbers {
+    /// The number of a content, as an index has it.
+    fn get(&self, digest: ContentDigest, content: &IndexedContent) -> Option<u32> {
+        self.of_digest.get(&self.versions.digest(digest, content)).copied()
+    }
 }
 
 /// The other layer of a scan over bytes and text.
@@ -130,6 +166,11 @@ impl Frozen {
     /// True if no document was found at all, read or not.
     pub(crate) fn is_empty(&self) -> bool {
         self.documents.is_empty() && self.bare.is_empty() && self.unread.is_empty()
+    }
+
+    /// The digest under which the sites know a content.
+    pub(crate) fn digest_at_site(&self, content: &FrozenContent) -> ContentDigest {
+        self.renamed.get(&content.digest).copied().unwrap_or(content.digest)
     }
 
     /// The files of a raw layer, read or not: repository and path.
@@ -161,6 +202,7 @@ impl Frozen {
             messages: Vec::new(),
             shards: RunShards::new(Vec::new()),
             set_aside: Vec::new(),
+            renamed: HashMap::new(),
         };
         let bytes = match beside {
             Beside::Bytes(bytes) => Some(bytes.files()),
@@ -195,42 +237,39 @@ impl Frozen {
     }
 
     /// Numbers the contents of the selected documents in the order of their digests.
-    fn number_contents(
-        &mut self,
-        loaded: &[Arc<Index>],
-        choice: &Choice<'_>,
-        has_chunks: bool,
-    ) -> HashMap<ContentDigest, u32> {
+    fn number_contents(&mut self, loaded: &[Arc<Index>], choice: &Choice<'_>, has_chunks: bool) -> Numbers {
         let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
-        for (root, index) in (0..).zip(loaded) {
-            for (path, document) in &index.documents {
-                let Some((digest, content)) = document.content.and_then(|digest| index.contents.get_key_value(&digest))
-                else {
-                    continue;
-                };
-                if choice.takes((root, index, path), Some(content.size_bytes)) {
-                    let weight = content.weight - content.repeated_bytes;
-                    contents.entry(*digest).or_insert(FrozenContent {
-                        digest: *digest,
-                        size_bytes: content.size_bytes,
-                        payload_bytes: if has_chunks { weight } else { content.size_bytes },
-                        weight,
-                        chunk_count: content.chunk_count,
-                        spoken_for: false,
-                        counts_as_text: false,
-                    });
-                }
+        let mut disputed = BTreeSet::new();
+        each_selected(loaded, choice, |digest, content| {
+            let first = contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
+            if first.chunks_digest != content.chunks_digest {
+                disputed.insert(digest);
             }
+        });
+        let sites: Vec<u16> = self.roots.iter().map(|root| root.site_number).collect();
+        let versions = Versions::of(&disputed, &sites, loaded);
+        if !disputed.is_empty() {
+            contents.retain(|digest, _| !disputed.contains(digest));
+            each_selected(loaded, choice, |at_site, content| {
+                let digest = versions.digest(at_site, content);
+                if digest != at_site {
+                    self.renamed.insert(digest, at_site);
+                }
+                contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
+            });
+        }
+        for (root, contradicted) in self.roots.iter_mut().zip(&versions.contradicted) {
+            root.contradicted = *contradicted;
         }
         self.contents = contents.into_values().collect();
         self.contents.sort_unstable_by_key(|content| content.digest);
         let number = |(number, content): (usize, &FrozenContent)| {
             (content.digest, u32::try_from(number).expect("fewer than 2^32 contents"))
         };
-        self.contents.iter().enumerate().map(number).collect()
+        Numbers { of_digest: self.contents.iter().enumerate().map(number).collect(), versions }
     }
 
-    fn take_documents(&mut self, root: u16, index: &Index, numbers: &HashMap<ContentDigest, u32>, choice: &Choice<'_>) {
+    fn take_documents(&mut self, root: u16, index: &Index, numbers: &Numbers, choice: &Choice<'_>) {
         for (path, document) in &index.documents {
             let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
             if !choice.takes((root, index, path), content.map(|(_, content)| content.size_bytes)) {
@@ -238,14 +277,14 @@ impl Frozen {
             }
             if document.content.is_none() {
                 self.take_without_content(root, choice.part(index, path), path, document);
-            } else if let Some(number) = content.and_then(|(digest, _)| numbers.get(digest)) {
+            } else if let Some(number) = content.and_then(|(digest, content)| numbers.get(*digest, content)) {
                 if let Some(hash) = document.message_id_hash {
                     self.messages.push((index32(self.documents.len()), hash));
                 }
                 self.documents.push(FrozenDocument {
                     root,
                     path: path.clone(),
-                    content: ContentIndex(*number),
+                    content: ContentIndex(number),
                     modified: document.modified,
                     changing: document.state == DocumentState::Changing,
                     part: choice.part(index, path),
@@ -292,14 +331,14 @@ impl Frozen {
         indexes: &Indexes,
         rows: &[&FrozenRow],
         loaded: &[Arc<Index>],
-        numbers: &HashMap<ContentDigest, u32>,
+        numbers: &Numbers,
     ) -> Result<(), Error> {
         let mut taken = vec![false; self.contents.len()];
         for (row, index) in rows.iter().zip(loaded) {
             let (runs, ordinals) = indexes.runs(IndexId(row.index), row.sequence)?;
             let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
             for (digest, content) in &index.contents {
-                let Some(&number) = numbers.get(digest) else { continue };
+                let Some(number) = numbers.get(*digest, content) else { continue };
                 if self.contents[number as usize].spoken_for {
                     continue;
                 }
@@ -313,6 +352,20 @@ impl Frozen {
             }
         }
         Ok(())
+    }
+}
+
+/// Hands over the content of each selected document of each index, in order.
+fn each_selected(loaded: &[Arc<Index>], choice: &Choice<'_>, mut each: impl FnMut(ContentDigest, &IndexedContent)) {
+    for (root, index) in (0..).zip(loaded) {
+        for (path, document) in &index.documents {
+            let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
+            if let Some((digest, content)) = content
+                && choice.takes((root, index, path), Some(content.size_bytes))
+            {
+                each(*digest, content);
+            }
+        }
     }
 }
 
@@ -361,6 +414,7 @@ fn roots(indexes: &Indexes, rows: &[&FrozenRow], loaded: &[Arc<Index>]) -> Resul
                 site: row.site.parse().map_err(invalid)?,
                 repository: row.repository.parse().map_err(invalid)?,
                 summary: row.summary.clone().unwrap_or_default(),
+                contradicted: 0,
                 evidence: Evidence {
                     epoch: indexes.epoch(IndexId(row.index))?,
                     batches: index.sequence(),

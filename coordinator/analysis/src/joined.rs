@@ -95,6 +95,7 @@ mod tests {
     fn content(size_bytes: u64) -> FrozenContent {
         FrozenContent {
             digest: ContentDigest([0; 16]),
+            chunks_digest: [0; 16],
             size_bytes,
             payload_bytes: size_bytes,
             weight: size_bytes,

@@ -39,6 +39,7 @@ pub mod spec;
 mod subject;
 pub mod suggest;
 mod verify;
+mod versions;
 
 pub use analyser::Analyser;
 pub use error::Error;

@@ -10,7 +10,8 @@ use crate::error::Error;
 
 impl Analyser {
     /// The manifests of contents of a layer of a scan that has a result, in the order that they are asked for; nothing for
-    /// those that later syncs took away.
+    /// those that later syncs took away. Of a content that sites describe differently, the manifest that two of them sent
+    /// comes before that of the first.
     ///
     /// # Errors
     /// Fails if the scan has no result, a content has too many chunks, or a segment cannot be read.
@@ -25,12 +26,15 @@ impl Analyser {
         let keys: Vec<SlotKey> = row.frozen_of(layer).filter_map(FrozenRow::slot).collect();
         let _hold = self.indexes.hold(keys.iter().map(|key| (key.site.to_string(), key.repository.to_string())));
         let find = |digest: &ContentDigest| -> Result<Option<Manifest>, Error> {
+            let mut sent: Vec<Manifest> = Vec::new();
             for key in &keys {
-                if let Some(found) = self.indexes.manifest(key, *digest)? {
+                let Some(found) = self.indexes.manifest(key, *digest)? else { continue };
+                if sent.iter().any(|other| other.chunks == found.chunks) {
                     return Ok(Some(found));
                 }
+                sent.push(found);
             }
-            Ok(None)
+            Ok(sent.into_iter().next())
         };
         digests.iter().map(find).collect()
     }

@@ -61,7 +61,7 @@ impl Analyser {
             if contents.binary_search(&document.content.0).is_ok() {
                 let content = &frozen.contents[document.content.0 as usize];
                 let (digests, documents, size_bytes) = chosen.entry(document.root).or_default();
-                digests.push(content.digest);
+                digests.push(frozen.digest_at_site(content));
                 *documents += 1;
                 *size_bytes += content.size_bytes;
             }

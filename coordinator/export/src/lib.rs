@@ -8,6 +8,7 @@
 
 pub mod audit;
 mod clusters;
+pub mod contradicted;
 mod csv;
 mod error;
 pub mod filters;

@@ -17,6 +17,7 @@ use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report,
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
+use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
@@ -68,6 +69,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         }
         writeln!(out)?;
     }
+    write_contradicted(sites, out)?;
     write_refined(&scan, out)?;
     write_fine(&scan, out)?;
     let documents = format!(" {}", words.titles[1]);
@@ -148,6 +150,17 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         },
     )?;
     Ok(())
+}
+
+/// Names the sites whose chunks of a content are not those of others.
+fn write_contradicted(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+    let contradicted = contradicted(sites);
+    if contradicted.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{CONTRADICTED}")?;
+    contradicted.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    Ok(writeln!(out)?)
 }
 
 /// Says which pairs were not measured by fine chunks, if any.

@@ -17,7 +17,7 @@ const DIGESTS_MAX: usize = 1 << 16;
 /// Memory for a document, next to its path: a row of a tree that is mostly two thirds full, and an allocation.
 const DOCUMENT_BYTES: u64 = 160;
 /// Memory for a content: a row of a table that is half full or more.
-const CONTENT_BYTES: u64 = 120;
+const CONTENT_BYTES: u64 = 150;
 
 /// The state of an index after some batch.
 #[derive(Default)]
@@ -29,6 +29,8 @@ pub struct Index {
     /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
     /// says that the last was given up.
     upload: Option<(u64, Upload)>,
+    /// The chunks of that content, as far as they have arrived.
+    uploaded: blake3::Hasher,
     /// Number of batches before those with known digests.
     undigested: u64,
     /// Digests of the batches after them; they distinguish a repetition from a contradiction.
@@ -78,6 +80,26 @@ pub struct IndexedContent {
     pub weight: u64,
     /// Bytes in chunks of one repeated byte.
     pub repeated_bytes: u64,
+    /// The digest of its size and of its chunks in their order. Sites that mean the same content send the same chunks; a site
+    /// that sends others under its digest is known by this.
+    pub chunks_digest: [u8; 16],
+}
+
+impl IndexedContent {
+    /// The facts that a site declares; the others follow from its chunks.
+    fn of(content: &Content) -> IndexedContent {
+        let Content { size_bytes, chunk_count, .. } = *content;
+        IndexedContent { ordinal: 0, size_bytes, chunk_count, weight: 0, repeated_bytes: 0, chunks_digest: [0; 16] }
+    }
+}
+
+/// The digest of a content's chunks, which are hashed one after the other, and of its size.
+fn chunks_digest(size_bytes: u64, chunks: blake3::Hash) -> [u8; 16] {
+    let mut bytes = [0; 40];
+    bytes[..8].copy_from_slice(&size_bytes.to_le_bytes());
+    bytes[8..].copy_from_slice(chunks.as_bytes());
+    let digest = blake3::hash(&bytes);
+    *digest.as_bytes().first_chunk().expect("a hash is longer")
 }
 
 /// A content in parts, as far as it has come.
@@ -271,23 +293,38 @@ impl Index {
         let mut chunks = batch.chunks.iter();
         for content in &batch.contents {
             let ordinal = self.take_ordinal();
-            let mut own = Chunks { rows: &mut chunks, left: content.chunk_count, weight: 0, repeated_bytes: 0 };
+            let mut own = Chunks::new(&mut chunks, content.chunk_count);
             posting(ordinal, &mut own);
             own.by_ref().for_each(drop);
-            let (weight, repeated_bytes) = (own.weight, own.repeated_bytes);
-            self.add_content(content, ordinal, weight, repeated_bytes);
+            let Chunks { weight, repeated_bytes, encoded, .. } = own;
+            let chunks_digest = chunks_digest(content.size_bytes, blake3::hash(&encoded));
+            let facts =
+                IndexedContent { ordinal, weight, repeated_bytes, chunks_digest, ..IndexedContent::of(content) };
+            self.add_content(content.digest, facts);
         }
         for part in &batch.parts {
             let mut upload = match self.upload.take().filter(|(number, _)| *number == part.upload) {
                 Some((_, upload)) => upload,
-                None => Upload { ordinal: self.take_ordinal(), ..Upload::default() },
+                None => {
+                    self.uploaded.reset();
+                    Upload { ordinal: self.take_ordinal(), ..Upload::default() }
+                }
             };
             upload.grow(&part.chunks);
             let mut rows = part.chunks.iter();
-            posting(upload.ordinal, &mut Chunks { rows: &mut rows, left: u64::MAX, weight: 0, repeated_bytes: 0 });
+            let mut own = Chunks::new(&mut rows, u64::MAX);
+            posting(upload.ordinal, &mut own);
+            own.by_ref().for_each(drop);
+            self.uploaded.update(&own.encoded);
             match part.end {
                 None => self.upload = Some((part.upload, upload)),
-                Some(end) => self.add_content(&end, upload.ordinal, upload.weight, upload.repeated_bytes),
+                Some(end) => {
+                    let chunks_digest = chunks_digest(end.size_bytes, self.uploaded.finalize());
+                    let Upload { ordinal, weight, repeated_bytes, .. } = upload;
+                    let facts =
+                        IndexedContent { ordinal, weight, repeated_bytes, chunks_digest, ..IndexedContent::of(&end) };
+                    self.add_content(end.digest, facts);
+                }
             }
         }
         batch.documents.iter().for_each(|row| self.add_document(row));
@@ -300,11 +337,10 @@ impl Index {
     }
 
     /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
-    fn add_content(&mut self, content: &Content, ordinal: u32, weight: u64, repeated_bytes: u64) {
-        let Content { size_bytes, chunk_count, digest } = *content;
+    fn add_content(&mut self, digest: ContentDigest, facts: IndexedContent) {
         self.contents.entry(digest).or_insert_with(|| {
-            self.root.add(RowHash::of_content(digest, size_bytes, chunk_count));
-            IndexedContent { ordinal, size_bytes, chunk_count, weight, repeated_bytes }
+            self.root.add(RowHash::of_content(digest, facts.size_bytes, facts.chunk_count));
+            facts
         });
     }
 
@@ -350,6 +386,14 @@ pub struct Chunks<'a> {
     left: u64,
     weight: u64,
     repeated_bytes: u64,
+    /// The chunks that were handed over, as their digest takes them in.
+    encoded: Vec<u8>,
+}
+
+impl<'a> Chunks<'a> {
+    fn new(rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>, left: u64) -> Chunks<'a> {
+        Chunks { rows, left, weight: 0, repeated_bytes: 0, encoded: Vec::new() }
+    }
 }
 
 impl Iterator for Chunks<'_> {
@@ -360,6 +404,9 @@ impl Iterator for Chunks<'_> {
         let row = self.rows.next()?;
         self.weight += u64::from(row.1);
         self.repeated_bytes += if row.2 { u64::from(row.1) } else { 0 };
+        self.encoded.extend_from_slice(&row.0.0);
+        self.encoded.extend_from_slice(&row.1.to_le_bytes());
+        self.encoded.push(u8::from(row.2));
         Some(row)
     }
 }
@@ -443,6 +490,31 @@ mod tests {
         index.apply([2; 16], 0, &last, |ordinal, _| assert_eq!(ordinal, 0));
         assert!(index.upload.is_none());
         assert_eq!((index.contents[&whole.digest].size_bytes, index.contents[&whole.digest].repeated_bytes), (19, 9));
+    }
+
+    #[test]
+    fn the_digest_of_chunks_is_the_same_in_parts_and_another_for_other_chunks() {
+        let digest_after = |batches: &[Batch]| {
+            let mut index = Index::default();
+            for (number, batch) in (0..).zip(batches) {
+                index.apply([number; 16], 0, batch, |_, chunks| assert!(chunks.next().is_some()));
+            }
+            index.contents[&ContentDigest([7; 16])].chunks_digest
+        };
+        let (whole, table) = content(7, &[5, 9, 5]);
+        let at_once = digest_after(&[batch(|batch| batch.content(&whole, &table))]);
+        let given_up = batch(|batch| batch.part(1, content(7, &[8]).1, None));
+        let parts = [
+            given_up,
+            batch(|batch| batch.part(2, content(7, &[5, 9]).1, None)),
+            batch(|batch| batch.part(2, content(7, &[5]).1, Some(&whole))),
+        ];
+        assert_eq!(digest_after(&parts[1..]), at_once);
+        assert_eq!(digest_after(&parts), at_once);
+        let swapped = content(7, &[9, 5, 5]).1;
+        assert_ne!(digest_after(&[batch(|batch| batch.content(&whole, &swapped))]), at_once);
+        let other_tags = content(8, &[5, 9, 5]).1;
+        assert_ne!(digest_after(&[batch(|batch| batch.content(&whole, &other_tags))]), at_once);
     }
 
     #[test]

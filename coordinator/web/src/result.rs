@@ -18,6 +18,7 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_export::contradicted::{CONTRADICTED, contradicted};
 use cognate_export::legend::CHANGES;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
@@ -97,6 +98,7 @@ struct Landing {
     redundant_bytes: u64,
     identical_sets: u64,
     unread: u64,
+    contradicted: Vec<String>,
     matrices: Vec<Matrix>,
     histograms: Vec<pictures::HistogramPicture>,
     is_log: bool,
@@ -148,6 +150,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         statuses: statuses(&summary),
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
         identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),
+        contradicted: contradicted(&summary.sites),
         unread: summary.sites.iter().map(|site| site.unreadable).sum(),
         matrices: matrices(&summary),
         histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),

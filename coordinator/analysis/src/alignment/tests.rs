@@ -46,6 +46,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
     let numbers: Vec<u32> = numbers.into_iter().collect();
     let content = |number: &u32| FrozenContent {
         digest: ContentDigest([u8::try_from(number % 251).unwrap(); 16]),
+        chunks_digest: [0; 16],
         size_bytes: 1000,
         payload_bytes: 1000,
         weight: 1000,
@@ -69,6 +70,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         summary: SyncSummary::default(),
         site_number,
         party_number: 0,
+        contradicted: 0,
         evidence: Evidence { epoch: 0, batches: 0, body_bytes: 0, head: [0; 32], root: [0; 32] },
     };
     Frozen {
@@ -80,6 +82,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         messages: Vec::new(),
         shards: RunShards::new(Vec::new()),
         set_aside: Vec::new(),
+        renamed: HashMap::new(),
     }
 }
 

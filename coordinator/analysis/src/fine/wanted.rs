@@ -165,9 +165,12 @@ impl Task<'_> {
     }
 
     fn portion(&self, chunks: &[WantedChunk]) -> Portion {
-        let contents = &self.subject.frozen.contents;
+        let frozen = self.subject.frozen;
         let of_content = |chunks: &[WantedChunk]| {
-            (contents[chunks[0].content as usize].digest, chunks.iter().map(|chunk| chunk.tag).collect())
+            (
+                frozen.digest_at_site(&frozen.contents[chunks[0].content as usize]),
+                chunks.iter().map(|chunk| chunk.tag).collect(),
+            )
         };
         let choice = FineChoice { contents: chunks.chunk_by(|a, b| a.content == b.content).map(of_content).collect() };
         Portion { choice, lengths: chunks.iter().map(|chunk| (chunk.tag, chunk.length_bytes)).collect() }

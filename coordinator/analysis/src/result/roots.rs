@@ -31,10 +31,13 @@ impl Writer {
                 let layers = publication.layers.iter().filter_map(|layer| layer.fine.as_ref());
                 integer(layers.map(|fine| count(&fine.roots[number])).fold(0, u64::saturating_add))
             };
+            let contradicted = |number: usize| {
+                integer(publication.layers.iter().map(|layer| layer.frozen.roots[number].contradicted).sum())
+            };
             let of_text = |count: i64| publication.counts_once().then_some(count);
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -58,6 +61,7 @@ impl Writer {
                     of_text(sums.text_documents),
                     of_text(sums.text_file_bytes),
                     publication.place_of(root.site.as_str(), root.repository.as_str()),
+                    contradicted(number),
                 ],
             )?;
             // Every layer's walk leaves the same out.

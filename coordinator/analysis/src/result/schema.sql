@@ -98,7 +98,8 @@ CREATE TABLE root (
   fine_read_bytes INTEGER NOT NULL,   -- read once more for fine chunks
   text_documents INTEGER,             -- as the next, where each document counts under one view: those that count as text
   text_file_bytes INTEGER,            -- bytes of the files that count as text
-  place INTEGER NOT NULL              -- in the order of the launch, sites by their first repository
+  place INTEGER NOT NULL,             -- in the order of the launch, sites by their first repository
+  contradicted_contents INTEGER NOT NULL DEFAULT 0 -- of which other sites sent other chunks under the same digest
 );
 
 -- Documents by status.

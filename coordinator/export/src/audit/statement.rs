@@ -8,6 +8,7 @@ use crate::human::{bytes as size, count as number, percent};
 /// The sentences on an audit.
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
+    sentences.extend(contradicted(audit));
     let counts_once = audit.sites.iter().any(|site| site.text_documents.is_some());
     sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1, counts_once)));
     if audit.overlap.is_empty() {
@@ -135,6 +136,12 @@ fn run_lengths(audit: &Audit) -> Option<String> {
         with(most, 95),
         with(nearly_all, 99),
     ))
+}
+
+/// The sites that differ about what a content consists of.
+fn contradicted(audit: &Audit) -> Option<String> {
+    let places = crate::contradicted::contradicted(&audit.sites);
+    (!places.is_empty()).then(|| format!("{} {}.", crate::contradicted::CONTRADICTED, places.join("; ")))
 }
 
 fn unread(audit: &Audit) -> String {

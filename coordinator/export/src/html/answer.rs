@@ -7,6 +7,7 @@ use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSec
 
 use super::cells::{Safe, percent};
 use super::{lists, place, repository, title};
+use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
@@ -42,7 +43,7 @@ pub(super) fn write(
         Safe(&scan.method),
         Safe(&when.unwrap_or_default()),
     )?;
-    partial(scan, out)?;
+    partial(scan, sites, out)?;
     writeln!(
         out,
         "<nav><a href=\"#coverage\">Coverage</a><a href=\"#overlap\">Overlap</a><a href=\"#strength\">Strength</a>\
@@ -56,7 +57,7 @@ pub(super) fn write(
     strength(report, out)
 }
 
-fn partial(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
+fn partial(scan: &ScanSection, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     if scan.status != "complete" {
         writeln!(
             out,
@@ -66,6 +67,12 @@ fn partial(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
             let place = format!("{}/{}", missing.site, missing.repository);
             writeln!(out, "<li>{}: {}</li>", Safe(&place), Safe(&missing.reason))?;
         }
+        writeln!(out, "</ul></div>")?;
+    }
+    let contradicted = contradicted(sites);
+    if !contradicted.is_empty() {
+        writeln!(out, "<div class=\"partial\" role=\"alert\">{CONTRADICTED}<ul>")?;
+        contradicted.iter().try_for_each(|line| writeln!(out, "<li>{}</li>", Safe(line)))?;
         writeln!(out, "</ul></div>")?;
     }
     if let Some(notice) = scan.notice {

@@ -4,6 +4,7 @@ use cognate_result::report::Report;
 use rust_xlsxwriter::{Color, Format, Worksheet};
 
 use super::{Book, Look, put, shown};
+use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::grid::{Cell, Kind};
 use crate::legend;
 use crate::overlap::{Matrix, STATUSES, by_status, parameters};
@@ -61,6 +62,14 @@ impl Page<'_> {
                 self.next += 1;
             }
             self.next += 1;
+        }
+        let contradicted = contradicted(&report.sites()?);
+        if !contradicted.is_empty() {
+            self.worksheet.write_string(self.next, 0, CONTRADICTED)?;
+            for (row, line) in (self.next + 1..).zip(&contradicted) {
+                self.worksheet.write_string(row, 0, shown(line))?;
+            }
+            self.next += u32::try_from(contradicted.len()).unwrap_or(u32::MAX).saturating_add(2);
         }
         if let Some(notice) = scan.notice {
             self.worksheet.write_string(self.next, 0, notice)?;

@@ -141,6 +141,7 @@ impl Report {
                 changed: row.get("changed")?,
                 chunks: row.get("chunks")?,
                 compressed_bytes: row.get("compressed_bytes")?,
+                contradicted_contents: Some(row.get("contradicted_contents")?).filter(|contents| *contents > 0),
                 documents: row.get("documents")?,
                 empty: row.get("empty")?,
                 excluded: Counts::new(),

@@ -15,6 +15,7 @@ mod plans;
 mod published;
 mod triage;
 mod two_views;
+mod versions;
 
 fn clock() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
@@ -47,9 +48,10 @@ fn with_indexes(folder: &tempfile::TempDir) -> Arc<Coordinator> {
 /// Ends a coordinator once its scans have let go of it.
 async fn close(coordinator: Arc<Coordinator>) {
     let scans = Arc::downgrade(&coordinator.services().scans);
+    let store = Arc::downgrade(&coordinator.services().records.store);
     drop(coordinator);
     let gone = async {
-        while scans.strong_count() > 0 {
+        while scans.strong_count() > 0 || store.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
     };

@@ -3,6 +3,7 @@
 //! Within an index, the overlap with each document is added up from its postings, tag by tag; only the strongest
 //! matches stay, so that memory is bounded by them and by the contents of one index.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ struct Progress {
     /// The same tags, ascending.
     sorted: Vec<Tag>,
     payload_bytes: u64,
-    matches: BTreeMap<ContentDigest, Match>,
+    /// By digest and by digest of the chunks: sites that describe a content differently are measured by their own chunks.
+    matches: BTreeMap<(ContentDigest, [u8; 16]), Match>,
     documents: u64,
 }
 
@@ -220,7 +222,8 @@ impl<'a> Search<'a> {
             let count = counts.get(&digest).copied().unwrap_or(0);
             let own = holders.remove(&digest).unwrap_or_default();
             progress.documents += count;
-            let known = progress.matches.entry(digest).or_insert_with(|| Match {
+            let chunks_digest = open.index.contents.get(&digest).map_or([0; 16], |content| content.chunks_digest);
+            let known = progress.matches.entry((digest, chunks_digest)).or_insert_with(|| Match {
                 digest,
                 size_bytes,
                 measure,
@@ -239,7 +242,7 @@ impl<'a> Search<'a> {
         let Search { query, documents, .. } = self;
         let found = |(progress, queried): (Progress, &SearchedDocument)| {
             let mut matches: Vec<Match> = progress.matches.into_values().collect();
-            sort(&mut matches);
+            matches.sort_unstable_by(order);
             let listed: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
             let has_chunks = query.method.capabilities().has_chunks();
             let lengths: Vec<u32> = queried.features.iter().map(|feature| feature.weight).collect();
@@ -293,13 +296,14 @@ impl Progress {
         if self.matches.len() <= matches_max {
             return;
         }
-        let mut all: Vec<Match> = std::mem::take(&mut self.matches).into_values().collect();
-        sort(&mut all);
+        let mut all: Vec<_> = std::mem::take(&mut self.matches).into_iter().collect();
+        all.sort_unstable_by(|(_, a), (_, b)| order(a, b));
         all.truncate(matches_max);
-        self.matches = all.into_iter().map(|one| (one.digest, one)).collect();
+        self.matches = all.into_iter().collect();
     }
 }
 
-fn sort(matches: &mut [Match]) {
-    matches.sort_unstable_by(|a, b| b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest)));
+/// The strongest first.
+fn order(a: &Match, b: &Match) -> Ordering {
+    b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest))
 }

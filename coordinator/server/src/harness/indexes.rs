@@ -66,18 +66,25 @@ pub struct Held {
     path: &'static str,
     what: Result<Vec<u8>, DocumentState>,
     message: Option<u8>,
+    /// The chunks whose digest the content claims, in place of its own.
+    claimed: Option<Vec<u8>>,
 }
 
 pub fn held(path: &'static str, chunks: &[u8]) -> Held {
-    Held { path, what: Ok(chunks.to_vec()), message: None }
+    Held { path, what: Ok(chunks.to_vec()), message: None, claimed: None }
 }
 
 pub fn none(path: &'static str, why: DocumentState) -> Held {
-    Held { path, what: Err(why), message: None }
+    Held { path, what: Err(why), message: None, claimed: None }
 }
 
 pub fn message(path: &'static str, chunks: &[u8], message: u8) -> Held {
     Held { message: Some(message), ..held(path, chunks) }
+}
+
+/// A document that is sent with the digest of another content.
+pub fn falsified(path: &'static str, claimed: &[u8], chunks: &[u8]) -> Held {
+    Held { claimed: Some(claimed.to_vec()), ..held(path, chunks) }
 }
 
 pub fn under(view: View) -> Method {
@@ -99,7 +106,8 @@ pub fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, docum
                 let tag = Tag([*chunk; 16]);
                 table.push(&Chunk { offset: 0, length_bytes: 100, tag, repeated_byte: false });
             }
-            let digest = ContentDigest(*blake3::hash(chunks).as_bytes().first_chunk().unwrap());
+            let claimed = document.claimed.as_ref().unwrap_or(chunks);
+            let digest = ContentDigest(*blake3::hash(claimed).as_bytes().first_chunk().unwrap());
             let content = Content { size_bytes: 100 * chunks.len() as u64, chunk_count: chunks.len() as u64, digest };
             (content, table)
         });

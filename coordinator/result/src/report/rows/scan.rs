@@ -213,6 +213,9 @@ pub struct SiteSection {
     pub chunks: u64,
     /// Bytes in compressed containers.
     pub compressed_bytes: u64,
+    /// Contents of which other sites sent other chunks under the same digest: most of them, or any where there are no most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradicted_contents: Option<u64>,
     /// Documents looked into, empty ones too.
     pub documents: u64,
     /// Empty documents.

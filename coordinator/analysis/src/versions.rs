@@ -1,0 +1,78 @@
+//! Contents of which sites send different chunks under one digest. One of them is wrong: by mistake, or because it wants the
+//! documents of the other to seem to share what they do not.
+//!
+//! Each such version is a content of its own, so that the documents of a site are compared by what that site sent. The
+//! version of most sites keeps the digest; the others get one that follows from their chunks. Who differs is counted, and named in
+//! the report.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use cognate_fingerprint::ContentDigest;
+use cognate_storage::{Index, IndexedContent};
+
+/// The key of the digests of versions: no secret, it only separates them from those of contents.
+const VERSION_CONTEXT: &str = "cognate version of a content v1";
+
+/// The digest of a content's chunks.
+type ChunksDigest = [u8; 16];
+
+/// The digests under which contents are compared.
+#[derive(Default)]
+pub(crate) struct Versions {
+    /// Of each content with several versions, the one that keeps its digest.
+    kept: HashMap<ContentDigest, ChunksDigest>,
+    /// Of each root, the contents that most other sites describe differently, or that another site does where there are no
+    /// most.
+    pub(crate) contradicted: Vec<u64>,
+}
+
+impl Versions {
+    /// Decides about the contents whose digests are `disputed`. Each root has the number of its site.
+    pub(crate) fn of(disputed: &BTreeSet<ContentDigest>, sites: &[u16], loaded: &[Arc<Index>]) -> Versions {
+        let mut versions = Versions { contradicted: vec![0; sites.len()], ..Versions::default() };
+        if disputed.is_empty() {
+            return versions;
+        }
+        let live: Vec<HashSet<ContentDigest>> = loaded.iter().map(|index| index.live()).collect();
+        for digest in disputed {
+            let holds = |root: &usize| live[*root].contains(digest);
+            let version = |root: usize| Some((root, loaded[root].contents.get(digest)?.chunks_digest));
+            let holders: Vec<_> = (0..sites.len()).filter(holds).filter_map(version).collect();
+            versions.decide(*digest, &holders, sites);
+        }
+        versions
+    }
+
+    /// Decides about one content, of which each root has a version.
+    fn decide(&mut self, digest: ContentDigest, holders: &[(usize, ChunksDigest)], sites: &[u16]) {
+        let count = |wanted: Option<ChunksDigest>| {
+            let of_version = holders.iter().filter(|(_, version)| wanted.is_none_or(|wanted| *version == wanted));
+            of_version.map(|(root, _)| sites[*root]).collect::<BTreeSet<u16>>().len()
+        };
+        let mut counts: BTreeMap<ChunksDigest, usize> = BTreeMap::new();
+        for (_, version) in holders {
+            counts.entry(*version).or_insert_with(|| count(Some(*version)));
+        }
+        let most = counts.values().copied().max().unwrap_or(0);
+        // Of versions with as many sites, that of the first: the one whose chunks `explain` reads.
+        let Some((_, kept)) = holders.iter().find(|(_, version)| counts[version] == most) else { return };
+        self.kept.insert(digest, *kept);
+        let is_settled = 2 * most > count(None);
+        for (root, version) in holders {
+            self.contradicted[*root] += u64::from(!is_settled || version != kept);
+        }
+    }
+
+    /// The digest under which a content is compared.
+    pub(crate) fn digest(&self, digest: ContentDigest, content: &IndexedContent) -> ContentDigest {
+        match self.kept.get(&digest) {
+            Some(kept) if *kept != content.chunks_digest => {
+                let mut hasher = blake3::Hasher::new_derive_key(VERSION_CONTEXT);
+                hasher.update(&digest.0).update(&content.chunks_digest);
+                ContentDigest(*hasher.finalize().as_bytes().first_chunk().expect("a hash is longer"))
+            }
+            _ => digest,
+        }
+    }
+}
