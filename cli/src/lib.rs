@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
 
+mod allocator;
 mod args;
 mod case;
 mod command;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::CHILD_ARGUMENT) {
         return cognate_view::child_main();
     }
+    allocator::limit_arenas();
     // A file of this process's memory, or another process that looks into it, would give its keys away. Where the system has no
     // such setting there is nothing to do.
     #[cfg(target_os = "linux")]
