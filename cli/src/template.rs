@@ -119,8 +119,8 @@ fn row(template: &v1::Template) -> Vec<String> {
     let origin = |known: bool, name: String| if known { name } else { "–".to_owned() };
     vec![
         ScanId(template.id).to_string(),
-        count(template.lengths.len() as u64),
-        bytes(template.lengths.iter().copied().map(u64::from).sum()),
+        count(template.tag_count),
+        bytes(template.tag_bytes),
         template.method.as_ref().map(method).unwrap_or_default(),
         origin(template.scan != 0, ScanId(template.scan).to_string()),
         origin(!template.cluster.is_empty(), one_line(&template.cluster).chars().take(8).collect()),
@@ -150,7 +150,7 @@ fn object(template: &v1::Template) -> Value {
         "marked": time(template.marked),
         "unmarked_by": (template.unmarked != 0).then_some(&template.unmarked_by),
         "unmarked": (template.unmarked != 0).then(|| time(template.unmarked)),
-        "bytes": template.lengths.iter().copied().map(u64::from).sum::<u64>(),
+        "bytes": template.tag_bytes,
         "tags": tags(&template.tags, &template.lengths),
     })
 }

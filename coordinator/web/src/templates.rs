@@ -93,8 +93,8 @@ fn row(template: &v1::Template) -> Row {
     Row {
         id: format!("{:016x}", template.id),
         method: crate::sites::method(template.method.as_ref()),
-        tags: template.lengths.len() as u64,
-        bytes: template.lengths.iter().copied().map(u64::from).sum(),
+        tags: template.tag_count,
+        bytes: template.tag_bytes,
         note: template.note.clone(),
         cluster: template.cluster.clone(),
         scan: if template.scan == 0 { String::new() } else { ScanId(template.scan).to_string() },

@@ -283,6 +283,7 @@ fn a_viewer_marks_nothing() {
     let seen = |who| operate(who, &["template", "list", "--format", "json"]).expect(0).json()[0].clone();
     assert_eq!(seen(&viewer), marked[0]);
     assert_eq!((seen(&bound)["tags"].clone(), seen(&bound)["note"].clone()), (json!([]), json!("")));
+    assert_eq!(seen(&bound)["bytes"], marked[0]["bytes"]);
 }
 
 #[test]

@@ -3734,6 +3734,11 @@ pub struct Template {
     pub unmarked_by: ::prost::alloc::string::String,
     #[prost(sint64, tag = "11")]
     pub unmarked: i64,
+    /// The number of its tags, and the sum of the lengths. Who is bound to a site or a party gets these, and no tags.
+    #[prost(uint64, tag = "12")]
+    pub tag_count: u64,
+    #[prost(uint64, tag = "13")]
+    pub tag_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MarkTemplateRequest {

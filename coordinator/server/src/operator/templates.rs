@@ -1,5 +1,5 @@
 //! Templates, as far as a person may see, mark and take them back. They count in every analysis under their method, so
-//! that a person who is bound to a site or a party marks none, and sees neither their tags nor their notes.
+//! that a person who is bound to a site or a party marks none, and sees neither their tags, nor the lengths of their chunks, nor their notes.
 
 use std::sync::{Arc, Mutex};
 
@@ -74,14 +74,22 @@ impl OperatorService {
         templates.retain(|template| all || template.unmarked == 0);
         templates.sort_by_key(|template| (std::cmp::Reverse(template.marked), template.id));
         if check_unbound(operator).is_err() {
-            for template in &mut templates {
-                template.tags.clear();
-                template.scan = 0;
-                template.note.clear();
-                template.cluster.clear();
-            }
+            templates = templates.into_iter().map(outline).collect();
         }
         Ok(templates)
+    }
+}
+
+/// What a person who is bound to a site or a party sees of a template: its size, and who marked it. The lengths of its chunks in
+/// their order would tell the document of another party as their tags would.
+fn outline(template: v1::Template) -> v1::Template {
+    v1::Template {
+        tags: Vec::new(),
+        lengths: Vec::new(),
+        note: String::new(),
+        scan: 0,
+        cluster: String::new(),
+        ..template
     }
 }
 
@@ -92,5 +100,27 @@ pub(super) fn check_unbound(operator: &Operator) -> Result<(), Error> {
             "`{}` is bound to a site or a party: templates are for all people, and only people without bounds mark them",
             operator.name
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_has_the_size_of_a_template_and_nothing_of_its_chunks() {
+        let template = v1::Template {
+            id: 7,
+            tags: vec![1; 32],
+            lengths: vec![600, 900],
+            note: "the frame of all pages".into(),
+            scan: 8,
+            cluster: "c0ffee".into(),
+            tag_count: 2,
+            tag_bytes: 1500,
+            ..v1::Template::default()
+        };
+        let seen = outline(template);
+        assert_eq!(seen, v1::Template { id: 7, tag_count: 2, tag_bytes: 1500, ..v1::Template::default() });
     }
 }

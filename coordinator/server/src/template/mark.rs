@@ -102,6 +102,8 @@ impl Templates {
         let template = v1::Template {
             id,
             method: Some(method),
+            tag_count: lengths.len() as u64,
+            tag_bytes: lengths.iter().copied().map(u64::from).sum(),
             tags,
             lengths,
             note: mark.note.clone(),
