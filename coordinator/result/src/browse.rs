@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::report::{Order, Report};
+use crate::report::{Order, Reader, Report};
 
 pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
@@ -75,6 +75,10 @@ pub struct Browse {
     sites: Vec<String>,
     /// Version of the store up to which the marks of verdicts are current; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
+    /// The person for whom the marks are.
+    pub(crate) reader: Reader,
+    /// The party of all sites; nothing: there are several.
+    pub(crate) party: Option<String>,
 }
 
 impl Browse {
@@ -84,8 +88,15 @@ impl Browse {
     /// Fails if the file is no result that this build reads.
     pub fn open(result: &Path) -> Result<Browse, Error> {
         let report = Report::open(result)?;
-        let mut browse =
-            Browse { report, file_number: number_of(result), numbered: Vec::new(), sites: Vec::new(), marked: None };
+        let mut browse = Browse {
+            report,
+            file_number: number_of(result),
+            numbered: Vec::new(),
+            sites: Vec::new(),
+            marked: None,
+            reader: Reader::default(),
+            party: None,
+        };
         // Pages read much of the file: mapped, it need not be copied.
         let prepared = "PRAGMA mmap_size = 1073741824;
                         CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
@@ -95,6 +106,8 @@ impl Browse {
         let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;
         browse.sites.clone_from(&sites);
         browse.numbered = sites;
+        let mut parties = browse.collect("SELECT DISTINCT party FROM root LIMIT 2", [], |row| row.get(0))?;
+        browse.party = if parties.len() == 1 { parties.pop() } else { None };
         // Pages are for people.
         browse.report.set_order(Order::Launch);
         browse.report.sort_sites(&mut browse.sites);
@@ -109,6 +122,16 @@ impl Browse {
     /// The sites, in the order of the launch.
     pub fn sites(&self) -> &[String] {
         &self.sites
+    }
+
+    /// The party of all sites; nothing: there are several.
+    pub fn party(&self) -> Option<&str> {
+        self.party.as_deref()
+    }
+
+    /// The person for whom verdicts are marked.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// True while the file is the one that was opened: a scan that is removed or published again has another.

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use crate::browse::{Browse, ClusterRow, SetRow};
 use crate::error::Error;
-use crate::report::{hex, time};
+use crate::report::{Reader, hex, time};
 use cognate_storage::store::Store;
 use cognate_storage::verdict::{CLUSTER, DOCUMENT, IDENTICAL, Key, VIEWS, VerdictEntry, VerdictRow, word};
 
@@ -55,9 +55,16 @@ impl Mark {
 }
 
 impl Browse {
-    /// Brings the marks of clusters level with the store.
-    pub fn mark(&mut self, store: &Store) -> Result<(), Error> {
+    /// Brings the marks of clusters level with the store, as a person may read them.
+    ///
+    /// # Errors
+    /// Fails if the store or the result cannot be read.
+    pub fn mark(&mut self, store: &Store, reader: &Reader) -> Result<(), Error> {
         let now = store.verdict_number()?;
+        if self.reader != *reader {
+            self.reader = reader.clone();
+            self.marked = None;
+        }
         if self.marked == Some(now) {
             return Ok(());
         }
@@ -80,6 +87,15 @@ impl Browse {
         Ok(())
     }
 
+    /// The last decision that counts here and that the reader may see.
+    fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
+        let counts = |entry: &&VerdictEntry| match &self.reader.party {
+            Some(own) => entry.party == *own,
+            None => !entry.is_bound || self.party.as_ref() == Some(&entry.party),
+        };
+        row.entries.iter().rev().find(counts)
+    }
+
     /// All or nothing.
     fn within(&self, work: impl FnOnce(&Browse) -> Result<(), Error>) -> Result<(), Error> {
         self.execute("BEGIN")?;
@@ -99,7 +115,7 @@ impl Browse {
         let connection = self.report().connection();
         let mark = || -> rusqlite::Result<()> {
             connection.prepare_cached("DELETE FROM temp.mark WHERE key = ?")?.execute([key.0])?;
-            let Some(entry) = row.entries.last() else { return Ok(()) };
+            let Some(entry) = self.in_force(row) else { return Ok(()) };
             let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
             let word = word(entry.verdict());
             let sql = "SELECT k.id, k.members_digest FROM cluster k JOIN layer l ON l.number = k.layer
@@ -139,7 +155,7 @@ impl Browse {
         });
         let Some((key, changed)) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let Some(row) = store.verdict(Key(key))? else { return Ok(None) };
-        let Some(entry) = row.entries.last() else { return Ok(None) };
+        let Some(entry) = self.in_force(&row) else { return Ok(None) };
         let why = if changed { Some(self.why_changed(entry, cluster)?) } else { None };
         Ok(Some(Mark::of(entry, why)))
     }
@@ -172,7 +188,7 @@ impl Browse {
     pub fn mark_of_set(&self, store: &Store, set: &SetRow) -> Result<Option<Mark>, Error> {
         let Some(key) = Key::of_set(&set.tier, &set.id) else { return Ok(None) };
         let Some(row) = store.verdict(key)? else { return Ok(None) };
-        Ok(row.entries.last().map(|entry| {
+        Ok(self.in_force(&row).map(|entry| {
             let changed = hex(&entry.decided.digest) != set.members_digest;
             let why = || match (entry.decided.member_count, set.documents) {
                 (before, now) if before == now => "its documents are at other places".to_owned(),
@@ -190,7 +206,7 @@ impl Browse {
         (view, digest): (&str, &str),
     ) -> Result<Option<Mark>, Error> {
         let Some(row) = store.verdict(Key::of_document(site, repository, path))? else { return Ok(None) };
-        let Some(entry) = row.entries.last() else { return Ok(None) };
+        let Some(entry) = self.in_force(&row) else { return Ok(None) };
         // Its content under the other view is searched for only if that has a verdict.
         let same = match entry.decided.view == view {
             true => hex(&entry.decided.digest) == digest,
@@ -209,7 +225,7 @@ impl Browse {
     ) -> Result<(), E> {
         for entry in store.verdicts() {
             let (key, row) = entry.map_err(Error::from)?;
-            let Some(last) = row.entries.last() else { continue };
+            let Some(last) = self.in_force(&row) else { continue };
             let state = match key.0[0] {
                 CLUSTER => self.cluster_state(store, key)?,
                 IDENTICAL => match self.set_called(&hex(&key.0[2..]))? {

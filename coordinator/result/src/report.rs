@@ -49,7 +49,7 @@ pub use rows::*;
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
 pub use verdicts::VerdictSection;
-pub use viewer::Viewer;
+pub use viewer::{Reader, Viewer};
 
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";

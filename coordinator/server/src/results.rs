@@ -11,7 +11,7 @@ use cognate_proto::name::ScanId;
 
 use crate::error::Error;
 use cognate_result::browse::{Browse, ClusterFilter};
-use cognate_result::report::Report;
+use cognate_result::report::{Reader, Report};
 use cognate_storage::indexes::Manifest;
 use cognate_storage::store::ScanStep;
 
@@ -52,6 +52,12 @@ impl Results {
     }
 }
 
+/// An open result with the marks that a person may read, or else any: marking anew takes longer than taking it from the list.
+fn take(of_scan: &mut Vec<Browse>, reader: &Reader) -> Option<Browse> {
+    let marked = of_scan.iter().position(|browse| browse.reader() == reader);
+    marked.map(|place| of_scan.swap_remove(place)).or_else(|| of_scan.pop())
+}
+
 /// An open result, for one query at a time.
 pub struct Lent<'a> {
     browse: Option<Browse>,
@@ -85,11 +91,11 @@ impl Drop for Lent<'_> {
 }
 
 impl Results {
-    /// The result of a scan, open for browsing, with the verdicts as they are now.
+    /// The result of a scan, open for browsing, with the verdicts as they are now and as a person may read them.
     ///
     /// # Errors
     /// Fails if the scan is not there, has no result, or that cannot be read.
-    pub(crate) fn browse(&self, scan: ScanId) -> Result<Lent<'_>, Error> {
+    pub(crate) fn browse(&self, scan: ScanId, reader: &Reader) -> Result<Lent<'_>, Error> {
         match self.analyser.store.scan(scan)? {
             None => return Err(Error::UnknownScan(scan)),
             Some(row) if row.step() == ScanStep::Published => {}
@@ -100,23 +106,23 @@ impl Results {
         }
         // An open result may have been altered in its place.
         let path = self.analyser.published(scan)?;
-        let idle = self.lock().get_mut(&scan).and_then(Vec::pop).filter(Browse::is_current);
+        let idle = self.lock().get_mut(&scan).and_then(|of_scan| take(of_scan, reader)).filter(Browse::is_current);
         let browse = match idle {
             Some(browse) => browse,
             None => Browse::open(&path)?,
         };
         let mut lent = Lent { browse: Some(browse), scan, results: self };
-        lent.mark(&self.analyser.store)?;
+        lent.mark(&self.analyser.store, reader)?;
         Ok(lent)
     }
 
-    /// The result of a scan for reports and plans, with its verdicts.
+    /// The result of a scan for reports and plans, with the verdicts that a person may read.
     ///
     /// # Errors
     /// As `Results::browse`.
-    pub fn report_with_verdicts(&self, scan: ScanId) -> Result<Report, Error> {
+    pub fn report_with_verdicts(&self, scan: ScanId, reader: &Reader) -> Result<Report, Error> {
         let mut states = Vec::new();
-        self.browse(scan)?.verdict_states(&self.analyser.store, |state| {
+        self.browse(scan, reader)?.verdict_states(&self.analyser.store, |state| {
             states.push(state);
             Ok::<_, cognate_result::Error>(())
         })?;
@@ -142,10 +148,10 @@ impl Results {
     ///
     /// # Errors
     /// As `Results::browse`, of either scan.
-    pub fn browse_for(&self, scan: ScanId, filter: &ClusterFilter) -> Result<Lent<'_>, Error> {
-        let browse = self.browse(scan)?;
+    pub fn browse_for(&self, scan: ScanId, filter: &ClusterFilter, reader: &Reader) -> Result<Lent<'_>, Error> {
+        let browse = self.browse(scan, reader)?;
         if let Some(since) = filter.since {
-            let earlier = self.browse(since)?;
+            let earlier = self.browse(since, reader)?;
             browse.compare_with(&earlier)?;
         }
         Ok(browse)

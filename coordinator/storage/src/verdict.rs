@@ -125,6 +125,12 @@ pub struct Decision {
     /// The subjects of this part.
     #[prost(message, repeated, tag = "7")]
     pub decided: Vec<Decided>,
+    /// The party of all sites of that scan; empty if there were several.
+    #[prost(string, tag = "8")]
+    pub party: String,
+    /// True if the author may read the results of this party alone.
+    #[prost(bool, tag = "9")]
+    pub is_bound: bool,
 }
 
 /// Subject of a decision, and its members at that time.
@@ -164,7 +170,8 @@ pub struct Undone {
 /// Decisions about one subject, the last one last.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct VerdictRow {
-    /// The decisions in force, in the order in which they were made; at most 16.
+    /// The decisions in force, in the order in which they were made; at most 16 of the people of each party, and of those without
+    /// bounds.
     #[prost(message, repeated, tag = "1")]
     pub entries: Vec<VerdictEntry>,
 }
@@ -193,6 +200,12 @@ pub struct VerdictEntry {
     /// The subject as it was at that time.
     #[prost(message, required, tag = "7")]
     pub decided: Decided,
+    /// The party of all sites of that scan; empty if there were several.
+    #[prost(string, tag = "8")]
+    pub party: String,
+    /// True if the author may read the results of this party alone.
+    #[prost(bool, tag = "9")]
+    pub is_bound: bool,
 }
 
 /// A part of an action, as the store saves it: enough to list it and to undo it.

@@ -55,7 +55,7 @@ async fn browsing<T: Send + 'static>(
             service.check_result(&person.operator, since)?;
         }
         let services = &service.services;
-        work(&*services.results.browse_for(id, &filter)?, &services.records.store)
+        work(&*services.results.browse_for(id, &filter, &service.reader(&person.operator))?, &services.records.store)
     });
     Ok(working.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
 }

@@ -24,6 +24,14 @@ pub struct Viewer {
     party: Option<String>,
 }
 
+/// A person who reads verdicts. A verdict counts in the results that its author may read, and is shown to those who may read
+/// the result that it was made in: nobody decides, or learns, what concerns another party.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Reader {
+    /// The party whose results alone this person may read; nothing: all.
+    pub party: Option<String>,
+}
+
 impl Viewer {
     /// A person, by the site and the party that the certificate names.
     pub fn bound(site: Option<&str>, party: Option<&str>) -> Viewer {
@@ -63,12 +71,23 @@ impl Viewer {
         mut sites: impl Iterator<Item = &'a str>,
         party_of: impl Fn(&str) -> Option<PartyName>,
     ) -> Option<&'a str> {
-        let own = match (&self.party, &self.site) {
-            (None, None) => return None,
-            (Some(party), _) => Some(party.clone()),
-            (None, Some(site)) => party_of(site).map(|party| party.to_string()),
-        };
+        if !self.is_bound() {
+            return None;
+        }
+        let own = self.own_party(&party_of);
         sites.find(|site| party_of(site).as_ref().map(PartyName::as_str) != own.as_deref())
+    }
+
+    /// The viewer's party: that of the bounds, or of the site to which the viewer is bound.
+    fn own_party(&self, party_of: impl Fn(&str) -> Option<PartyName>) -> Option<String> {
+        let of_site = || self.site.as_deref().and_then(party_of).map(|party| party.to_string());
+        self.party.clone().or_else(of_site)
+    }
+
+    /// The viewer as a reader of verdicts.
+    pub fn reader(&self, party_of: impl Fn(&str) -> Option<PartyName>) -> Reader {
+        // Nobody is of the party without a name: a site that is gone has no results to read.
+        Reader { party: self.is_bound().then(|| self.own_party(party_of).unwrap_or_default()) }
     }
 
     /// True if the viewer may see the paths of a party's documents.

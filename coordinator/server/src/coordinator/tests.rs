@@ -7,12 +7,13 @@ use cognate_proto::v1::{FailureKind, ScanState, ScanStatus};
 
 use super::*;
 use crate::harness::indexes::{LIMITS, ended, key, spec, wait};
-use cognate_result::report::Report;
+use cognate_result::report::{Reader, Report};
 use cognate_storage::harness::{method, push, root};
 use cognate_storage::store::{FrozenRow, ScanRow, ScanStep, SlotKey};
 
 mod plans;
 mod published;
+mod readers;
 mod triage;
 mod two_views;
 mod versions;

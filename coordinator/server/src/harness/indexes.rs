@@ -93,9 +93,21 @@ pub fn under(view: View) -> Method {
 
 /// Seals an index of these documents.
 pub fn fill(coordinator: &Coordinator, site: &str, view: View, epoch: u64, documents: &[Held]) {
-    coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
+    fill_of((&PartyName::home(), &Key::none()), coordinator, site, view, epoch, documents);
+}
+
+/// The same, of a site of a party, under a key.
+pub fn fill_of(
+    (party, under_key): (&PartyName, &Key),
+    coordinator: &Coordinator,
+    site: &str,
+    view: View,
+    epoch: u64,
+    documents: &[Held],
+) {
+    coordinator.admit(&site.parse().unwrap(), party).unwrap();
     let method = under(view);
-    let key = SlotKey { method_id: method.id(&Key::none()), ..key(site) };
+    let key = SlotKey { method_id: method.id(under_key), ..key(site) };
     let mut writer = coordinator.services().scans.analyser.indexes.writer(key, epoch, &method).unwrap();
     let (mut builder, mut root) = (BatchBuilder::default(), IndexDigest::default());
     let mut sent = Vec::new();

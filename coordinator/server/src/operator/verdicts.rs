@@ -5,6 +5,8 @@ use std::sync::Arc;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
+use cognate_result::report::Reader;
+
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
@@ -25,7 +27,8 @@ impl OperatorService {
         {
             self.check_result(operator, since)?;
         }
-        let (action, subjects) = self.services.verdicts.decide(&request, operator.name.as_str())?;
+        let (action, subjects) =
+            self.services.verdicts.decide(&request, operator.name.as_str(), &self.reader(operator))?;
         Ok(v1::SetVerdictsResponse { action, subjects })
     }
 
@@ -44,9 +47,9 @@ impl OperatorService {
     /// The current verdicts of a scan's result.
     pub(super) fn list_verdicts(&self, operator: &Operator, scan: ScanId) -> Result<SpoolReader, Error> {
         self.check_result(operator, scan)?;
-        let services = Arc::clone(&self.services);
+        let (services, reader) = (Arc::clone(&self.services), self.reader(operator));
         Ok(self.services.streams.spooled(move |writer| {
-            let browse = services.results.browse(scan)?;
+            let browse = services.results.browse(scan, &reader)?;
             browse.verdict_states(&services.records.store, |state| writer.message(&state))
         }))
     }
@@ -58,6 +61,11 @@ impl OperatorService {
             actions.retain(|action| self.check_result(operator, ScanId(action.scan)).is_ok());
         }
         Ok(actions)
+    }
+
+    /// A person as a reader of verdicts.
+    pub fn reader(&self, operator: &Operator) -> Reader {
+        operator.viewer().reader(|site| self.party_of(site))
     }
 
     /// Checks that a person may see all of a scan's result.

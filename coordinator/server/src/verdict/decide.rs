@@ -9,6 +9,7 @@ use cognate_storage::verdict::{ActionRow, Decision, Undone, word};
 use super::{Verdicts, refused};
 use crate::error::Error;
 use cognate_result::browse::ClusterFilter;
+use cognate_result::report::Reader;
 use cognate_storage::journal::What;
 
 /// Maximum subjects of one event.
@@ -64,22 +65,22 @@ impl VerdictRequest {
 }
 
 impl Verdicts {
-    /// Sets a verdict; answers the action, by which it can be undone, and the number of subjects.
+    /// Sets a verdict within what its author may read; answers the action, by which it can be undone, and the number of subjects.
     ///
     /// # Errors
     /// Fails if a subject is not in the scan's result, or the number of subjects differs from the expected one.
-    pub(crate) fn decide(&self, request: &VerdictRequest, by: &str) -> Result<(u64, u64), Error> {
-        let (decided, filter) = match &request.about {
+    pub(crate) fn decide(&self, request: &VerdictRequest, by: &str, reader: &Reader) -> Result<(u64, u64), Error> {
+        let (decided, filter, party) = match &request.about {
             About::Subjects(subjects) => {
-                let browse = self.results.browse(request.scan)?;
+                let browse = self.results.browse(request.scan, reader)?;
                 let mut decided = Vec::new();
                 for subject in subjects {
                     decided.push(browse.decided(subject)?);
                 }
-                (decided, String::new())
+                (decided, String::new(), browse.party().map(str::to_owned))
             }
             About::Filter(filter, expected) => {
-                let browse = self.results.browse_for(request.scan, filter)?;
+                let browse = self.results.browse_for(request.scan, filter, reader)?;
                 let numbers = browse.cluster_numbers(filter)?;
                 let count = numbers.len() as u64;
                 if let Some(expected) = expected.filter(|expected| *expected != count) {
@@ -97,7 +98,7 @@ impl Verdicts {
                     }
                 }
                 let filter = filter.to_query();
-                (decided, if filter.is_empty() { "all".to_owned() } else { filter })
+                (decided, if filter.is_empty() { "all".to_owned() } else { filter }, browse.party().map(str::to_owned))
             }
         };
         let action = self.records.store.next_number()?;
@@ -111,6 +112,8 @@ impl Verdicts {
                 note: request.note.clone(),
                 filter: filter.clone(),
                 decided: decided.to_vec(),
+                party: party.clone().unwrap_or_default(),
+                is_bound: reader.party.is_some(),
             };
             self.records.record(What::Decided(decision), by)?;
         }

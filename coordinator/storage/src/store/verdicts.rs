@@ -9,7 +9,8 @@ use super::{Key, Prefix, Store, Tree};
 use crate::error::Error;
 use crate::verdict::{self, ActionRow, Decision, SavedFilter, VerdictEntry, VerdictRow};
 
-/// So many decisions about one subject can be taken back, one after the other.
+/// So many decisions about one subject can be taken back, one after the other. Each party has its own, so that nobody drops those of
+/// another.
 const ENTRIES_MAX: usize = 16;
 
 impl Store {
@@ -30,9 +31,18 @@ impl Store {
                 time,
                 scan: decision.scan,
                 decided: decided.clone(),
+                party: decision.party.clone(),
+                is_bound: decision.is_bound,
             });
-            let too_many = row.entries.len().saturating_sub(ENTRIES_MAX);
-            row.entries.drain(..too_many);
+            let is_own = |entry: &VerdictEntry| {
+                entry.is_bound == decision.is_bound && (!entry.is_bound || entry.party == decision.party)
+            };
+            let mut too_many = row.entries.iter().filter(|entry| is_own(entry)).count().saturating_sub(ENTRIES_MAX);
+            row.entries.retain(|entry| {
+                let is_dropped = too_many > 0 && is_own(entry);
+                too_many -= usize::from(is_dropped);
+                !is_dropped
+            });
             self.put(&key, &row)?;
         }
         let row = ActionRow {

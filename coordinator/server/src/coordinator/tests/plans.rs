@@ -14,7 +14,7 @@ use cognate_result::plan::{Decision, Keep, Left};
 fn planned(coordinator: &Coordinator, scan: u64, path: &str) -> Decision {
     let keep = Keep { rules: vec!["shortest-path".parse().unwrap()], min_copies: 1 };
     let mut found = None;
-    let report = coordinator.services().results.report_with_verdicts(ScanId(scan)).unwrap();
+    let report = coordinator.services().results.report_with_verdicts(ScanId(scan), &Reader::default()).unwrap();
     assert!(report.has_verdicts());
     let each = |decision: Decision| {
         if decision.members.iter().any(|member| member.document.path == path) {
@@ -45,7 +45,10 @@ async fn a_plan_obeys_what_was_decided_about_documents_sets_and_clusters() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
     let one = "drafts/one.txt";
-    let of_cluster = subject(&cluster(&coordinator.services().results.browse(ScanId(1)).unwrap(), "drafts/two.txt"));
+    let of_cluster = subject(&cluster(
+        &coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(),
+        "drafts/two.txt",
+    ));
     let plan = |scan| planned(&coordinator, scan, one);
     assert_eq!((gone(&plan(1)), plan(1).left), (vec!["drafts/One copy.txt"], None));
     let id = plan(1).group;

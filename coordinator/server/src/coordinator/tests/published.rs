@@ -13,7 +13,7 @@ async fn a_result_that_was_altered_is_refused_wherever_it_is_opened() {
     scanned(&coordinator, 1).await;
     let services = coordinator.services();
     let path = services.scans.analyser.result_path(ScanId(1));
-    drop(services.results.browse(ScanId(1)).unwrap());
+    drop(services.results.browse(ScanId(1), &Reader::default()).unwrap());
     let original = std::fs::read(&path).unwrap();
     // In its place, with its size and its time of modification: it stays an ordinary database.
     let at = original.windows(4).position(|bytes| bytes == b"main").unwrap() as u64;
@@ -22,17 +22,17 @@ async fn a_result_that_was_altered_is_refused_wherever_it_is_opened() {
     file.write_all_at(b"mein", at).unwrap();
     file.set_modified(modified).unwrap();
     assert!(Report::open(&path).is_ok());
-    let refused = services.results.browse(ScanId(1)).err().unwrap();
+    let refused = services.results.browse(ScanId(1), &Reader::default()).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::Corrupt);
     let said = refused.to_string();
     let scan = ScanId(1).to_string();
     assert!(
         said.contains(&scan) && said.contains("has changed since it was published") && said.contains("launch it again")
     );
-    assert!(services.results.report_with_verdicts(ScanId(1)).is_err());
+    assert!(services.results.report_with_verdicts(ScanId(1), &Reader::default()).is_err());
     assert!(services.audits.json(ScanId(1), "anna").is_err());
     // From a backup it is the same again, though its stamp is another.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &original).unwrap();
-    services.results.browse(ScanId(1)).unwrap();
+    services.results.browse(ScanId(1), &Reader::default()).unwrap();
 }

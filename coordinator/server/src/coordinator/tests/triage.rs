@@ -54,7 +54,7 @@ pub(super) fn cluster(browse: &Browse, path: &str) -> ClusterRow {
 async fn clusters_are_found_by_all_that_is_said_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let (drafts, letters, parts) = ("drafts/two.txt", "letters/a.txt", "big.txt");
     // The order of the brute force: by bytes, descending, then by id.
     let all = clusters(&browse, "");
@@ -107,7 +107,7 @@ async fn clusters_are_found_by_all_that_is_said_of_them() {
 async fn lists_are_walked_through_in_their_order_page_by_page() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let filter = ClusterFilter::default();
     for name in Sort::columns().flat_map(|name| [name.to_owned(), format!("-{name}")]) {
         let sort: Sort = name.parse().unwrap();
@@ -131,7 +131,7 @@ async fn lists_are_walked_through_in_their_order_page_by_page() {
 async fn a_cluster_shows_how_its_members_lie_to_one_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let row = cluster(&browse, "drafts/two.txt");
     let page = browse.cluster(row.number, &ClusterQuery::default()).unwrap().unwrap();
     assert!(page.pivot_is_representative);
@@ -162,7 +162,7 @@ async fn a_cluster_shows_how_its_members_lie_to_one_of_them() {
 async fn documents_and_sets_are_listed_by_what_became_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let list = |query: &DocumentQuery| -> Vec<String> {
         let page = browse.documents(query, Window::default()).unwrap();
         assert_eq!(page.total, page.rows.len() as u64);
@@ -191,7 +191,7 @@ async fn a_result_of_two_views_shows_both_and_each_document_once() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_texts(&folder);
     let report = result(&coordinator, 1, both()).await;
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let documents = browse.documents(&DocumentQuery::default(), Window::default()).unwrap();
     let mut listed = 0;
     report
@@ -217,7 +217,12 @@ pub(super) fn subject(row: &ClusterRow) -> Subject {
 
 pub(super) fn decide(coordinator: &Coordinator, scan: u64, verdict: Verdict, subjects: Vec<Subject>) -> u64 {
     let request = SetVerdictsRequest { scan, verdict: verdict.into(), subjects, ..SetVerdictsRequest::default() };
-    coordinator.services().verdicts.decide(&VerdictRequest::from_wire(request).unwrap(), "anna").unwrap().0
+    coordinator
+        .services()
+        .verdicts
+        .decide(&VerdictRequest::from_wire(request).unwrap(), "anna", &Reader::default())
+        .unwrap()
+        .0
 }
 
 pub(super) fn undo(coordinator: &Coordinator, action: u64) -> u64 {
@@ -228,7 +233,7 @@ pub(super) fn undo(coordinator: &Coordinator, action: u64) -> u64 {
 /// The current verdicts of a scan: subject, verdict, and the reason why it no longer holds.
 fn states(coordinator: &Coordinator, scan: u64) -> Vec<(Verdict, String)> {
     let mut all: Vec<VerdictState> = Vec::new();
-    let browse = coordinator.services().results.browse(ScanId(scan)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(scan), &Reader::default()).unwrap();
     browse
         .verdict_states(&coordinator.services().records.store, |state| {
             all.push(state);
@@ -243,7 +248,7 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
     let rows = {
-        let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+        let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
         [cluster(&browse, "drafts/two.txt"), cluster(&browse, "letters/a.txt"), cluster(&browse, "big.txt")]
     };
     decide(&coordinator, 1, Verdict::Duplicate, vec![subject(&rows[0])]);
@@ -261,7 +266,7 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     };
     assert_eq!(sorted(1), expected(["", "", ""]));
     assert_eq!(
-        clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=open"),
+        clusters(&coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(), "verdict=open"),
         Vec::<String>::new()
     );
     // Nothing has changed, so nothing is open again.
@@ -280,7 +285,7 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     fill(&coordinator, "a", View::Raw, 3, &documents);
     result(&coordinator, 4, spec_of(ScanView::Raw)).await;
     assert_eq!(sorted(4), expected(["1 member added", "1 member gone, 1 member added", ""]));
-    let browse = coordinator.services().results.browse(ScanId(4)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(4), &Reader::default()).unwrap();
     assert_eq!(clusters(&browse, "verdict=changed").len(), 2);
     assert_eq!(clusters(&browse, "verdict=keep"), ["big.txt"]);
     // In the earlier scan the verdicts still hold.
@@ -288,7 +293,7 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     drop(browse);
     // The filter for changes since a scan finds these.
     let filter: ClusterFilter = "since=0000000000000001&change=either".parse().unwrap();
-    let browse = coordinator.services().results.browse_for(ScanId(4), &filter).unwrap();
+    let browse = coordinator.services().results.browse_for(ScanId(4), &filter, &Reader::default()).unwrap();
     assert_eq!(browse.clusters(&filter, Sort::default(), Window::default()).unwrap().total, 2);
 }
 
@@ -296,12 +301,12 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
 async fn a_report_with_verdicts_has_the_digest_of_one_without() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let row = cluster(&coordinator.services().results.browse(ScanId(1)).unwrap(), "drafts/two.txt");
+    let row = cluster(&coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(), "drafts/two.txt");
     decide(&coordinator, 1, Verdict::Duplicate, vec![subject(&row)]);
     let mut report = Report::open(&coordinator.services().scans.analyser.result_path(ScanId(1))).unwrap();
     let before = report.digest().unwrap();
     let mut states = Vec::new();
-    let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
     let keep = |state| {
         states.push(state);
         Ok::<_, Error>(())
@@ -329,11 +334,11 @@ async fn a_report_with_verdicts_has_the_digest_of_one_without() {
 async fn a_decision_can_be_taken_back_and_what_was_decided_before_holds_again() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = scanned_twice(&folder).await;
-    let row = cluster(&coordinator.services().results.browse(ScanId(1)).unwrap(), "drafts/two.txt");
+    let row = cluster(&coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(), "drafts/two.txt");
     let first = decide(&coordinator, 1, Verdict::Duplicate, vec![subject(&row)]);
     let second = decide(&coordinator, 1, Verdict::Done, vec![subject(&row)]);
     let verdict = |coordinator: &Coordinator| {
-        let browse = coordinator.services().results.browse(ScanId(1)).unwrap();
+        let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
         browse.mark_of_cluster(&coordinator.services().records.store, &row).unwrap().map(|mark| mark.verdict)
     };
     assert_eq!(verdict(&coordinator), Some("done"));
@@ -374,21 +379,35 @@ async fn a_filter_decides_about_what_it_showed_and_about_nothing_else() {
             ..SetVerdictsRequest::default()
         })
     };
-    let (action, subjects) =
-        coordinator.services().verdicts.decide(&request("relation=pair", Some(2)).unwrap(), "anna").unwrap();
+    let (action, subjects) = coordinator
+        .services()
+        .verdicts
+        .decide(&request("relation=pair", Some(2)).unwrap(), "anna", &Reader::default())
+        .unwrap();
     assert_eq!(subjects, 2);
     let error = coordinator
         .services()
         .verdicts
-        .decide(&request("relation=pair&verdict=open", Some(2)).unwrap(), "anna")
+        .decide(&request("relation=pair&verdict=open", Some(2)).unwrap(), "anna", &Reader::default())
         .unwrap_err();
     assert!(error.to_string().contains("no"), "{error}");
-    let error = coordinator.services().verdicts.decide(&request("all", Some(2)).unwrap(), "anna").unwrap_err();
+    let error = coordinator
+        .services()
+        .verdicts
+        .decide(&request("all", Some(2)).unwrap(), "anna", &Reader::default())
+        .unwrap_err();
     assert!(error.to_string().contains("3 clusters"), "{error}");
     assert_eq!(coordinator.services().verdicts.verdict_history().unwrap()[0].filter, "relation=pair");
-    assert_eq!(clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=intentional").len(), 2);
+    assert_eq!(
+        clusters(&coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(), "verdict=intentional")
+            .len(),
+        2
+    );
     assert_eq!(undo(&coordinator, action), 2);
-    assert_eq!(clusters(&coordinator.services().results.browse(ScanId(1)).unwrap(), "verdict=open").len(), 3);
+    assert_eq!(
+        clusters(&coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap(), "verdict=open").len(),
+        3
+    );
     // Invalid requests are refused.
     assert!(request("verdict=maybe", None).is_err());
     assert!(request("", None).is_err());
@@ -410,7 +429,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
     let set = coordinator
         .services()
         .results
-        .browse(ScanId(1))
+        .browse(ScanId(1), &Reader::default())
         .unwrap()
         .sets(&SetFilter::default(), Window::default())
         .unwrap()
@@ -426,7 +445,13 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
             subjects: vec![wrong],
             ..SetVerdictsRequest::default()
         };
-        assert!(coordinator.services().verdicts.decide(&VerdictRequest::from_wire(request).unwrap(), "anna").is_err());
+        assert!(
+            coordinator
+                .services()
+                .verdicts
+                .decide(&VerdictRequest::from_wire(request).unwrap(), "anna", &Reader::default())
+                .is_err()
+        );
     }
     // The document is rewritten; another copy of its earlier content appears elsewhere.
     let mut documents = of_a();
@@ -434,7 +459,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
     documents.push(held("letters/x.txt", &[1, 2, 3, 4]));
     fill(&coordinator, "a", View::Raw, 2, &documents);
     result(&coordinator, 2, spec_of(ScanView::Raw)).await;
-    let browse = coordinator.services().results.browse(ScanId(2)).unwrap();
+    let browse = coordinator.services().results.browse(ScanId(2), &Reader::default()).unwrap();
     let digest = browse.document_at("a", "main", b"drafts/one.txt").unwrap().unwrap().remove(0).1;
     let place = ("a", "main", &b"drafts/one.txt"[..]);
     let mark = browse
