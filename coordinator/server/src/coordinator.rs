@@ -82,7 +82,7 @@ impl Coordinator {
         )?;
         let metrics = Arc::new(Metrics::new());
         let members = Arc::new(members(config, &store, &metrics)?);
-        let records = Arc::new(Records { store: Arc::clone(&store), clock });
+        let records = Arc::new(Records::new(Arc::clone(&store), clock));
         let sessions = Arc::new(Sessions::new(Arc::clone(&store), Arc::clone(&metrics), clock));
         let folder = state_dir.join("scans");
         let analyser = Arc::new(Analyser {

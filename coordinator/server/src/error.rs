@@ -29,6 +29,9 @@ pub enum Error {
     /// The disk has no space for the data that a site sends.
     #[error("{0}")]
     Full(String),
+    /// A person does more than the record takes.
+    #[error("{0}")]
+    TooMany(String),
     /// A message of the wire is not acceptable.
     #[error("{0}")]
     Invalid(String),
@@ -167,7 +170,7 @@ impl Error {
             Error::Exists(_) => ErrorKind::Exists,
             Error::Stale(_) => ErrorKind::Conflict,
             Error::Busy(_) | Error::Cancelled => ErrorKind::Unavailable,
-            Error::Full(_) => ErrorKind::Exhausted,
+            Error::Full(_) | Error::TooMany(_) => ErrorKind::Exhausted,
             Error::Listen { .. } | Error::Identity(_) | Error::Export(_) => ErrorKind::Internal,
         }
     }

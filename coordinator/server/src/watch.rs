@@ -102,7 +102,7 @@ impl Watches {
     pub(crate) fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
         if self.records.store.watch(name)?.is_none() {
-            return Err(Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them")));
+            return Err(no_watch(name));
         }
         self.records.record(What::WatchRemoved(name.to_owned()), by)?;
         Ok(self.records.store.forget_watched(name)?)
@@ -240,4 +240,8 @@ fn new_documents(watch: &v1::Watch, answer: &Answer, before: &[Known]) -> Vec<Ne
         sought: names.get(number).cloned().unwrap_or_default(),
     })
     .collect()
+}
+/// The answer about a watch that does not exist, or that the person who asks may not see.
+pub(crate) fn no_watch(name: &str) -> Error {
+    Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them"))
 }

@@ -72,6 +72,7 @@ impl From<Error> for PageError {
             ErrorKind::Denied => StatusCode::FORBIDDEN,
             ErrorKind::Conflict | ErrorKind::Exists | ErrorKind::Precondition => StatusCode::CONFLICT,
             ErrorKind::Unavailable | ErrorKind::InUse => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Exhausted if matches!(error, Error::TooMany(_)) => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Exhausted => StatusCode::INSUFFICIENT_STORAGE,
             ErrorKind::Corrupt | ErrorKind::InputOutput | ErrorKind::OtherVersion | ErrorKind::Internal => {
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -8,6 +8,7 @@ use super::OperatorService;
 use crate::error::Error;
 use crate::find::stored::without_features;
 use crate::identity::Operator;
+use crate::watch::no_watch;
 use cognate_result::report::Viewer;
 
 /// The bytes of a case that go in one message.
@@ -39,9 +40,11 @@ impl OperatorService {
 
     pub(super) fn remove_watch(&self, operator: &Operator, name: &str) -> Result<v1::RemoveWatchResponse, Error> {
         let known = self.services.records.store.watch(name)?;
-        let hidden = known.is_some_and(|watch| !may_see(operator, &watch.site, &watch.party));
-        // Answered as if it did not exist.
-        self.services.watches.remove_watch(if hidden { "" } else { name }, operator.name.as_str())?;
+        if known.is_some_and(|watch| !may_see(operator, &watch.site, &watch.party)) {
+            // A watch that this person may not see is answered as one that does not exist.
+            return Err(no_watch(name));
+        }
+        self.services.watches.remove_watch(name, operator.name.as_str())?;
         Ok(v1::RemoveWatchResponse {})
     }
 
@@ -75,7 +78,7 @@ impl OperatorService {
     pub fn watch_called(&self, operator: &Operator, name: &str) -> Result<v1::Watch, Error> {
         let watch =
             self.services.records.store.watch(name)?.filter(|watch| may_see(operator, &watch.site, &watch.party));
-        watch.ok_or_else(|| Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them")))
+        watch.ok_or_else(|| no_watch(name))
     }
 
     /// A case, if a person may see it.

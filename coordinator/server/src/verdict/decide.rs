@@ -115,7 +115,10 @@ impl Verdicts {
                 party: party.clone().unwrap_or_default(),
                 is_bound: reader.party.is_some(),
             };
-            self.records.record(What::Decided(decision), by)?;
+            match part {
+                0 => self.records.record(What::Decided(decision), by)?,
+                _ => self.records.record_part(What::Decided(decision), by)?,
+            }
         }
         tracing::info!(action, by, subjects, verdict = word(request.verdict), "a verdict is set");
         Ok((action, subjects))

@@ -76,6 +76,19 @@ fn failed(coordinator: &Coordinator) {
 }
 
 #[tokio::test]
+async fn a_watch_that_is_hidden_is_answered_as_one_that_does_not_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = coordinator(&folder);
+    let hidden = v1::Watch { name: "merger".to_owned(), party: "other".to_owned(), ..v1::Watch::default() };
+    coordinator.services().records.record(What::Watch(hidden), "ben").unwrap();
+    let (service, eve) = (service(&coordinator), operator("eve", Some("acme")));
+    let refusal = |name: &str| service.remove_watch(&eve, name).unwrap_err().to_string().replace(name, "NAME");
+    assert_eq!(refusal("merger"), refusal("nothing"));
+    assert!(service.watch_called(&eve, "merger").is_err());
+    service.remove_watch(&operator("ben", Some("other")), "merger").unwrap();
+}
+
+#[tokio::test]
 async fn no_call_shows_a_party_the_paths_patterns_and_progress_of_another_in_a_scan() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = coordinator(&folder);
