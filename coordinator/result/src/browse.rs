@@ -97,9 +97,7 @@ impl Browse {
             reader: Reader::default(),
             party: None,
         };
-        // Pages read much of the file: mapped, it need not be copied.
-        let prepared = "PRAGMA mmap_size = 1073741824;
-                        CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
+        let prepared = "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
                         CREATE INDEX temp.mark_key ON mark (key);";
         browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
         // Lists number the sites by their first repository.

@@ -54,6 +54,9 @@ pub use viewer::{Reader, Viewer};
 /// The name of the report's schema. Fields may be added to it, never renamed.
 pub const SCHEMA: &str = "cognate.report/1";
 
+/// The part of a result that is mapped into memory; the rest is read.
+const MAPPED_BYTES_MAX: u32 = 1 << 30;
+
 /// An open result.
 pub struct Report {
     connection: Connection,
@@ -83,6 +86,8 @@ impl Report {
         let failed = |source| Error::Result { path: path.to_owned(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        // A result is read nearly whole, and its rows refer to each other: mapped, its pages need not be copied.
+        connection.pragma_update(None, "mmap_size", MAPPED_BYTES_MAX).map_err(failed)?;
         // Prepared statements must stay cached: without this, each cluster's queries were prepared again for its number.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;
