@@ -3,7 +3,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::method::Method;
-use crate::method::levels::at_level;
+use crate::method::levels::{at_level, level_of};
 use crate::method::shingle::Sample;
 use crate::signature::Feature;
 
@@ -35,8 +35,6 @@ pub enum Agreement {
 impl Method {
     /// The part of two signatures that agrees, from their features, each list ascending and without repeats. `None` if there
     /// is nothing to compare, if features are chunks, or if the method only proposes pairs.
-    ///
-    /// The level of a signature of `levels` is the rank of its least rare feature.
     pub fn agreement(&self, a: &[Feature], b: &[Feature]) -> Option<Agreement> {
         let found = match *self.algorithm() {
             Algorithm::Mod(sampled) => sets(a, b, sampled.n == 1),
@@ -52,12 +50,7 @@ impl Method {
                 Sample::Min { s } => smallest(a, b, s.into(), true),
                 Sample::MinOfMod { m, s } => smallest(a, b, s.into(), m == 1),
                 Sample::Levels { s } => {
-                    // Above level 0 about s to 2 s are expected. Far fewer mean a short document, all of whose shingles are
-                    // in the signature.
-                    let least_rank = |features: &[Feature]| features.iter().map(Feature::rank).min().unwrap_or(0);
-                    let is_short = |features: &[Feature]| 2 * (features.len() as u64) < u64::from(s);
-                    let level = |features: &[Feature]| if is_short(features) { 0 } else { least_rank(features) };
-                    let level = level(a).max(level(b));
+                    let level = level_of(a, s).max(level_of(b, s));
                     sets(&at_level(a, level), &at_level(b, level), level == 0)
                 }
             },

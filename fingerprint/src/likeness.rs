@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::estimate::{Estimate, Likeness};
 use crate::method::Method;
-use crate::method::levels::{at_level, level};
+use crate::method::levels::{at_level, level_of};
 use crate::method::shingle::Sample;
 use crate::method::similarity_index::is_hit;
 use crate::signature::{Feature, Signature};
@@ -31,7 +31,7 @@ fn by_shingles(sample: Sample, a: &Signature, b: &Signature) -> Likeness {
         Sample::Min { s } | Sample::MinOfMod { m: 1, s } => by_smallest(a, b, s.into()),
         Sample::MinOfMod { s, .. } => by_smallest_of_mod(a, b, s.into()),
         Sample::Levels { s } => {
-            let level = level(a.windows.max(b.windows), s.into());
+            let level = level_of(&a.features, s).max(level_of(&b.features, s));
             let (a, b) = (at_level(&a.features, level), at_level(&b.features, level));
             by_sampled_sets(&a, &b, level == 0)
         }

@@ -247,3 +247,54 @@ fn signatures_of_a_fixed_size_have_it() {
     let features = read("bsw", "n=500").features.len();
     assert!((60..140).contains(&features), "{features}");
 }
+
+/// Texts of any kind: short ones, ones that say few things over and over, ones of one sentence, and ordinary ones.
+fn texts_of_all_kinds() -> Vec<(&'static str, String, String)> {
+    let words = |label: &str, count: usize| -> String {
+        noise(label, 2 * count).chunks(2).map(|pair| format!("w{}x{} ", pair[0], pair[1])).collect()
+    };
+    // Lines of a log: few different ones, in an order of their own.
+    let log = |label: &str, kinds: u8, count: usize| -> String {
+        noise(label, count).iter().map(|byte| words(&format!("line {}", byte % kinds), 9) + "\n").collect()
+    };
+    let edited = log("log", 40, 900).replace("w1", "v1");
+    vec![
+        ("short", words("common", 25) + &words("a", 12), words("common", 25) + &words("b", 6)),
+        ("of nine words", words("nine", 9), words("nine", 8) + "other "),
+        ("repeated and edited", log("log", 40, 900), edited),
+        ("two logs", log("one", 60, 1500), log("two", 50, 400) + &words("own", 300)),
+        ("one sentence over and over", words("sentence", 12).repeat(700), words("sentence", 11).repeat(40)),
+        ("long and short", words("common", 3000), words("common", 150) + &words("c", 80)),
+        ("ordinary", words("common", 1500) + &words("a", 700), words("common", 1500) + &words("b", 300)),
+    ]
+}
+
+#[test]
+fn intervals_hold_the_truth_of_documents_of_any_kind() {
+    for (kind, a, b) in texts_of_all_kinds() {
+        for option in ["a", "b"] {
+            let all = method("shingle", &format!("w=3,option={option},sample=all"));
+            let all = likeness(&all, &Key::none(), a.as_bytes(), b.as_bytes());
+            let truth = all.resemblance.unwrap().ratio();
+            for sample in ["mod,m=10", "min,s=100", "levels,s=100", "min-of-mod,m=5,s=50"] {
+                let method = method("shingle", &format!("w=3,option={option},sample={sample}"));
+                let what = format!("{kind}, option {option}, {sample}");
+                let found = estimates(&method, a.as_bytes(), b.as_bytes());
+                // A sample of one in m of a short text may be empty: then nothing is said.
+                let told: Vec<Estimate> = found.iter().filter_map(|likeness| likeness.resemblance).collect();
+                let holds = |estimate: &&Estimate| {
+                    let [low, high] = estimate.interval;
+                    (low - 1e-9..=high + 1e-9).contains(&truth)
+                };
+                let inside = told.iter().filter(holds).count();
+                // 95 of 100, less four standard errors of 250 draws.
+                assert!(inside * 1000 >= told.len() * 895, "{what}: {inside} of {} hold {truth:.4}", told.len());
+                if sample.starts_with("levels") {
+                    assert_eq!(told.len(), found.len(), "{what}: it says nothing");
+                    let least = all.resemblance.unwrap().sample.min(60);
+                    assert!(told.iter().all(|estimate| estimate.sample >= least), "{what}: too small a sample");
+                }
+            }
+        }
+    }
+}

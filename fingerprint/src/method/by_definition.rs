@@ -176,9 +176,9 @@ proptest! {
         smallest_of_mod.truncate(5);
         smallest_of_mod.sort();
         prop_assert_eq!(of("sample=min-of-mod,m=4,s=5"), smallest_of_mod);
-        // Level i holds the values that are 0 modulo 2^i, for documents of s 2^i to s 2^(i+1) shingles.
-        let s = 5;
-        let level = (0..64_u8).rfind(|level| found.windows >= s << level).unwrap_or(0);
+        // Level i holds the values that are 0 modulo 2^i, for documents of s 2^i to s 2^(i+1) different shingles.
+        let (s, different) = (5, found.features.len());
+        let level = (0..64_u8).rfind(|level| different >= s << level).unwrap_or(0);
         let at_level: Vec<Feature> = found.features.iter().filter(|feature| feature.rank() >= level).copied().collect();
         prop_assert_eq!(of("sample=levels,s=5"), at_level);
     }
