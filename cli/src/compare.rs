@@ -4,6 +4,7 @@ mod folders;
 mod link;
 mod state;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -235,6 +236,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         state_dir: state.site(&site.site),
         remember: state.is_durable(),
         repositories: site.repositories.clone(),
+        sentinels: HashMap::new(),
         own_files: vec![state.path().to_owned()],
         key: plan.key.clone(),
         threads: plan.spec.threads,

@@ -121,6 +121,9 @@ pub(crate) struct RepositoryEntry {
     /// Allowed views of this repository; absent: those of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) views: Option<Vec<String>>,
+    /// A file below the folder that shows that it is mounted; absent: none is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sentinel: Option<PathBuf>,
 }
 
 /// `[policy]`: what a scan may request of this site, and the limits on its load.
@@ -155,6 +158,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) refine: bool,
     /// If set, a scan may follow symbolic links within a repository.
     pub(crate) follow_symlinks: bool,
+    /// If set, documents are removed from an index even if more are gone than are there.
+    pub(crate) mass_removals: bool,
     /// If set, the EDRM hash of a message id, which no key protects, may leave.
     pub(crate) message_id_hashes: bool,
     /// Kinds of hashes of entire files that the site stores (`md5`, `sha1`, `sha256`), so that it can be searched for known
@@ -202,6 +207,7 @@ impl Default for PolicyEntry {
             unkeyed_across_parties: false,
             refine: true,
             follow_symlinks: false,
+            mass_removals: false,
             message_id_hashes: false,
             file_hashes: Vec::new(),
             times: "exact".into(),

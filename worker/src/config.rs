@@ -1,5 +1,6 @@
 //! Configuration of a site.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct SiteConfig {
     pub remember: bool,
     /// The repositories that the site offers, with their roots.
     pub repositories: Vec<(RepositoryName, PathBuf)>,
+    /// Of repositories, a file below the root that shows that it is mounted: without it, nothing is synced.
+    pub sentinels: HashMap<RepositoryName, PathBuf>,
     /// Files of the site itself beside its state, as its configuration and the file of its key. They are never documents.
     pub own_files: Vec<PathBuf>,
     /// The key of the federation, or none.

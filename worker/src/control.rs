@@ -27,6 +27,9 @@ pub enum Request {
     Sync {
         /// The repositories; empty: all.
         repositories: Vec<String>,
+        /// If set, documents are removed even if more are gone than are there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        accept_removals: bool,
     },
     /// List the scans that concern this site, or return the result of one for this site.
     Results {
@@ -80,7 +83,9 @@ mod tests {
         check(Request::Health, r#"{"do":"health"}"#);
         check(Request::Pause, r#"{"do":"pause"}"#);
         check(Request::Resume, r#"{"do":"resume"}"#);
-        check(Request::Sync { repositories: vec!["kb".into()] }, r#"{"do":"sync","repositories":["kb"]}"#);
+        let sync = |accept_removals| Request::Sync { repositories: vec!["kb".into()], accept_removals };
+        check(sync(false), r#"{"do":"sync","repositories":["kb"]}"#);
+        check(sync(true), r#"{"do":"sync","repositories":["kb"],"accept_removals":true}"#);
         check(Request::Results { scan: Some(7) }, r#"{"do":"results","scan":7}"#);
         check(Request::Received, r#"{"do":"received"}"#);
         assert!(serde_json::from_str::<Request>(r#"{"do":"stop"}"#).is_err());

@@ -109,11 +109,42 @@ pub enum SyncError {
          any file into it)",
         path.display()
     )]
-    RootGuard {
+    RootEmpty {
         /// The root.
         path: PathBuf,
         /// Number of documents at the last sync.
         documents: u64,
+    },
+    /// More files are gone than are there. The root may not be mounted, or be another one.
+    #[error(
+        "{gone} files of `{}` are gone and {there} are there{}: is it mounted? (if they are gone on purpose: `cognate worker \
+         sync {repository} --accept-removals`)",
+        path.display(),
+        if *is_other_folder { ", and the path leads to another folder than at the last sync" } else { "" }
+    )]
+    RootShrunk {
+        /// The repository.
+        repository: RepositoryName,
+        /// Its root.
+        path: PathBuf,
+        /// Number of files that are gone.
+        gone: u64,
+        /// Number of files that are there.
+        there: u64,
+        /// The path leads to another folder than at the last sync.
+        is_other_folder: bool,
+    },
+    /// The file that shows that the root is mounted is missing.
+    #[error(
+        "`{}` has no `{}`, the file that shows that it is mounted (`sentinel` of the repository in the configuration)",
+        path.display(),
+        sentinel.display()
+    )]
+    SentinelMissing {
+        /// The root.
+        path: PathBuf,
+        /// The file, below the root.
+        sentinel: PathBuf,
     },
     /// The coordinator requests a repository that this site does not offer.
     #[error("this site offers no repository `{0}`")]

@@ -141,9 +141,43 @@ impl RemovalRules<'_> {
     }
 }
 
-/// True if a root is more likely not mounted than emptied: it held documents, and the walk found no entry at all.
-pub(crate) fn looks_unmounted(documents_before: u64, entries: u64, skipped: u64) -> bool {
-    documents_before > 0 && entries == 0 && skipped == 0
+/// Number of files that may always be removed, as long as the root is the same folder.
+const REMOVALS_FREE: u64 = 20;
+
+/// A root after a complete walk, beside the last sync.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RootChange {
+    /// Number of documents that the last sync counted.
+    pub(crate) documents_before: u64,
+    /// Number of entries that the walk found, whether they were selected or not.
+    pub(crate) entries: u64,
+    /// Number of files of the index that are gone.
+    pub(crate) gone: u64,
+    /// Number of files of the index that are there now.
+    pub(crate) there: u64,
+    /// The path leads to another folder than at the last sync, by its device and inode.
+    pub(crate) is_other_folder: bool,
+}
+
+/// The reason to leave an index as it is until somebody has looked at the root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RootDoubt {
+    /// It is empty.
+    Empty,
+    /// More files are gone than are there.
+    Shrunk,
+}
+
+impl RootChange {
+    /// A share that is not mounted looks like one whose documents were all deleted: the folder below the mount point is empty
+    /// or holds other files. So it is asked about if nothing is left, and if more is gone than is there.
+    pub(crate) fn doubt(&self) -> Option<RootDoubt> {
+        if self.documents_before > 0 && self.entries == 0 {
+            return Some(RootDoubt::Empty);
+        }
+        let free = if self.is_other_folder { 0 } else { REMOVALS_FREE };
+        (self.gone > self.there && self.gone > free).then_some(RootDoubt::Shrunk)
+    }
 }
 
 #[cfg(test)]

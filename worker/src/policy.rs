@@ -49,6 +49,8 @@ pub struct Policy {
     pub refine: bool,
     /// If set, a scan may follow symbolic links, as far as they lead to documents of the same repository.
     pub follow_symlinks: bool,
+    /// If set, documents are removed from an index even if more are gone than are there.
+    pub mass_removals: bool,
     /// If set, the EDRM hash of a message id is sent.
     pub message_id_hashes: bool,
     /// The kinds of hashes of complete files that this site stores for queries by hashes. They never leave the site.
@@ -121,6 +123,7 @@ impl Policy {
             unkeyed_across_parties: true,
             refine: true,
             follow_symlinks: true,
+            mass_removals: true,
             message_id_hashes: true,
             file_hashes: HashKinds::NONE,
             times: Times::Exact,

@@ -219,6 +219,7 @@ impl Running {
             state_dir: state.clone(),
             remember: true,
             repositories: vec![("kb".parse().unwrap(), folder.path().join("kb"))],
+            sentinels: Default::default(),
             own_files: Vec::new(),
             key: Key::none(),
             threads: NonZeroUsize::MIN,
@@ -497,9 +498,10 @@ async fn a_paused_site_reports_it_and_does_nothing_until_it_resumes() {
     running.ask(Ask::Resume).await.unwrap();
     assert!(matches!(running.hear().await, AttachUp::State(state) if !state.paused));
     running.ask(Ask::Health).await.unwrap();
-    let never = running.ask(Ask::Sync { repositories: vec![] }).await.unwrap();
+    let never = running.ask(Ask::Sync { repositories: vec![], accept_removals: false }).await.unwrap();
     assert_eq!(never[0]["type"], "never");
-    let unknown = running.ask(Ask::Sync { repositories: vec!["other".into()] }).await.unwrap_err();
+    let unknown =
+        running.ask(Ask::Sync { repositories: vec!["other".into()], accept_removals: false }).await.unwrap_err();
     assert!(unknown.contains("`other`"), "{unknown}");
     let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777;
     assert_eq!(mode(&control::socket(&running.state())), 0o600);

@@ -42,6 +42,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         state_dir: setup.state_dir.clone(),
         remember: true,
         repositories: setup.repositories.clone(),
+        sentinels: setup.sentinels.clone(),
         own_files: setup.own_files.clone(),
         key,
         threads: setup.threads,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,6 +27,7 @@ pub(super) struct Setup {
     pub(super) repositories: Vec<(RepositoryName, PathBuf)>,
     pub(super) schedule: Vec<(RepositoryName, Duration)>,
     pub(super) key_file: Option<PathBuf>,
+    pub(super) sentinels: HashMap<RepositoryName, PathBuf>,
     /// The site's own files, which are never documents.
     pub(super) own_files: Vec<PathBuf>,
     pub(super) threads: NonZeroUsize,
@@ -61,7 +62,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
         return Err(wrong("repository", "there is none: name at least one folder as [[repository]]".to_owned()));
     }
     let (mut repositories, mut schedule) = (Vec::new(), Vec::new());
-    let mut repository_views = HashMap::new();
+    let (mut repository_views, mut sentinels) = (HashMap::new(), HashMap::new());
     for entry in &file.repository {
         let name: RepositoryName = entry.name.parse().map_err(|error| wrong("repository.name", format!("{error}")))?;
         if repositories.iter().any(|(earlier, _)| *earlier == name) {
@@ -79,6 +80,14 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
             repository_views
                 .insert(name.clone(), checked_views(views).map_err(|problem| wrong("repository.views", problem))?);
         }
+        if let Some(sentinel) = &entry.sentinel {
+            let is_below = sentinel.components().all(|part| matches!(part, Component::Normal(_)));
+            if sentinel.as_os_str().is_empty() || !is_below {
+                let problem = format!("`{}` is not a path below the folder of `{name}`", sentinel.display());
+                return Err(wrong("repository.sentinel", problem));
+            }
+            sentinels.insert(name.clone(), sentinel.clone());
+        }
         repositories.push((name, entry.path.clone()));
     }
     let mut policy = policy(&file.policy).map_err(|(key, problem)| wrong(&format!("policy.{key}"), problem))?;
@@ -87,6 +96,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
     let key_file = Some(file.key).filter(|key| !key.as_os_str().is_empty());
     Ok(Setup {
         repositories,
+        sentinels,
         schedule,
         own_files: key_file.iter().chain([&file.state_dir, &args.config]).cloned().collect(),
         key_file,
@@ -154,6 +164,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         follow_symlinks: entry.follow_symlinks,
+        mass_removals: entry.mass_removals,
         times: entry.times.parse().map_err(|error| ("times", format!("{error}")))?,
         hours: hours.map(|text| text.parse()).transpose().map_err(|error| ("hours", format!("{error}")))?,
         read_bytes_per_second: speed.and_then(NonZeroU64::new),

@@ -37,6 +37,9 @@ pub(super) struct SyncArgs {
     /// Repositories to sync [default: all]
     #[arg(value_name = "REPOSITORY")]
     repositories: Vec<String>,
+    /// Remove documents from the index even if more are gone than are there
+    #[arg(long, conflicts_with = "dry_run")]
+    accept_removals: bool,
     /// Send nothing, and write to --out what would leave
     #[arg(long, requires = "out")]
     dry_run: bool,
@@ -44,7 +47,7 @@ pub(super) struct SyncArgs {
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     out: Option<PathBuf>,
     /// Show the content of a dry run's file, one message per line as JSON
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "out", "repositories"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "out", "repositories", "accept_removals"])]
     explain: Option<PathBuf>,
     #[command(flatten)]
     method: MethodArgs,
@@ -68,7 +71,8 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
     let mut unreadable = 0;
     let mut synced = 0;
     let mut mismatch = false;
-    let request = Request::Sync { repositories: args.repositories.clone() };
+    let accept_removals = args.accept_removals;
+    let request = Request::Sync { repositories: args.repositories.clone(), accept_removals };
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let number = |value: &Value, name: &str| value[name].as_u64().unwrap_or_default();
     let asked = ask(setup, &request, |row| {
@@ -132,6 +136,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
         state_dir: folder.path().to_owned(),
         remember: false,
         repositories: setup.repositories.clone(),
+        sentinels: setup.sentinels.clone(),
         own_files: setup.own_files.clone(),
         key: setup.key()?,
         threads: setup.threads,

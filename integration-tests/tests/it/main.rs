@@ -29,6 +29,7 @@ mod plans;
 mod proposals;
 mod proxy;
 mod refine;
+mod roots;
 mod state;
 mod steps;
 mod templates;

@@ -90,7 +90,9 @@ async fn carry_out(request: Request, daemon: &Daemon, writer: &mut OwnedWriteHal
         Request::Health | Request::Sync { .. } | Request::Results { .. } | Request::Received => {
             let Some(connection) = daemon.connection() else { return Ok(not_attached(daemon)) };
             match request {
-                Request::Sync { repositories } => sync(&repositories, daemon, writer).await,
+                Request::Sync { repositories, accept_removals } => {
+                    sync(&repositories, accept_removals, daemon, writer).await
+                }
                 Request::Results { scan } => results(&connection, scan, writer).await,
                 Request::Received => received(&connection, writer).await,
                 _ => Ok(Ok(())),
@@ -150,7 +152,7 @@ async fn results(connection: &Connection, scan: Option<u64>, writer: &mut OwnedW
     }
 }
 
-async fn sync(names: &[String], daemon: &Daemon, writer: &mut OwnedWriteHalf) -> Answer {
+async fn sync(names: &[String], accepts_removals: bool, daemon: &Daemon, writer: &mut OwnedWriteHalf) -> Answer {
     let offered: Vec<_> = daemon.site.config.repositories.iter().map(|(name, _)| name.clone()).collect();
     let repositories = match selected(names, &offered) {
         Ok(repositories) => repositories,
@@ -158,7 +160,7 @@ async fn sync(names: &[String], daemon: &Daemon, writer: &mut OwnedWriteHalf) ->
     };
     let mut failed = 0;
     for repository in repositories {
-        let syncs = match daemon.request_syncs(&repository) {
+        let syncs = match daemon.request_syncs(&repository, accepts_removals) {
             Ok(syncs) => syncs,
             Err(error) => return Ok(Err(error.to_string())),
         };

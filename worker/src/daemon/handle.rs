@@ -71,13 +71,19 @@ impl Daemon {
         self.connection.borrow().clone()
     }
 
-    /// Requests a sync of a repository under every method that it was synced with before.
-    pub(super) fn request_syncs(&self, repository: &RepositoryName) -> Result<Vec<OwnSync>, SyncError> {
+    /// Requests a sync of a repository under every method that it was synced with before. Where `accepts_removals`, documents
+    /// are removed even if more are gone than are there.
+    pub(super) fn request_syncs(
+        &self,
+        repository: &RepositoryName,
+        accepts_removals: bool,
+    ) -> Result<Vec<OwnSync>, SyncError> {
         let mut syncs = Vec::new();
         for index in self.site.status.indexes(repository) {
             let Some(method) = index.method() else { continue };
             let (selection, follow_symlinks) = (index.selection(), index.follow_symlinks);
-            let job = self.site.offer.own_job(repository.clone(), method, selection, follow_symlinks)?;
+            let mut job = self.site.offer.own_job(repository.clone(), method, selection, follow_symlinks)?;
+            job.accepts_removals |= accepts_removals;
             // With another key or another version of the method, this site does not make that index any more.
             if job.method_id.to_string() == index.method_id {
                 syncs.push(self.request(job));

@@ -33,7 +33,7 @@ pub(super) async fn run_schedule<D: Dialer>(
             if is_new && !daemon.site.pace.is_paused() && daemon.is_due(repository, *every) {
                 requested.insert(repository.clone(), Instant::now());
                 // The status shows the outcome of the syncs.
-                if let Err(error) = daemon.request_syncs(repository) {
+                if let Err(error) = daemon.request_syncs(repository, false) {
                     tracing::warn!(%error, %repository, "a scheduled sync cannot be done");
                 }
             }

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use cognate_proto::batch::DocumentState;
@@ -66,6 +67,17 @@ impl Root {
     /// The path of the root, with links resolved.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Device and inode of the root.
+    pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
+        let folder = File::from(self.folder.try_clone()?).metadata()?;
+        Ok((folder.dev(), folder.ino()))
+    }
+
+    /// True if there is anything of this name below the root.
+    pub(crate) fn has(&self, name: &Path) -> bool {
+        rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// True if symbolic links are followed.

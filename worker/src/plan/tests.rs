@@ -172,14 +172,30 @@ fn what_may_still_exist_is_not_removed() {
 }
 
 #[test]
-fn an_empty_root_that_held_documents_looks_unmounted() {
-    let check = |before, entries, skipped, unmounted| {
-        assert_eq!(looks_unmounted(before, entries, skipped), unmounted, "{before} {entries} {skipped}");
+fn an_empty_root_that_held_documents_is_asked_about() {
+    let check = |documents_before, entries, doubt| {
+        let change = RootChange { documents_before, entries, gone: 0, there: 0, is_other_folder: false };
+        assert_eq!(change.doubt(), doubt, "{change:?}");
     };
-    check(5, 0, 0, true);
-    check(0, 0, 0, false);
-    check(5, 1, 0, false);
-    check(5, 0, 1, false);
+    check(5, 0, Some(RootDoubt::Empty));
+    check(0, 0, None);
+    check(5, 1, None);
+}
+
+#[test]
+fn a_root_where_more_files_are_gone_than_are_there_is_asked_about() {
+    let check = |gone, there, is_other_folder, doubt| {
+        let change = RootChange { documents_before: 40, entries: 1, gone, there, is_other_folder };
+        assert_eq!(change.doubt(), doubt, "{change:?}");
+    };
+    // The mount point holds one file of its own.
+    check(20, 1, true, Some(RootDoubt::Shrunk));
+    check(20, 1, false, None);
+    check(21, 20, false, Some(RootDoubt::Shrunk));
+    check(21, 21, false, None);
+    // A folder that was renamed is gone and there.
+    check(500, 500, true, None);
+    check(1, 0, true, Some(RootDoubt::Shrunk));
 }
 
 /// The complete plan for one path.

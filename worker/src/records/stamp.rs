@@ -15,8 +15,10 @@ pub(crate) struct Stamp {
     pub(crate) inode: u64,
 }
 
-/// The coarsest times that a file system is expected to keep: the kernel's clock tick, rounded up.
-const TIME_GRANULARITY: Duration = Duration::from_millis(10);
+/// The step of times with a fraction of a second: the kernel's clock tick, rounded up.
+const TICK: Duration = Duration::from_millis(10);
+/// The largest step of a file system that keeps no fractions: FAT has one of two seconds.
+const TICK_WHOLE_SECONDS: Duration = Duration::from_secs(2);
 
 impl Stamp {
     pub(crate) fn of(stat: &Stat) -> Stamp {
@@ -41,10 +43,16 @@ impl Stamp {
 
     /// The racy-clean rule: a file that was changed in the clock tick in which its read began may change again within that
     /// tick, and its stamp stays the same. Such a file is not remembered.
+    ///
+    /// No call tells the step in which a file system keeps times. A time without a fraction of a second counts as one of a
+    /// file system that keeps none: elsewhere it is rare, or was set on purpose and is long past.
     pub(crate) fn is_settled_before(&self, read_began: SystemTime) -> bool {
-        let began_ns = read_began.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TIME_GRANULARITY);
-        let began_ns = i64::try_from(began_ns.as_nanos()).unwrap_or(i64::MAX);
-        self.modified_ns <= began_ns && self.changed_ns <= began_ns
+        let began = read_began.duration_since(UNIX_EPOCH).unwrap_or_default();
+        [self.modified_ns, self.changed_ns].into_iter().all(|time_ns| {
+            let tick = if time_ns % 1_000_000_000 == 0 { TICK_WHOLE_SECONDS } else { TICK };
+            let settled_ns = i64::try_from(began.saturating_sub(tick).as_nanos()).unwrap_or(i64::MAX);
+            time_ns <= settled_ns
+        })
     }
 }
 
@@ -66,12 +74,22 @@ mod tests {
 
     #[test]
     fn a_file_changed_in_the_tick_of_its_read_is_not_remembered() {
-        check(1000, 1000, 1010, true);
-        check(1000, 1000, 1009, false);
-        check(1000, 1005, 1010, false);
-        check(1005, 1000, 1010, false);
-        check(-5_000_000, 1000, 2000, true);
-        check(9_000_000, 1000, 2000, false);
+        check(1001, 1001, 1011, true);
+        check(1001, 1001, 1010, false);
+        check(1001, 1006, 1011, false);
+        check(1006, 1001, 1011, false);
+        check(-5_000_000, 1001, 2000, true);
+        check(9_000_001, 1001, 2000, false);
+    }
+
+    #[test]
+    fn a_time_in_whole_seconds_may_stand_for_two_of_them() {
+        check(1000, 1000, 1900, false);
+        check(1000, 1000, 2999, false);
+        check(1000, 1000, 3000, true);
+        // A time that was set on purpose is long past; the one that the system keeps has a fraction.
+        check(1000, 5001, 5011, true);
+        check(1000, 5001, 5010, false);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The offer of a site: its repositories, its key and its policy. Every request for a sync is checked against it, and what
 //! the site does not offer or allow is refused with the reason.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const MEAN_BYTES_MOST: u64 = 1 << 20;
 pub(crate) struct Offer {
     /// The repositories, with their roots.
     pub(crate) repositories: Vec<(RepositoryName, PathBuf)>,
+    /// Of repositories, a file below the root that shows that it is mounted.
+    pub(crate) sentinels: HashMap<RepositoryName, PathBuf>,
     pub(crate) key: Key,
     pub(crate) policy: Policy,
     /// Files and folders of the worker itself, with links resolved.
@@ -141,12 +144,14 @@ impl Offer {
             assignment,
             path: path.clone(),
             method_id: method.id(&self.key),
-            repository,
             method,
             selection: Arc::new(selection),
             follow_symlinks,
             own_files: Arc::clone(&self.own_files),
+            sentinel: self.sentinels.get(&repository).cloned(),
+            accepts_removals: self.policy.mass_removals,
             keeps_text: false,
+            repository,
             refinement: None,
         })
     }
@@ -175,6 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         check(&Offer {
             repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
+            sentinels: HashMap::new(),
             key: Key::none(),
             policy: Policy { chunk_bytes_min: 500, ..Policy::everything() },
             own_files: Arc::default(),
@@ -217,6 +223,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let offer = Offer {
                 repositories: vec![("kb".parse().unwrap(), "/srv/kb".into())],
+                sentinels: HashMap::new(),
                 key: Key::none(),
                 policy,
                 own_files: Arc::default(),

@@ -46,6 +46,7 @@ impl Site {
             status: StatusTracker::new(is_daemon.then_some(config.state_dir.as_path()), config.clock),
             offer: Offer {
                 repositories: config.repositories.clone(),
+                sentinels: config.sentinels.clone(),
                 key: config.key.clone(),
                 policy: config.policy.clone(),
                 own_files: Arc::clone(&own_files),

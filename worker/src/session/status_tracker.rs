@@ -242,6 +242,8 @@ mod tests {
             selection: Arc::new(Selection::all()),
             follow_symlinks: false,
             own_files: Arc::default(),
+            sentinel: None,
+            accepts_removals: false,
             keeps_text: false,
             refinement: None,
         }

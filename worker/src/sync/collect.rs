@@ -21,7 +21,7 @@ use crate::documents::file_class::ClassCounts;
 use crate::documents::outcome::{Fingerprinted, PartOutcome};
 use crate::documents::walk::Skipped;
 use crate::error::SyncError;
-use crate::plan::{RemovalRules, looks_unmounted};
+use crate::plan::{RemovalRules, RootChange, RootDoubt};
 use crate::policy::Times;
 use crate::records::cache::known::{KnownDocument, LastSync};
 use crate::records::sent_state::SentState;
@@ -106,8 +106,9 @@ impl<'a> Collector<'a> {
 
     /// Removes what is gone, sends the last batch, and seals the index.
     pub(super) fn finish(&mut self, now: SystemTime) -> Result<SyncOutcome, Stopped> {
-        self.check_root()?;
-        self.remove_unseen()?;
+        let gone = self.gone();
+        self.check_root(&gone)?;
+        self.remove(gone)?;
         self.sender.flush()?;
         self.memory.flush();
         let sent_bytes = self.sender.seal(self.canary)?;
@@ -136,37 +137,65 @@ impl<'a> Collector<'a> {
     }
 
     /// Fails if the root is more likely not mounted than emptied.
-    fn check_root(&self) -> Result<(), SyncError> {
-        let SyncContext { job, cache, chosen, counters, .. } = self.context;
+    fn check_root(&self, gone: &[DocumentPath]) -> Result<(), SyncError> {
+        let SyncContext { job, root, cache, chosen, counters, .. } = self.context;
         // The sync that listed the documents has checked the root.
         let Some(cache) = cache.filter(|_| !self.is_listed) else { return Ok(()) };
-        let documents = cache.last_sync(&job.repository).documents;
-        let unmounted = if chosen.is_some() {
+        let last = cache.last_sync(&job.repository);
+        let identity = root.identity().map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+        let is_other_folder = last != LastSync::default() && last.root != identity;
+        let unseen = RootChange { documents_before: last.documents, entries: 0, gone: 0, there: 0, is_other_folder };
+        let change = if chosen.is_some() {
             // A refinement does not walk.
             let has_entry = std::fs::read_dir(&job.path).is_ok_and(|mut entries| entries.next().is_some());
-            looks_unmounted(documents, u64::from(has_entry), 0)
+            RootChange { entries: u64::from(has_entry), ..unseen }
         } else {
             let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
-            let skipped = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
-            let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before;
-            looks_unmounted(documents, entries, skipped)
+            let skipped: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
+            let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before + skipped;
+            // What the selection leaves out is there, and what is inside of a file is gone with it.
+            let is_gone = |path: &&DocumentPath| path.file() == path.as_bytes() && !self.unselected.contains(*path);
+            let gone = gone.iter().filter(is_gone).count() as u64;
+            let there = self.files + self.unselected.len() as u64;
+            // An index that begins knows of no file. Another folder with fewer files than the last one is asked about too.
+            let is_all = self.skipped.of(SkipReason::NotSelected) == 0;
+            let missing = if is_other_folder && is_all { last.files.saturating_sub(there) } else { 0 };
+            RootChange { entries, gone: gone.max(missing), there, ..unseen }
         };
-        if unmounted { Err(SyncError::RootGuard { path: job.path.clone(), documents }) } else { Ok(()) }
+        match change.doubt() {
+            Some(RootDoubt::Empty) => {
+                Err(SyncError::RootEmpty { path: job.path.clone(), documents: change.documents_before })
+            }
+            Some(RootDoubt::Shrunk) if !job.accepts_removals => Err(SyncError::RootShrunk {
+                repository: job.repository.clone(),
+                path: job.path.clone(),
+                gone: change.gone,
+                there: change.there,
+                is_other_folder,
+            }),
+            Some(RootDoubt::Shrunk) | None => Ok(()),
+        }
     }
 
-    fn remove_unseen(&mut self) -> Result<(), Stopped> {
-        for path in self.sender.sent().unseen() {
-            if self.removal_rules().is_removed(&path) {
-                // A document that the selection or a refinement leaves out exists, and what is remembered of it saves
-                // the next scan from reading it.
-                let is_unselected = |path: &DocumentPath| self.unselected.contains(path);
-                let is_left_out =
-                    is_unselected(&path) || DocumentPath::new(path.file()).is_ok_and(|file| is_unselected(&file));
-                if self.context.chosen.is_none() && !is_left_out {
-                    self.memory.forget(path.clone());
-                }
-                self.sender.remove(path)?;
+    /// The documents of the index that are gone.
+    fn gone(&self) -> Vec<DocumentPath> {
+        let rules = self.removal_rules();
+        let mut unseen = self.sender.sent().unseen();
+        unseen.retain(|path| rules.is_removed(path));
+        unseen
+    }
+
+    fn remove(&mut self, gone: Vec<DocumentPath>) -> Result<(), Stopped> {
+        for path in gone {
+            // A document that the selection or a refinement leaves out exists, and what is remembered of it saves the next
+            // scan from reading it.
+            let is_unselected = |path: &DocumentPath| self.unselected.contains(path);
+            let is_left_out =
+                is_unselected(&path) || DocumentPath::new(path.file()).is_ok_and(|file| is_unselected(&file));
+            if self.context.chosen.is_none() && !is_left_out {
+                self.memory.forget(path.clone());
             }
+            self.sender.remove(path)?;
         }
         Ok(())
     }
@@ -202,6 +231,8 @@ impl<'a> Collector<'a> {
             documents: self.sender.sent().documents(),
             files: self.files,
             seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+            // Without an identity the next root counts as another one, which asks sooner.
+            root: self.context.root.identity().unwrap_or_default(),
         }
     }
 

@@ -41,6 +41,10 @@ pub(crate) struct Job {
     pub(crate) follow_symlinks: bool,
     /// Files and folders of the worker itself, which are no documents.
     pub(crate) own_files: Arc<[PathBuf]>,
+    /// A file below the root that shows that it is mounted.
+    pub(crate) sentinel: Option<PathBuf>,
+    /// If set, documents are removed even if more are gone than are there.
+    pub(crate) accepts_removals: bool,
     /// The policy keeps the text of office files: only which files are some is sent.
     pub(crate) keeps_text: bool,
     /// If set, only documents with chosen contents are synced.

@@ -99,6 +99,8 @@ mod tests {
             selection: Arc::new(selection),
             follow_symlinks: false,
             own_files: Arc::default(),
+            sentinel: None,
+            accepts_removals: false,
             keeps_text: false,
             refinement: None,
         }

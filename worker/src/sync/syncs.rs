@@ -97,6 +97,9 @@ impl Syncs {
         let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
             .map(Arc::new)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
+        if let Some(sentinel) = job.sentinel.as_ref().filter(|sentinel| !root.has(sentinel)) {
+            return Err(SyncError::SentinelMissing { path: job.path.clone(), sentinel: sentinel.clone() });
+        }
         let cache = self.records.cache()?;
         let chosen = scope.map(|scope| ChosenDocuments::look_up(&self.records, job, scope)).transpose()?;
         let context = SyncContext {

@@ -59,6 +59,8 @@ pub(crate) struct LastSync {
     pub(crate) files: u64,
     /// The end of the sync in seconds since 1970.
     pub(crate) seconds: i64,
+    /// Device and inode of the root.
+    pub(crate) root: (u64, u64),
 }
 
 /// A path to remember or to forget.

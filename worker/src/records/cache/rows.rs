@@ -273,14 +273,16 @@ impl Value for Location {
 
 impl Value for LastSync {
     fn to_bytes(&self) -> Vec<u8> {
-        [self.documents.to_be_bytes(), self.files.to_be_bytes(), self.seconds.to_be_bytes()].concat()
+        let seconds = self.seconds.to_be_bytes();
+        let numbers = [self.documents, self.files, self.root.0, self.root.1].map(u64::to_be_bytes);
+        [&numbers.concat()[..], &seconds].concat()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<LastSync> {
         let (numbers, []) = bytes.as_chunks::<8>() else { return None };
-        let &[documents, files, seconds] = numbers else { return None };
-        let (documents, files) = (u64::from_be_bytes(documents), u64::from_be_bytes(files));
-        Some(LastSync { documents, files, seconds: i64::from_be_bytes(seconds) })
+        let &[documents, files, device, inode, seconds] = numbers else { return None };
+        let [documents, files, device, inode] = [documents, files, device, inode].map(u64::from_be_bytes);
+        Some(LastSync { documents, files, root: (device, inode), seconds: i64::from_be_bytes(seconds) })
     }
 }
 

@@ -48,7 +48,7 @@ fn the_next_process_knows_every_remembered_document() {
     let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a/b").unwrap());
     let cache = Cache::open(&folder.path().join("db")).unwrap();
     cache.apply(&repository, &set(&path, Some(known())));
-    let last = LastSync { documents: 12, files: 13, seconds: -14 };
+    let last = LastSync { documents: 12, files: 13, seconds: -14, root: (15, 16) };
     cache.finish_sync(&repository, Some(last));
     drop(cache);
     let cache = open_again(&folder.path().join("db")).unwrap();
@@ -99,7 +99,7 @@ fn a_damaged_cache_is_moved_aside_and_an_empty_one_takes_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let cache = Cache::open(&path).unwrap();
-    cache.finish_sync(&RepositoryName::main(), Some(LastSync { documents: 1, files: 1, seconds: 1 }));
+    cache.finish_sync(&RepositoryName::main(), Some(LastSync { documents: 1, files: 1, seconds: 1, root: (1, 1) }));
     drop(cache);
     std::fs::write(path.join("conf"), b"not a file of sled").unwrap();
     let cache = open_again(&path).unwrap();

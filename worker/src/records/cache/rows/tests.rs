@@ -102,7 +102,7 @@ proptest! {
         round_trip(&document);
         round_trip(&(path, part));
         round_trip(&location);
-        round_trip(&LastSync { documents, files, seconds });
+        round_trip(&LastSync { documents, files, seconds, root: (files, documents) });
         round_trip(&ListSize { bytes: documents, files });
         round_trip(&version);
     }
