@@ -14,9 +14,9 @@ use thirtyfour::error::WebDriverErrorInner;
 use thirtyfour::prelude::*;
 use tokio::runtime::Runtime;
 
-use crate::Federation;
 use crate::binary::workspace;
 use crate::sandbox::{DEADLINE, wait_until};
+use crate::{Federation, not_checked};
 
 /// The widths at which pages are looked at: a laptop, and a telephone.
 const WIDTHS: [u32; 2] = [1280, 400];
@@ -41,11 +41,6 @@ pub struct Browser {
     base: String,
     /// Profile, caches and what was downloaded, thrown away with it.
     folder: tempfile::TempDir,
-}
-
-/// Says where everybody sees it, though the test succeeds, that something was not checked.
-pub fn not_checked(what: &str) {
-    let _ = writeln!(std::io::stderr(), "\nNOT CHECKED: {what}\n");
 }
 
 impl Browser {

@@ -27,6 +27,7 @@ use cognate_worker::ledger::{Ledger, read};
 use cognate_worker::policy::Policy;
 use cognate_worker::{DaemonConfig, DialFuture, Dialer, Presence, Site, SiteConfig, SiteError, run_daemon};
 use hyper_util::rt::TokioIo;
+use prost::Message as _;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -74,6 +75,8 @@ fn honest(message: PushUp) -> Option<PushDown> {
 struct Service {
     script: Script,
     heard: mpsc::UnboundedSender<AttachUp>,
+    /// All messages of the worker, one after the other, as they are on the wire below TLS.
+    wire: Arc<Mutex<Vec<u8>>>,
 }
 
 #[tonic::async_trait]
@@ -95,10 +98,11 @@ impl Worker for Service {
         for message in std::iter::once(welcome).chain(self.script.sends.iter().cloned()) {
             down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
         }
-        let heard = self.heard.clone();
+        let (heard, wire) = (self.heard.clone(), Arc::clone(&self.wire));
         let mut then = self.script.then.clone().into_iter();
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
+                request.encode(&mut *wire.lock().unwrap()).unwrap();
                 let message = request.message.unwrap();
                 if matches!(message, AttachUp::Ended(_))
                     && let Some(next) = then.next()
@@ -116,8 +120,10 @@ impl Worker for Service {
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
         let answers = self.script.answers;
+        let wire = Arc::clone(&self.wire);
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
+                request.encode(&mut *wire.lock().unwrap()).unwrap();
                 if let Some(message) = answers(request.message.unwrap()) {
                     let _ = down.send(Ok(PushResponse { message: Some(message) })).await;
                 }
@@ -196,9 +202,15 @@ impl Dialer for Pipe {
 struct Running {
     folder: tempfile::TempDir,
     heard: mpsc::UnboundedReceiver<AttachUp>,
+    wire: Arc<Mutex<Vec<u8>>>,
     dialled: Arc<Mutex<u32>>,
     stop: Option<oneshot::Sender<()>>,
     daemon: JoinHandle<Result<(), SiteError>>,
+}
+
+/// The content of a document of these tests.
+fn document(number: u32) -> String {
+    format!("document {number}")
 }
 
 fn clock() -> SystemTime {
@@ -212,7 +224,7 @@ impl Running {
         std::fs::create_dir(&state).unwrap();
         std::fs::create_dir(folder.path().join("kb")).unwrap();
         for number in 0..20 {
-            std::fs::write(folder.path().join(format!("kb/{number}")), format!("document {number}")).unwrap();
+            std::fs::write(folder.path().join(format!("kb/paper {number}")), document(number)).unwrap();
         }
         let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
         let site = Site::open(SiteConfig {
@@ -236,7 +248,8 @@ impl Running {
         });
         let (dial, incoming) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::unbounded_channel();
-        let service = WorkerServer::new(Service { script, heard: heard_to });
+        let wire = Arc::default();
+        let service = WorkerServer::new(Service { script, heard: heard_to, wire: Arc::clone(&wire) });
         tokio::spawn(
             Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
         );
@@ -246,7 +259,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
         let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
-        Running { folder, heard, dialled, stop: Some(stop), daemon }
+        Running { folder, heard, wire, dialled, stop: Some(stop), daemon }
     }
 
     fn state(&self) -> std::path::PathBuf {
@@ -377,6 +390,23 @@ async fn an_assignment_is_carried_out_and_every_message_of_it_is_in_the_ledger()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_hold_names_and_no_content() {
+    let mut running =
+        Running::start(Script::sending(vec![AttachDown::Assignment(assignment(5))]), Policy::everything());
+    assert_eq!(running.ended().await.failure, "");
+    let wire = std::mem::take(&mut *running.wire.lock().unwrap());
+    let holds = |text: &str| wire.windows(text.len()).any(|window| window == text.as_bytes());
+    // The first path is complete, and others are told by what they do not share with the one before.
+    assert!(holds("paper 0"), "{} bytes", wire.len());
+    for number in 0..20 {
+        let content = document(number);
+        let forms = [content.clone(), data_encoding::HEXLOWER.encode(content.as_bytes())];
+        assert!(!forms.iter().any(|form| holds(form)) && !holds("document"), "{content}");
+    }
+    running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_the_policy_or_the_records_do_not_allow_is_refused_and_the_session_continues() {
     let across = Assignment { across_parties: true, ..assignment(5) };
     let unknown = Assignment { repository: "other".into(), ..assignment(6) };
@@ -403,7 +433,7 @@ async fn a_request_that_the_policy_or_the_records_do_not_allow_is_refused_and_th
 
 /// The digest that a document of these tests has under the method of [`assignment`].
 fn content(number: u32) -> ContentDigest {
-    let text = format!("document {number}");
+    let text = document(number);
     let mut fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none());
     fingerprinter.read(&mut text.as_bytes(), |_| Ok(())).unwrap().digest
 }
@@ -421,7 +451,7 @@ fn refining(number: u64, of: u64, contents: &[ContentDigest]) -> (Assignment, Ve
 async fn a_refinement_reads_documents_that_the_site_has_sent_and_ignores_the_rest() {
     let guessed = ContentDigest([7; 16]);
     // Document 4 is there, but it was never sent.
-    let selection = Some(SelectionSpec { exclude: vec!["4".into()], ..SelectionSpec::default() });
+    let selection = Some(SelectionSpec { exclude: vec!["paper 4".into()], ..SelectionSpec::default() });
     let (refinement, scope) = refining(6, 1000, &[content(3), content(4), guessed, content(11)]);
     let then = vec![AttachDown::Assignment(refinement)];
     let first = Assignment { selection, ..assignment(5) };

@@ -1,13 +1,12 @@
 //! The files for operators match the programs: units, images, configurations, alerts and the dashboard.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cognate_integration_tests::Sandbox;
 use cognate_integration_tests::binary::{cognate, workspace};
 use cognate_integration_tests::sandbox::names;
+use cognate_integration_tests::{Sandbox, not_checked};
 use saphyr::{LoadableYamlNode as _, Yaml};
 use serde_json::{Map, Value, json};
 
@@ -20,11 +19,6 @@ fn deployed(path: &str) -> PathBuf {
 
 fn text(path: &str) -> String {
     std::fs::read_to_string(deployed(path)).unwrap()
-}
-
-/// Says so where everybody sees it, though the test succeeds.
-fn not_checked(what: &str) {
-    let _ = writeln!(std::io::stderr(), "\nNOT CHECKED: {what}\n");
 }
 
 /// A document of YAML as JSON, with `<<` filled in.

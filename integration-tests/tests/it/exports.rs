@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cognate_integration_tests::dice::letters;
-use cognate_integration_tests::{Sandbox, sandbox};
+use cognate_integration_tests::{Sandbox, not_checked, sandbox};
 use serde_json::Value;
 
 /// Names that would be obeyed, if anything obeyed names.
@@ -67,12 +67,11 @@ impl Made {
 }
 
 /// A file of a workbook, unpacked by another program; nothing where that is not here.
-#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 fn unpacked(workbook: &Path, member: &str) -> Option<String> {
     let script = "import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
     let run = Command::new("python3").args(["-c", script]).arg(workbook).arg(member).output();
     let Ok(run) = run else {
-        eprintln!("skipped: there is no python3 to unpack a workbook with");
+        not_checked("the files of a workbook, since `python3` is not installed");
         return None;
     };
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -144,8 +143,7 @@ fn a_load_file_has_each_content_once_with_all_its_places() {
     let script = "import csv, json, sys; print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='')))))";
     let run = Command::new("python3").args(["-c", script]).arg(made.sandbox.path("load.csv")).output();
     let Ok(run) = run else {
-        eprintln!("skipped: there is no python3 to read a load file with");
-        return;
+        return not_checked("a load file, since `python3` is not installed");
     };
     let rows: Vec<Value> = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!(rows.len(), 6, "each of six contents once: {text}");

@@ -244,7 +244,7 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
     assert_eq!(report["scan"]["digest"], digest);
     // The first administrator's credential is of the same authority: it was not lost with the state.
     for name in ["a", "b"] {
-        federation.worker(name, &["ledger", "verify"]);
+        federation.worker(name, &["ledger", "verify"]).expect(0);
     }
 }
 

@@ -129,19 +129,50 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
     assert!(matches!(error, BatchError::TooLarge { .. }), "{error}");
 }
 
+/// Checks that bytes are refused with a reason, or that what they say is consistent: every content has its chunks, none is too
+/// long, paths ascend, and the same rows make a batch that says the same.
+fn check_decoded(body: &[u8]) {
+    let batch = match Batch::decode(body, CHUNK_BYTES_MAX) {
+        Ok(batch) => batch,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let chunks: Vec<_> = batch.chunks.iter().collect();
+    assert!(chunks.iter().all(|(_, length_bytes, _)| (1..=CHUNK_BYTES_MAX).contains(length_bytes)), "{batch:?}");
+    let mut rest = &chunks[..];
+    let mut builder = BatchBuilder::default();
+    for content in &batch.contents {
+        let (own, others) = rest.split_at(usize::try_from(content.chunk_count).unwrap());
+        assert_eq!(own.iter().map(|(_, length_bytes, _)| u64::from(*length_bytes)).sum::<u64>(), content.size_bytes);
+        let mut table = v1::ChunkTable::default();
+        for (tag, length_bytes, repeated_byte) in own.iter().copied() {
+            table.push(&Chunk { offset: 0, length_bytes, tag, repeated_byte });
+        }
+        builder.content(content, &table);
+        rest = others;
+    }
+    assert!(rest.is_empty(), "{batch:?}");
+    assert!(batch.documents.is_sorted_by(|one, next| one.path < next.path), "{batch:?}");
+    batch.documents.iter().cloned().for_each(|row| builder.document(row));
+    if batch.parts.is_empty() {
+        let again = Batch::decode(&builder.finish().0, CHUNK_BYTES_MAX).unwrap();
+        assert_eq!((&again.contents, &again.documents), (&batch.contents, &batch.documents));
+        assert_eq!(again.chunks.iter().collect::<Vec<_>>(), chunks);
+    }
+}
+
 proptest! {
     #[test]
     fn random_bytes_are_refused_or_are_a_valid_batch(body in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Batch::decode(&body, CHUNK_BYTES_MAX);
+        check_decoded(&body);
     }
 
     #[test]
-    fn a_damaged_body_never_panics(position in 0..400_usize, byte in any::<u8>()) {
+    fn a_damaged_body_is_refused_or_is_a_valid_batch(position in 0..400_usize, byte in any::<u8>()) {
         let (body, _) = example().finish();
         let mut body = body.to_vec();
         let position = position % body.len();
         body[position] = byte;
-        let _ = Batch::decode(&body, CHUNK_BYTES_MAX);
+        check_decoded(&body);
     }
 }
 
