@@ -71,6 +71,9 @@ pub(crate) struct RestoreArgs {
 pub(crate) struct RebuildArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    /// Go on with what can be read of the journal, if a part of it is lost
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -158,7 +161,16 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
 /// Runs `rebuild`.
 pub(crate) fn rebuild(args: &RebuildArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
-    let rebuilt = maintenance::rebuild(&state_dir, now).map_err(failure)?;
+    let rebuilt = if args.accept_loss {
+        let (rebuilt, journal) = maintenance::rebuild_with_loss(&state_dir, now).map_err(failure)?;
+        let kept = journal.map(|path| format!("; the journal as it was is `{}`", path.display())).unwrap_or_default();
+        say(&format!(
+            "the registry is what can be read of the journal: look at `cognate site list` and revoke again{kept}\n"
+        ))?;
+        rebuilt
+    } else {
+        maintenance::rebuild(&state_dir, now).map_err(failure)?
+    };
     let aside = rebuilt.earlier_store.as_ref().map(|path| format!("; the earlier store is `{}`", path.display()));
     say(&format!("the store is rebuilt: {}{}\n", contents(&rebuilt), aside.unwrap_or_default()))?;
     Ok(Exit::Complete)

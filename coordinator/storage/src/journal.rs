@@ -4,7 +4,10 @@
 //! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed,
 //! taken out or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
 //!
-//! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`].
+//! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`]. Beside it is its [`head`]: by it, the loss
+//! of an acknowledged record is known.
+
+mod head;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +16,7 @@ use cognate_durable::whole::PUBLIC;
 use cognate_proto::v1;
 use prost::Message as _;
 
+use self::head::{Found, Head};
 use crate::error::Error;
 use crate::rows::ScanRow;
 pub use crate::rows::{Certified, Invited, MemberName};
@@ -172,6 +176,8 @@ pub enum Action {
     Cancelled = 6,
     /// A complete result was downloaded.
     Fetched = 7,
+    /// The coordinator went on without a part of the journal that was lost.
+    LossAccepted = 8,
 }
 
 /// The state of a scan after a step.
@@ -194,6 +200,7 @@ const START: Position = FORMAT.start();
 pub struct Journal {
     path: PathBuf,
     log: Log,
+    head: Head,
     /// Its beginning, and a place now and then: a search for the newest events does not read all of it.
     marks: Vec<Position>,
     durable: bool,
@@ -201,26 +208,42 @@ pub struct Journal {
 
 impl Journal {
     /// Opens or begins the journal, and hands every event in it to `each` with the place after it. A record at the end
-    /// that is incomplete was never acknowledged, and is cut off.
+    /// that is incomplete and behind the head was never acknowledged, and is cut off.
     ///
     /// # Errors
-    /// Fails if it cannot be read or written, or a record other than the last does not fit the chain.
+    /// Fails if it cannot be read or written, a record other than the last does not fit the chain, or it does not come as far
+    /// as its head. Nothing is changed then.
     pub(crate) fn open(
         path: &Path,
         durable: bool,
         mut each: impl FnMut(Event, Position) -> Result<(), Error>,
     ) -> Result<Journal, Error> {
-        let mut log = Log::open(path, FORMAT, PUBLIC, durable).map_err(Error::state(path))?;
+        let head_path = head::path_of(path);
+        let found = head::read(&head_path).map_err(Error::state(&head_path))?;
+        let length = length_of(path)?;
+        if let Found::Missing | Found::At(START, _) = found
+            && length <= START.end
+        {
+            // It begins, or was killed as it began.
+            Log::open(path, FORMAT, PUBLIC, durable).map_err(Error::state(path))?;
+            Head::open(&head_path, found, durable).map_err(Error::state(&head_path))?;
+        }
         let mut marks = vec![START];
         let (at, length) = read(path, |event, position| {
             mark(&mut marks, position);
             each(event, position)
         })?;
+        let mut log = Log::open(path, FORMAT, PUBLIC, durable).map_err(Error::state(path))?;
+        let mut head = Head::open(&head_path, found, durable).map_err(Error::state(&head_path))?;
         if at.end < length {
             tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
         }
         log.resume(at).map_err(Error::state(path))?;
-        Ok(Journal { path: path.to_owned(), log, marks, durable })
+        // What the last process wrote and did not acknowledge counts from now on.
+        if !matches!(found, Found::At(sealed, _) if sealed == at) {
+            head.write(at, durable).map_err(Error::sync(&head_path))?;
+        }
+        Ok(Journal { path: path.to_owned(), log, head, marks, durable })
     }
 
     /// Place after the last record.
@@ -243,6 +266,9 @@ impl Journal {
         if self.durable {
             self.log.sync().map_err(Error::sync(&self.path))?;
         }
+        crate::failpoint!("journal.before_head");
+        // After the record, never before: a head ahead of the journal means that something was lost.
+        self.head.write(self.log.place(), self.durable).map_err(Error::sync(head::path_of(&self.path)))?;
         mark(&mut self.marks, self.log.place());
         Ok(())
     }
@@ -272,14 +298,80 @@ pub fn read_from(
 /// Reads a journal without changing it, and returns the end of its last complete record and the length of the file.
 ///
 /// # Errors
-/// Fails if it cannot be read, or a record other than the last does not fit the chain.
+/// Fails if it cannot be read, a record other than the last does not fit the chain, or it does not come as far as its head.
 pub(crate) fn read(
     path: &Path,
     mut each: impl FnMut(Event, Position) -> Result<(), Error>,
 ) -> Result<(Position, u64), Error> {
+    // The head first: the journal may grow in the meantime, and then its head follows it.
+    let head_path = head::path_of(path);
+    let found = head::read(&head_path).map_err(Error::state(&head_path))?;
+    let sealed = match found {
+        Found::At(sealed, _) => sealed,
+        Found::Missing => return Err(lost(path, "its head is gone, so nothing tells if all of it is there")),
+        Found::Damaged => return Err(lost(path, "its head is damaged, so nothing tells if all of it is there")),
+    };
+    let length = length_of(path)?;
+    if length < sealed.end {
+        let end = sealed.end;
+        return Err(lost(path, &format!("it has {length} bytes, and {end} bytes of it were acknowledged")));
+    }
     let mut records = open_records(path)?;
-    read_events(path, &mut records, u64::MAX, &mut each)?;
-    Ok((records.place(), records.length()))
+    let mut is_passed = sealed == START;
+    read_events(path, &mut records, u64::MAX, &mut |event, position| {
+        is_passed |= sealed == position;
+        each(event, position)
+    })?;
+    let (at, end) = (records.place().end, sealed.end);
+    if is_passed {
+        Ok((records.place(), records.length()))
+    } else if at < end {
+        Err(lost(path, &format!("a record at byte {at} cannot be read, and all up to byte {end} was acknowledged")))
+    } else {
+        Err(lost(path, &format!("it differs from what its head knows at byte {end}")))
+    }
+}
+
+/// Takes a journal for complete as far as it can be read, removes the rest, and writes its head. Returns the number of bytes that
+/// were removed.
+///
+/// # Errors
+/// Fails if it cannot be read or written.
+pub(crate) fn seal(path: &Path) -> Result<u64, Error> {
+    let mut log = Log::open(path, FORMAT, PUBLIC, true).map_err(Error::state(path))?;
+    let mut records = open_records(path)?;
+    // A record that does not fit the chain ends what can be read, wherever it is.
+    let read = read_events(path, &mut records, u64::MAX, &mut |_, _| Ok(()));
+    if let Err(error) = read
+        && !matches!(error, Error::Corrupt { .. })
+    {
+        return Err(error);
+    }
+    let at = records.place();
+    log.resume(at).map_err(Error::state(path))?;
+    log.sync().map_err(Error::sync(path))?;
+    let head_path = head::path_of(path);
+    let found = head::read(&head_path).map_err(Error::state(&head_path))?;
+    let mut head = Head::open(&head_path, found, true).map_err(Error::state(&head_path))?;
+    head.write(at, true).map_err(Error::sync(&head_path))?;
+    Ok(records.length() - at.end)
+}
+
+/// The length of a journal, 0 if there is none.
+fn length_of(path: &Path) -> Result<u64, Error> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        metadata => Ok(metadata.map_err(Error::state(path))?.len()),
+    }
+}
+
+/// The error of a journal that has lost something.
+pub(crate) fn lost(path: &Path, what: &str) -> Error {
+    let detail = format!(
+        "{what}; a revocation may be among what is missing: restore a backup, or accept the loss with `cognate coordinator \
+         rebuild --accept-loss`"
+    );
+    Error::Corrupt { path: path.to_owned(), detail }
 }
 
 fn open_records(path: &Path) -> Result<Records, Error> {
@@ -347,6 +439,13 @@ mod tests {
         (folder, path, ends)
     }
 
+    /// Puts the head back to the first record: nothing was acknowledged.
+    fn unseal(path: &Path) {
+        let head = head::path_of(path);
+        std::fs::remove_file(&head).unwrap();
+        Head::open(&head, Found::Missing, false).unwrap();
+    }
+
     #[test]
     fn events_between_two_marks_are_read_alone() {
         let names: Vec<String> = (0..3000).map(|number| format!("{number}-{}", "x".repeat(60))).collect();
@@ -388,6 +487,7 @@ mod tests {
             let intact = std::fs::read(&path).unwrap();
             for length in FORMAT.magic.len()..=intact.len() {
                 std::fs::write(&path, &intact[..length]).unwrap();
+                unseal(&path);
                 let whole = ends.iter().filter(|end| **end <= length as u64).count();
                 let expected: Vec<_> = names[..whole].iter().map(|name| event(name)).collect();
                 prop_assert_eq!(events(&path).unwrap(), expected);
@@ -415,6 +515,66 @@ mod tests {
                 prop_assert!(error.ends_with(&format!("at byte {begins}")), "{}", error);
             }
         }
+    }
+
+    #[test]
+    fn an_acknowledged_record_that_is_damaged_or_missing_is_refused_and_nothing_is_changed() {
+        let names: Vec<_> = ["a", "bb", "ccc"].map(str::to_owned).into();
+        let (_folder, path, ends) = journal(&names);
+        let intact = std::fs::read(&path).unwrap();
+        let last = usize::try_from(ends[1]).unwrap();
+        let flipped = (last..intact.len()).map(|place| {
+            let mut bytes = intact.clone();
+            bytes[place] ^= 4;
+            bytes
+        });
+        let cut = (0..intact.len()).map(|length| intact[..length].to_vec());
+        let zeroed = [&intact[..last], &vec![0; intact.len() - last]].concat();
+        for bytes in flipped.chain(cut).chain([zeroed]) {
+            std::fs::write(&path, &bytes).unwrap();
+            let error = events(&path).unwrap_err().to_string();
+            let is_named = error.contains("acknowledged") && error.contains("--accept-loss");
+            assert!(is_named || error.contains("at byte"), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "a refusal changes nothing");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(events(&path).is_err() && !path.try_exists().unwrap());
+        std::fs::write(&path, intact).unwrap();
+        assert_eq!(events(&path).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_record_that_was_written_before_its_head_counts_from_the_next_start_on() {
+        let names: Vec<_> = ["a", "b"].map(str::to_owned).into();
+        let (_folder, path, _) = journal(&names);
+        unseal(&path);
+        assert_eq!(events(&path).unwrap().len(), 2);
+        // Now it is acknowledged.
+        let intact = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &intact[..intact.len() - 1]).unwrap();
+        assert!(events(&path).is_err());
+    }
+
+    #[test]
+    fn a_journal_without_its_own_head_is_refused_until_it_is_sealed() {
+        let names: Vec<_> = ["a", "b"].map(str::to_owned).into();
+        let (_folder, path, _) = journal(&names);
+        let (_other_folder, other, _) = journal(&["c".to_owned(), "d".to_owned(), "e".to_owned()]);
+        let head = head::path_of(&path);
+        let own = std::fs::read(&head).unwrap();
+        let foreign = std::fs::read(head::path_of(&other)).unwrap();
+        for bytes in [None, Some(vec![]), Some(vec![7; own.len()]), Some(foreign)] {
+            let _ = std::fs::remove_file(&head);
+            if let Some(bytes) = bytes {
+                std::fs::write(&head, bytes).unwrap();
+            }
+            let error = events(&path).unwrap_err().to_string();
+            assert!(error.contains("--accept-loss"), "{error}");
+        }
+        let intact = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&intact[..], b"rest"].concat()).unwrap();
+        assert_eq!(seal(&path).unwrap(), 4);
+        assert_eq!((events(&path).unwrap().len(), std::fs::read(&path).unwrap()), (2, intact));
     }
 
     #[test]

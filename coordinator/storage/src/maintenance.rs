@@ -10,7 +10,7 @@ pub use self::backup::{BackupOptions, Saved, backup, restore};
 pub use self::check::{CheckOptions, CheckResult, Checked, Finding, check};
 pub use self::forget::{Keeping, Retention};
 pub use self::rebuild::open;
-pub use self::rebuild::{Rebuilt, rebuild};
+pub use self::rebuild::{Rebuilt, rebuild, rebuild_with_loss};
 
 pub use self::space::space;
 

@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use self::key::{Key, Prefix, Tree};
 use self::value::Value;
 use crate::error::Error;
-use crate::journal::{Journal, Position};
+use crate::journal::{Journal, Position, lost};
 pub use crate::rows::{
     FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey,
     SlotRow, WatchedRow,
@@ -73,7 +73,6 @@ impl Store {
         let mut missed = Vec::new();
         let mut passed = HashSet::new();
         // The journal first: where it is damaged, nothing else is touched.
-        let known = journal.try_exists().map_err(Error::state(journal))?;
         let opened = Journal::open(journal, durable, |event, position| {
             missed.push((event, position));
             passed.insert(position);
@@ -81,12 +80,8 @@ impl Store {
         })?;
         let store = Store::open_view(folder, Some(opened), durable)?;
         let applied = store.applied()?;
-        if !known && applied != Position::default() {
-            let detail = "it is gone, and only the store has its facts: restore a backup, or start again with \
-                          `cognate coordinator rebuild`";
-            std::fs::remove_file(journal).map_err(Error::state(journal))?;
-            return Err(Error::Corrupt { path: journal.to_owned(), detail: detail.to_owned() });
-        }
+        let end = passed.iter().map(|position| position.end).max().unwrap_or_default();
+        store.check_not_ahead(journal, end)?;
         if applied != Position::default() && !passed.contains(&applied) {
             return Err(corrupt(folder, "it does not follow from the journal".to_owned()));
         }
@@ -172,6 +167,16 @@ impl Store {
     /// Place in the journal up to which the view has taken its events.
     pub(crate) fn applied(&self) -> Result<Position, Error> {
         Ok(self.get(&Key::Journal)?.unwrap_or_default())
+    }
+
+    /// Fails if the view has taken events in that a journal, which ends at a byte, does not have.
+    pub(crate) fn check_not_ahead(&self, journal: &Path, end: u64) -> Result<(), Error> {
+        let applied = self.applied()?;
+        if applied.end <= end {
+            return Ok(());
+        }
+        let what = format!("it ends at byte {end}, and the store has taken its events up to byte {}", applied.end);
+        Err(lost(journal, &what))
     }
 
     fn put_applied(&self, position: Position) -> Result<(), Error> {

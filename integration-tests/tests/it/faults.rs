@@ -299,6 +299,7 @@ const SCAN_POINTS: &[(&str, &[u32])] = &[
     ("ingest.before_ack", &[0]),
     ("seal.before_slot", &[0, 1]),
     ("seal.after_slot", &[0, 1]),
+    ("journal.before_head", &[0, 1]),
     ("journal.after_append", &[0, 1]),
 ];
 

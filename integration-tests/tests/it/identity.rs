@@ -44,6 +44,38 @@ fn a_revoked_site_is_cut_off_within_a_second_and_its_worker_says_so() {
 }
 
 #[test]
+fn damage_to_the_end_of_the_journal_does_not_bring_a_revoked_site_back() {
+    let mut federation = Federation::new(503);
+    let files = few(503);
+    federation.add("a", &files[0]);
+    federation.start_all();
+    federation.operate(&["site", "revoke", "a"]).expect(0);
+    federation.stop_coordinator();
+    let journal = federation.coordinator_state().join("journal");
+    let intact = std::fs::read(&journal).unwrap();
+    let mut flipped = intact.clone();
+    let last = flipped.len() - 1;
+    flipped[last] ^= 1;
+    let config = federation.coordinator_config();
+    let command = |words: &[&str]| {
+        federation.sandbox.cognate([&["coordinator"], words, &["--config", config.to_str().unwrap()]].concat())
+    };
+    for bytes in [&flipped[..], &[]] {
+        std::fs::write(&journal, bytes).unwrap();
+        let refused = command(&["run"]).expect(1);
+        assert!(refused.stderr.contains("acknowledged") && refused.stderr.contains("--accept-loss"), "{refused:?}");
+        assert!(command(&["check"]).expect(1).text().contains("acknowledged"));
+        command(&["rebuild"]).expect(1);
+        command(&["backup", federation.sandbox.path("backup").to_str().unwrap()]).expect(1);
+        assert_eq!(std::fs::read(&journal).unwrap(), bytes, "nothing was changed");
+    }
+    std::fs::write(&journal, intact).unwrap();
+    command(&["check"]).expect(0);
+    federation.start_coordinator();
+    assert_eq!(federation.member("a")["status"], "revoked");
+}
+
+#[test]
 fn an_invitation_is_good_for_one_site_once() {
     let mut federation = Federation::new(502);
     let files = few(502);

@@ -110,6 +110,7 @@ fn words(what: &What) -> (&'static str, String, String) {
                 Action::TokenAsked => "asked for a credential for programs",
                 Action::Cancelled => "cancelled",
                 Action::Fetched => "took the result of",
+                Action::LossAccepted => "went on without a lost part of this record",
             };
             (action, if acted.scan == 0 { none() } else { scanned(acted.scan) }, none())
         }

@@ -114,6 +114,7 @@ pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Resu
             return Err(changed(&from.join(path)));
         }
     }
+    journal::seal(&state_dir.join("journal"))?;
     sync_folder(state_dir).map_err(Error::state(state_dir))?;
     rebuild(state_dir, clock)
 }
@@ -225,7 +226,11 @@ impl Backup<'_> {
         for path in entries(&self.state_dir.join(below))? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let kept_elsewhere = below.as_os_str().is_empty()
-                && (name == "indexes" || name == "scans" || name == "store" || name.starts_with("store."));
+                && (name == "indexes"
+                    || name == "scans"
+                    || name == "store"
+                    || name.starts_with("store.")
+                    || name.starts_with("journal."));
             if kept_elsewhere || PASSING.contains(&&*name) || (SECRETS.contains(&&*name) && !include_ca) {
                 continue;
             }

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use crate::error::Error;
 use crate::indexes::{Indexes, IndexesConfig, SiteQuotas};
+use crate::journal::{self, Acted, Action, Event, What};
 use crate::store::Store;
 
 /// Below this, the space that the store takes does not matter, however little of it is live.
@@ -63,13 +64,56 @@ fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, 
 /// # Errors
 /// Fails if a process has the state open, or the journal or the disk is damaged.
 pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
+    // Before the store is moved: it may know of what the journal lost. One that is damaged knows nothing.
+    let (journal, folder) = (state_dir.join("journal"), state_dir.join("store"));
+    let end = if is_there(&journal)? { journal::read(&journal, |_, _| Ok(()))?.0.end } else { 0 };
+    if is_there(&folder)?
+        && let Ok(store) = Store::inspect(&folder)
+    {
+        store.check_not_ahead(&journal, end)?;
+    }
+    let earlier_store = move_store_away(state_dir, clock)?;
+    rebuild_without(state_dir, earlier_store, clock)
+}
+
+/// Does the same, and goes on with what can be read of the journal, whatever is lost of it. The journal as it was stays
+/// under another name, and the new one records that this was done.
+///
+/// # Errors
+/// Fails if a process has the state open, or the disk is damaged.
+pub fn rebuild_with_loss(state_dir: &Path, clock: fn() -> SystemTime) -> Result<(Rebuilt, Option<PathBuf>), Error> {
+    let earlier_store = move_store_away(state_dir, clock)?;
+    let journal = state_dir.join("journal");
+    let mut earlier_journal = None;
+    if is_there(&journal)? {
+        let aside = free_name(&journal, "before-loss", clock);
+        std::fs::copy(&journal, &aside).map_err(Error::state(&aside))?;
+        earlier_journal = Some(aside);
+    }
+    let removed_bytes = journal::seal(&journal)?;
+    tracing::error!(path = %journal.display(), removed_bytes, "the journal goes on without what was lost of it, as was asked");
+    let rebuilt = rebuild_without(state_dir, earlier_store, clock)?;
+    let store = open_store(state_dir, true)?;
+    let time = jiff::Timestamp::try_from(clock()).unwrap_or(jiff::Timestamp::UNIX_EPOCH).as_second();
+    let what = What::Acted(Acted { action: Action::LossAccepted.into(), scan: 0 });
+    store.record(&Event { time, by: String::new(), what: Some(what) })?;
+    Ok((rebuilt, earlier_journal))
+}
+
+fn move_store_away(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Option<PathBuf>, Error> {
     let folder = state_dir.join("store");
-    let earlier_store = if is_there(&folder)? {
-        let _held = claim(&folder)?;
-        Some(move_away(&folder, "before-rebuild", clock)?)
-    } else {
-        None
-    };
+    if !is_there(&folder)? {
+        return Ok(None);
+    }
+    let _held = claim(&folder)?;
+    move_away(&folder, "before-rebuild", clock).map(Some)
+}
+
+fn rebuild_without(
+    state_dir: &Path,
+    earlier_store: Option<PathBuf>,
+    clock: fn() -> SystemTime,
+) -> Result<Rebuilt, Error> {
     let config = IndexesConfig { durable: true, clock, disk_reserve_bytes: 0, quotas: SiteQuotas::default() };
     let (store, indexes) = open_or_make(state_dir, config)?;
     if let Some(before) = &earlier_store {
@@ -124,15 +168,20 @@ fn claim(folder: &Path) -> Result<Option<File>, Error> {
 
 /// Moves a store out of the way, and says where to.
 fn move_away(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<PathBuf, Error> {
-    let stamp = stamp(clock);
-    let named = |number: u32| match number {
-        0 => folder.with_extension(format!("{why}-{stamp}")),
-        _ => folder.with_extension(format!("{why}-{stamp}-{number}")),
-    };
-    let mut names = (0..10_000).map(named);
-    let free = names.find(|path| matches!(path.try_exists(), Ok(false))).unwrap_or_else(|| named(0));
+    let free = free_name(folder, why, clock);
     std::fs::rename(folder, &free).map_err(Error::state(folder))?;
     Ok(free)
+}
+
+/// A name beside a file or folder that nothing has yet.
+fn free_name(path: &Path, why: &str, clock: fn() -> SystemTime) -> PathBuf {
+    let stamp = stamp(clock);
+    let named = |number: u32| match number {
+        0 => path.with_extension(format!("{why}-{stamp}")),
+        _ => path.with_extension(format!("{why}-{stamp}-{number}")),
+    };
+    let mut names = (0..10_000).map(named);
+    names.find(|path| matches!(path.try_exists(), Ok(false))).unwrap_or_else(|| named(0))
 }
 
 /// The time, as part of a file's name.

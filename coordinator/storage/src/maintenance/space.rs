@@ -14,14 +14,19 @@ pub fn space(state_dir: &Path, store: &Store, indexes: &Indexes) -> Result<Vec<v
     let results = files_below(&state_dir.join("scans"))?;
     let size = store.size()?;
     let view = files_below(&state_dir.join("store"))?;
-    let journal = std::fs::metadata(state_dir.join("journal")).map_or(0, |metadata| metadata.len());
-    let mut damaged = folder.damaged;
+    let (mut journal, mut damaged) = (Space::default(), folder.damaged);
     for entry in std::fs::read_dir(state_dir).map_err(Error::state(state_dir))? {
         let path = entry.map_err(Error::state(state_dir))?.path();
-        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("store.")) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("store.") {
             let aside = files_below(&path)?;
             damaged.files += aside.files;
             damaged.bytes += aside.bytes;
+        } else if name.starts_with("journal") {
+            let is_aside = name.starts_with("journal.before-loss");
+            let space = if is_aside { &mut damaged } else { &mut journal };
+            space.files += 1;
+            space.bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         }
     }
     let row = |kind: &str, space: Space| v1::SpaceRow {
@@ -35,7 +40,7 @@ pub fn space(state_dir: &Path, store: &Store, indexes: &Indexes) -> Result<Vec<v
         row("runs", folder.runs),
         row("results", Space { live_bytes: results.bytes, ..results }),
         row("store", Space { live_bytes: size.live_bytes, ..view }),
-        row("journal", Space { files: 1, bytes: journal, live_bytes: journal }),
+        row("journal", Space { live_bytes: journal.bytes, ..journal }),
         row("damaged", damaged),
     ])
 }

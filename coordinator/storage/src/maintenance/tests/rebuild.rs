@@ -17,7 +17,9 @@ fn however_the_store_is_damaged_the_registry_and_the_indexes_are_as_before() {
     let intact = folder.path().join("intact");
     copy_below(&folder.path().join("store"), &intact.join("store"));
     copy_below(&folder.path().join("indexes"), &intact.join("indexes"));
-    std::fs::copy(folder.path().join("journal"), intact.join("journal")).unwrap();
+    for name in ["journal", "journal.head"] {
+        std::fs::copy(folder.path().join(name), intact.join(name)).unwrap();
+    }
     let mut rebuilt = 0;
     let mut check = |what: &str, damage: &dyn Fn(&Path)| {
         let state = tempfile::tempdir().unwrap();
@@ -81,21 +83,53 @@ fn a_store_that_lags_behind_the_journal_or_the_segments_catches_up() {
 }
 
 #[test]
-fn a_store_that_is_ahead_of_the_journal_is_rebuilt_and_without_a_journal_it_is_refused() {
+fn a_journal_that_lost_what_was_acknowledged_is_refused_until_the_loss_is_accepted() {
     let (fixture, _) = lived_in();
     let journal = fixture.folder.path().join("journal");
-    let before = std::fs::read(&journal).unwrap();
+    let head = journal.with_extension("head");
+    let before = (std::fs::read(&journal).unwrap(), std::fs::read(&head).unwrap());
     record(&fixture, What::ProfileRemoved("weekly".into()));
     let folder = fixture.close();
-    std::fs::write(&journal, before).unwrap();
+    let after = (std::fs::read(&journal).unwrap(), std::fs::read(&head).unwrap());
+    let mut flipped = after.0.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let refuses = |what: &str, (bytes, head_bytes): (Option<&[u8]>, Option<&[u8]>)| {
+        let _ = (std::fs::remove_file(&journal), std::fs::remove_file(&head));
+        for (path, bytes) in [(&journal, bytes), (&head, head_bytes)] {
+            bytes.map_or(Ok(()), |bytes| std::fs::write(path, bytes)).unwrap();
+        }
+        let clock = config().clock;
+        for _ in 0..2 {
+            let opened = crate::maintenance::open(folder.path(), config()).map(drop);
+            let rebuilt = crate::maintenance::rebuild(folder.path(), clock).map(drop);
+            for refused in [opened, rebuilt] {
+                let error = refused.expect_err(what);
+                assert!(matches!(&error, Error::Corrupt { path, .. } if *path == journal), "{what}: {error}");
+                assert!(error.to_string().contains("--accept-loss"), "{what}: {error}");
+            }
+        }
+    };
+    refuses("a flipped bit in the last record", (Some(&flipped), Some(&after.1)));
+    refuses("an earlier journal", (Some(&before.0), Some(&after.1)));
+    refuses("an empty journal", (Some(&[]), Some(&after.1)));
+    refuses("no journal", (None, Some(&after.1)));
+    refuses("no head", (Some(&after.0), None));
+    refuses("neither", (None, None));
+    // These fit each other: only the store knows better.
+    refuses("an earlier journal with its head", (Some(&before.0), Some(&before.1)));
+    std::fs::write(&journal, &flipped).unwrap();
+    std::fs::write(&head, &after.1).unwrap();
+    let (_, kept) = crate::maintenance::rebuild_with_loss(folder.path(), config().clock).unwrap();
+    assert_eq!(std::fs::read(kept.unwrap()).unwrap(), flipped);
     let fixture = Fixture::at(folder, false);
-    assert_eq!(fixture.store.profiles().unwrap().len(), 1);
-    let folder = fixture.close();
-    std::fs::remove_file(&journal).unwrap();
-    for _ in 0..2 {
-        let error = crate::maintenance::open(folder.path(), config()).map(drop).unwrap_err();
-        assert!(matches!(&error, Error::Corrupt { path, .. } if path.ends_with("journal")), "{error}");
-    }
+    assert_eq!(fixture.store.profiles().unwrap().len(), 1, "what was lost is lost");
+    let mut last = None;
+    crate::journal::read(&journal, |event, _| {
+        last = event.what;
+        Ok(())
+    })
+    .unwrap();
+    assert!(matches!(last, Some(What::Acted(acted)) if acted.action() == crate::journal::Action::LossAccepted));
 }
 
 #[test]
