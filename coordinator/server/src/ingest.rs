@@ -165,12 +165,26 @@ impl Intake {
 
     fn seal(self, seal: Seal) -> Taken {
         let (indexes, key) = self.writer.place();
-        let sealed = self.push.seal(self.writer, seal);
-        if sealed.is_ok() {
-            // The site does not wait for it.
-            tokio::task::spawn_blocking(move || indexes.tidy(&key));
+        match self.push.seal(self.writer, seal) {
+            Ok(sealed) => {
+                self.push.metrics.seal("sealed");
+                // The site does not wait for it.
+                tokio::task::spawn_blocking(move || indexes.tidy(&key));
+                (None, Some(response(Down::Sealed(sealed))))
+            }
+            Err(error) => {
+                let repository = key.repository.as_str();
+                if matches!(error, Error::Storage(cognate_storage::Error::Contradiction(_))) {
+                    self.push.metrics.seal("differs");
+                    tracing::error!(site = %self.push.site, repository, %error, "an index is not what its site sent, and is not sealed");
+                } else {
+                    self.push.metrics.seal("failed");
+                    tracing::error!(site = %self.push.site, repository, %error, "an index could not be sealed");
+                }
+                self.push.storing.failed(&error);
+                (None, Some(Err(error.into())))
+            }
         }
-        (None, Some(sealed.map_err(Status::from).and_then(|sealed| response(Down::Sealed(sealed)))))
     }
 
     /// The end of the push; an error is logged and told to the site.

@@ -35,6 +35,7 @@ pub(crate) struct Metrics {
     pub(crate) new_overlap: Counter,
     pub(crate) watch_hits: Counter,
     batches: By<Counter>,
+    seals: By<Counter>,
     scans: By<Counter>,
     auth_failures: By<Counter>,
     last_heard: By<Gauge>,
@@ -68,6 +69,7 @@ impl Metrics {
             new_overlap: Counter::default(),
             watch_hits: Counter::default(),
             batches: By::default(),
+            seals: By::default(),
             scans: By::default(),
             auth_failures: By::default(),
             last_heard: By::default(),
@@ -79,6 +81,9 @@ impl Metrics {
         // A rate needs a first value, so all labels exist from the start.
         for result in ["stored", "repeated", "refused"] {
             drop(metrics.batches.get_or_create(&[("result", result.to_owned())]));
+        }
+        for result in ["sealed", "differs", "failed"] {
+            drop(metrics.seals.get_or_create(&[("result", result.to_owned())]));
         }
         for status in ["complete", "partial", "failed", "cancelled"] {
             drop(metrics.scans.get_or_create(&[("status", status.to_owned())]));
@@ -98,6 +103,7 @@ impl Metrics {
         all.register("push_denied", "Pushes without an assignment", self.pushes_denied.clone());
         all.register("claims_refused", "Numbers reported by sites that are impossible", self.claims_refused.clone());
         all.register("batches", "Batches, by outcome", self.batches.clone());
+        all.register("seals", "Seals of indexes, by outcome", self.seals.clone());
         all.register("received_bytes", "Bytes of batches that came in", self.received_bytes.clone());
         all.register("ack_latency_seconds", "Time from a batch to its answer", self.ack_latency_seconds.clone());
         all.register("fsync_seconds", "Time to bring a commit to the disk", self.fsync_seconds.clone());
@@ -134,6 +140,11 @@ impl Metrics {
     /// A batch came: `stored`, `repeated` or `refused`.
     pub(crate) fn batch(&self, result: &'static str) {
         self.batches.get_or_create(&[("result", result.to_owned())]).inc();
+    }
+
+    /// The seal of an index came: `sealed`, `differs` (the site has another index digest) or `failed`.
+    pub(crate) fn seal(&self, result: &'static str) {
+        self.seals.get_or_create(&[("result", result.to_owned())]).inc();
     }
 
     /// A scan ended: `complete`, `partial`, `failed` or `cancelled`.

@@ -166,6 +166,34 @@ async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_fro
 }
 
 #[tokio::test]
+async fn an_index_that_differs_from_its_sites_is_not_sealed_and_that_is_counted() {
+    let harness = Harness::start().await;
+    let mut hand = Hand::of(&harness, "a");
+    let mut session = hand.attach(1).await.unwrap();
+    launch(&harness, 1);
+    let assignment = session.assignment().await.assignment;
+    let mut push = hand.push(open(assignment)).await.unwrap();
+    push.batch(1).await;
+    push.batch(2).await;
+    let seal = Seal { sequence: 2, index_digest: root(1..=1).to_vec(), canary: vec![7; 16] };
+    push.up.send(PushRequest { message: Some(PushUp::Seal(seal)) }).await.unwrap();
+    let refused = soon(async {
+        loop {
+            match push.down.message().await {
+                Ok(Some(answer)) => assert!(!matches!(answer.message, Some(v1::push_response::Message::Sealed(_)))),
+                Ok(None) => panic!("a seal is answered"),
+                Err(status) => return status,
+            }
+        }
+    });
+    assert!(refused.await.message().contains("another root"));
+    let measured = harness.coordinator.services().health.measure();
+    for line in [r#"cognate_seals_total{result="differs"} 1"#, r#"cognate_seals_total{result="sealed"} 0"#] {
+        assert!(measured.contains(line), "{measured}");
+    }
+}
+
+#[tokio::test]
 async fn a_push_for_another_site_is_denied_and_counted() {
     let harness = Harness::start().await;
     let (mut a, mut b) = (Hand::of(&harness, "a"), Hand::of(&harness, "b"));
