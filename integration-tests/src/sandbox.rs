@@ -210,22 +210,27 @@ impl Running {
         String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned()
     }
 
-    /// Waits for the end.
-    pub fn ended(mut self) -> Run {
+    /// Waits for the end. There was no panic.
+    pub fn ended(self) -> Run {
+        let run = self.ended_anyhow();
+        assert!(!run.stderr.contains("panicked"), "a panic: {run:#?}");
+        run
+    }
+
+    /// Waits for the end, also of a process that was made to panic.
+    pub fn ended_anyhow(mut self) -> Run {
         if !self.ends_within(DEADLINE) {
             self.signal(Signal::KILL);
             panic!("{} hangs: it was not done after {DEADLINE:?}", self.shown);
         }
         let status = self.status.unwrap();
-        let run = Run {
+        Run {
             code: status.code(),
             signal: status.signal(),
             stdout: std::fs::read(&self.stdout).unwrap(),
             stderr: String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned(),
             shown: self.shown.clone(),
-        };
-        assert!(!run.stderr.contains("panicked"), "a panic: {run:#?}");
-        run
+        }
     }
 }
 

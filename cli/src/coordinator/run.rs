@@ -173,9 +173,10 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
             Ok(Ok(())) => anyhow!("the transport ended by itself"),
             Err(error) => coded(Exit::Internal, format!("the transport crashed: {error}")),
         }),
-        reason = async { failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone()) } => {
+        failure = async { failed.wait_for(Option::is_some).await.ok().and_then(|failure| failure.clone()) } => {
             // Nothing can be acknowledged any more, and the state on disk is unknown: a restart checks it.
-            Err(coded(Exit::InputOutput, reason.unwrap_or_default()))
+            let (reason, is_bug) = failure.map(|failure| (failure.reason, failure.is_bug)).unwrap_or_default();
+            Err(coded(if is_bug { Exit::Internal } else { Exit::InputOutput }, reason))
         }
         error = keeper.keep(&mut hang_up) => Err(error),
     };

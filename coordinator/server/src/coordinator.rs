@@ -319,7 +319,7 @@ impl Coordinator {
     }
 
     /// The reason why nothing is written any more, once there is one: the process must end then.
-    pub fn failed(&self) -> watch::Receiver<Option<String>> {
+    pub fn failed(&self) -> watch::Receiver<Option<cognate_storage::store::Failure>> {
         self.services.records.store.failed()
     }
 }

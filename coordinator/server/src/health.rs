@@ -47,8 +47,8 @@ impl Health {
         if *self.draining.borrow() {
             reasons.push("it is stopping".to_owned());
         }
-        if let Some(reason) = &*self.records.store.failed().borrow() {
-            reasons.push(format!("the state cannot be written: {reason}"));
+        if let Some(failure) = &*self.records.store.failed().borrow() {
+            reasons.push(format!("the state cannot be written: {}", failure.reason));
         }
         if let Some(reason) = self.storing.failure() {
             reasons.push(format!("batches cannot be stored: {reason}"));

@@ -38,8 +38,8 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// An earlier failure of the disk has ended all writing.
-    #[error("nothing is taken in any more since the disk failed ({0}): look after it and start again")]
+    /// An earlier failure has ended all writing.
+    #[error("nothing is taken in any more until the next start: {0}")]
     Stopped(String),
     /// The disk is full.
     #[error("{0}")]

@@ -46,7 +46,7 @@ pub struct Store {
     folder: PathBuf,
     durable: bool,
     /// Why nothing is written any more, once that is so.
-    failed: watch::Sender<Option<String>>,
+    failed: watch::Sender<Option<Failure>>,
     /// Held over the journal and the view together, so that both have the same order. None where nothing is recorded.
     journal: Mutex<Option<Journal>>,
     /// In the order of [`Tree::ALL`].
@@ -61,6 +61,15 @@ pub struct StoreSize {
     pub(crate) disk_bytes: u64,
     /// Sum of the sizes of its keys and values.
     pub(crate) live_bytes: u64,
+}
+
+/// The reason why nothing is written any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The reason, for people.
+    pub reason: String,
+    /// A bug in the program, not the disk.
+    pub is_bug: bool,
 }
 
 impl Store {
@@ -202,22 +211,31 @@ impl Store {
             && error.is_fatal()
         {
             tracing::error!(%error, "the disk failed: nothing is acknowledged any more");
-            self.failed.send_if_modified(|failed| failed.replace(error.to_string()).is_none());
+            self.fail(Failure { reason: error.to_string(), is_bug: false });
         }
         result
+    }
+
+    /// Ends all writing. The first reason counts.
+    pub(super) fn fail(&self, failure: Failure) {
+        self.failed.send_if_modified(|failed| {
+            let is_first = failed.is_none();
+            failed.get_or_insert(failure);
+            is_first
+        });
     }
 
     /// Refuses where writing has ended.
     pub(crate) fn check_alive(&self) -> Result<(), Error> {
         match &*self.failed.borrow() {
-            Some(reason) => Err(Error::Stopped(reason.clone())),
+            Some(failure) => Err(Error::Stopped(failure.reason.clone())),
             None => Ok(()),
         }
     }
 
     /// Reason for which nothing is written any more, if there is one. The caller ends the process: only a fresh start
     /// can determine the state of the disk.
-    pub fn failed(&self) -> watch::Receiver<Option<String>> {
+    pub fn failed(&self) -> watch::Receiver<Option<Failure>> {
         self.failed.subscribe()
     }
 

@@ -475,6 +475,22 @@ fn a_coordinator_that_ends_while_it_enrols_a_site_gives_it_the_same_certificate(
 }
 
 #[test]
+fn a_coordinator_whose_record_ends_in_a_panic_does_not_go_on_without_records() {
+    cognate_failpoints();
+    let mut federation = Federation::new(425);
+    for point in ["journal.before_head", "journal.after_append"] {
+        federation.kill_coordinator();
+        federation.start_coordinator_failing(&format!("{point}=panic"));
+        let run = federation.operate(&["site", "invite", point.split_once('.').unwrap().0]);
+        assert_ne!(run.code, Some(0), "{run:?}");
+        let ended = federation.take_coordinator().ended_anyhow();
+        assert!(ended.code == Some(70) && ended.stderr.contains("a bug ended the writing of a record"), "{ended:?}");
+        federation.start_coordinator();
+        federation.operate(&["site", "invite", "other"]).expect(0);
+    }
+}
+
+#[test]
 fn every_point_of_the_sources_is_in_the_tables() {
     let mut points = BTreeSet::new();
     let mut folders: Vec<_> =

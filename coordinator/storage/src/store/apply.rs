@@ -1,16 +1,29 @@
 //! Writing an event into the journal, and what it does to the view.
 
+use std::panic::AssertUnwindSafe;
+
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
-use super::{Key, MemberRow, Store};
+use super::{Failure, Key, MemberRow, Store};
 use crate::error::Error;
 use crate::journal::{CaseChecked, CaseErased, Event, MemberName, ScanEvent, What};
 
 impl Store {
     /// Writes an event into the journal, and then into the view. Once this returns, it survives.
+    ///
+    /// # Errors
+    /// Fails if the disk refuses it. After a panic, nothing is written any more: the process could serve and never record.
     pub fn record(&self, event: &Event) -> Result<(), Error> {
         self.check_alive()?;
+        std::panic::catch_unwind(AssertUnwindSafe(|| self.record_held(event))).unwrap_or_else(|_| {
+            let reason = "a bug ended the writing of a record: see the log, and report the problem".to_owned();
+            self.fail(Failure { reason: reason.clone(), is_bug: true });
+            Err(Error::Stopped(reason))
+        })
+    }
+
+    fn record_held(&self, event: &Event) -> Result<(), Error> {
         let mut journal = self.journal.lock().expect("nothing panics while it is held");
         let journal = journal.as_mut().expect("a store that is only looked at records nothing");
         self.watched(journal.append(event))?;
