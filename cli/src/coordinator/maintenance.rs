@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use cognate_result::report::Report;
 use cognate_storage::Error;
 use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
@@ -50,14 +50,22 @@ pub(crate) struct BackupArgs {
 
 /// Restores a saved state into an empty state folder.
 ///
-/// Every file is first checked against the backup's manifest. Sites send again what the backup lacks.
+/// Every file is first checked against the backup's manifest. Sites send again what the backup lacks. The backup does not know
+/// who was revoked since, so you say it: they are revoked before the state can be served. Open invitations are void.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:
-  cognate coordinator restore /backup/cognate-monday --config coordinator.toml")]
+#[command(group(ArgGroup::new("since").required(true).multiple(false)), after_help = "Examples:
+  cognate coordinator restore /backup/cognate-monday --none-revoked --config coordinator.toml
+  cognate coordinator restore /backup/cognate-monday --revoked paris --revoked anna --config coordinator.toml")]
 pub(crate) struct RestoreArgs {
     /// Folder that `backup` made
     #[arg(value_name = "DIR")]
     from: PathBuf,
+    /// Site or person that was revoked after the backup was made; may be given several times
+    #[arg(long, value_name = "NAME", group = "since")]
+    revoked: Vec<String>,
+    /// Nobody was revoked after the backup was made
+    #[arg(long, group = "since")]
+    none_revoked: bool,
     #[command(flatten)]
     config: ConfigArgs,
 }
@@ -148,8 +156,17 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
 /// Runs `restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let state_dir = state_dir(&args.config)?;
-    let rebuilt = maintenance::restore(&args.from, &state_dir, now).map_err(failure)?;
-    say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&rebuilt)))?;
+    let restored = maintenance::restore(&args.from, &state_dir, &args.revoked, now).map_err(failure)?;
+    say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&restored.rebuilt)))?;
+    for name in &restored.revoked {
+        say(&format!("`{name}` is revoked\n"))?;
+    }
+    for name in &restored.unknown {
+        say(&format!("`{name}` is not in the backup, so there was nothing to revoke\n"))?;
+    }
+    say(
+        "open invitations are void: invite again who had one, and who was enrolled or renewed its certificate since the backup\n",
+    )?;
     if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
             "the key of the certificate authority was not in the backup: put `ca.key` next to `ca.crt` before the coordinator runs\n",

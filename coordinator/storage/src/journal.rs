@@ -39,7 +39,7 @@ pub struct Event {
     /// The change itself; none: a later version wrote a kind of event that this one does not know.
     #[prost(
         oneof = "What",
-        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 30, 31, 32, 33, 40, 50, 51, 52, 53, 54"
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 30, 31, 32, 33, 40, 50, 51, 52, 53, 54"
     )]
     pub what: Option<What>,
 }
@@ -89,6 +89,9 @@ pub enum What {
     /// They are not any more.
     #[prost(fixed64, tag = "16")]
     TemplateUnmarked(u64),
+    /// The registry is that of a backup. Invitations that were open are void: they may have been used since.
+    #[prost(message, tag = "17")]
+    Restored(Restored),
     /// Somebody decided about what a result shows.
     #[prost(message, tag = "30")]
     Decided(Decision),
@@ -120,6 +123,10 @@ pub enum What {
     #[prost(message, tag = "40")]
     Acted(Acted),
 }
+
+/// A backup was brought back.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Restored {}
 
 /// An answer to a case's query; it is in a file of its own.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -6,7 +6,7 @@ mod forget;
 mod rebuild;
 mod space;
 
-pub use self::backup::{BackupOptions, Saved, backup, restore};
+pub use self::backup::{BackupOptions, Restored, Saved, backup, restore};
 pub use self::check::{CheckOptions, CheckResult, Checked, Finding, check};
 pub use self::forget::{Keeping, Retention};
 pub use self::rebuild::open;

@@ -76,6 +76,40 @@ fn damage_to_the_end_of_the_journal_does_not_bring_a_revoked_site_back() {
 }
 
 #[test]
+fn a_restored_backup_brings_back_no_revoked_site_and_no_used_invitation() {
+    let mut federation = Federation::new(504);
+    let files = few(504);
+    federation.add("a", &files[0]);
+    federation.add("c", &files[0]);
+    federation.prepare_site("b", None, &files[1], "");
+    let used = federation.invite("b");
+    let (config, backup) = (federation.coordinator_config(), federation.sandbox.path("backup"));
+    let (config, backup) = (config.to_str().unwrap(), backup.to_str().unwrap());
+    federation.sandbox.cognate(["coordinator", "backup", backup, "--include-ca", "--config", config]).expect(0);
+    federation.operate(&["site", "revoke", "a"]).expect(0);
+    federation.enroll("b", &used).expect(0);
+    federation.stop_coordinator();
+    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    let restore = ["coordinator", "restore", backup, "--config", config];
+    // Without an answer, nothing is restored.
+    let asked = federation.sandbox.cognate(restore).expect(2);
+    assert!(asked.stderr.contains("--revoked") && asked.stderr.contains("--none-revoked"), "{asked:?}");
+    let restored =
+        federation.sandbox.cognate([&restore[..], &["--revoked", "a", "--revoked", "nobody"]].concat()).expect(0);
+    assert!(restored.text().contains("`a` is revoked") && restored.text().contains("`nobody` is not in the backup"));
+    federation.start_coordinator();
+    assert_eq!(federation.member("a")["status"], "revoked");
+    assert_eq!(federation.member("c")["status"], "active");
+    federation.worker("a", &["run"]).refusal(14);
+    // Its invitation was open when the backup was made. Who has it, or has used it, is invited again.
+    federation.enroll("b", &used).refusal(14);
+    let again = federation.invite("b");
+    std::fs::remove_dir_all(federation.site("b").state()).unwrap();
+    federation.enroll("b", &again).expect(0);
+    assert_eq!(federation.member("b")["status"], "active");
+}
+
+#[test]
 fn an_invitation_is_good_for_one_site_once() {
     let mut federation = Federation::new(502);
     let files = few(502);

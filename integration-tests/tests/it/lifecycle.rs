@@ -235,7 +235,7 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
     // Everything is lost; what was backed up is brought back.
     federation.kill_coordinator();
     std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
-    federation.sandbox.cognate(["coordinator", "restore", folder, "--config", config]).expect(0);
+    federation.sandbox.cognate(["coordinator", "restore", folder, "--none-revoked", "--config", config]).expect(0);
     federation.sandbox.cognate(["coordinator", "check", "--read-data", "--config", config]).expect(0);
     federation.start_coordinator();
     federation.wait_attached("a");

@@ -260,7 +260,7 @@ fn a_partial_index_never_counts_as_a_complete_one() {
             maintain(&federation, &["rebuild"]);
         } else {
             std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
-            maintain(&federation, &["restore", &backup]);
+            maintain(&federation, &["restore", &backup, "--none-revoked"]);
         }
         maintain(&federation, &["check", "--read-data"]);
         federation.start_coordinator();

@@ -245,7 +245,10 @@ fn templates_survive_restart_rebuild_and_backup() {
     let state = federation.coordinator_state();
     copy(&state, &federation.sandbox.path("before"));
     std::fs::remove_dir_all(&state).unwrap();
-    federation.sandbox.cognate(["coordinator", "restore", backup.to_str().unwrap(), "--config", config]).expect(0);
+    federation
+        .sandbox
+        .cognate(["coordinator", "restore", backup.to_str().unwrap(), "--none-revoked", "--config", config])
+        .expect(0);
     federation.start_coordinator();
     assert_eq!(templates(&federation), known);
 }

@@ -100,6 +100,7 @@ fn words(what: &What) -> (&'static str, String, String) {
         What::Case(case) => ("opened", format!("case {}", case.name), case.note.clone()),
         What::CaseChecked(checked) => ("asked", format!("case {}", checked.name), none()),
         What::CaseErased(erased) => ("erased an answer of", format!("case {}", erased.name), none()),
+        What::Restored(_) => ("restored", "a backup, and made open invitations void".to_owned(), none()),
         What::Acted(acted) => {
             let action = match acted.action() {
                 Action::Unspecified => "acted",

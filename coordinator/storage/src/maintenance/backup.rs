@@ -5,7 +5,7 @@
 //! then the results, so that what the journal speaks of is there. A state that is restored is an older one, and sites
 //! send again what it lacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -18,11 +18,13 @@ use serde::{Deserialize, Serialize};
 use super::rebuild::{Rebuilt, rebuild, stamp};
 use crate::clock::random_number;
 use crate::error::Error;
-use crate::journal;
+use crate::journal::{self, Event, Journal, MemberName, What};
 use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 
 const FORMAT: &str = "cognate.backup/1";
 const MANIFEST: &str = "manifest.json";
+/// Name of the journal until it is complete: without one, what an interruption left is no state.
+const RESTORING: &str = "journal.restoring";
 /// Secrets that sign certificates: their holder is the coordinator.
 const SECRETS: [&str; 2] = ["ca.key", "operator.toml"];
 /// Files that are derived or belong to the running process.
@@ -86,11 +88,28 @@ pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Sa
     saved
 }
 
-/// Brings a saved state back into a folder that is empty or not there, and makes the store from it.
+/// A state that was brought back.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// What is in it.
+    pub rebuilt: Rebuilt,
+    /// Names of members that were revoked.
+    pub revoked: Vec<String>,
+    /// Names to revoke that the backup does not know.
+    pub unknown: Vec<String>,
+}
+
+/// Brings a saved state back into a folder that is empty or not there, and makes the store from it. The backup does not know
+/// what was revoked since: members of these names are, before there is a state that could be served. Open invitations are void.
 ///
 /// # Errors
 /// Fails if the backup is incomplete or the folder is not empty; nothing is written then.
-pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
+pub fn restore(
+    from: &Path,
+    state_dir: &Path,
+    revoked: &[String],
+    clock: fn() -> SystemTime,
+) -> Result<Restored, Error> {
     let manifest = verify(from)?;
     match std::fs::read_dir(state_dir) {
         Ok(mut entries) => {
@@ -107,16 +126,50 @@ pub fn restore(from: &Path, state_dir: &Path, clock: fn() -> SystemTime) -> Resu
     // The journal is the last: without it, what was left by an interruption is no state.
     let (journal, others): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|(path, _)| *path == "journal");
     for (path, entry) in others.into_iter().chain(journal) {
-        let target = state_dir.join(path);
+        let target = if path == "journal" { state_dir.join(RESTORING) } else { state_dir.join(path) };
         target.parent().map_or(Ok(()), make_folder)?;
         let copied = copy(&from.join(path), &target, entry.bytes)?;
         if copied != *entry {
             return Err(changed(&from.join(path)));
         }
     }
-    journal::seal(&state_dir.join("journal"))?;
+    let (restoring, journal) = (state_dir.join(RESTORING), state_dir.join("journal"));
+    let (revoked, unknown) = amend(&restoring, revoked, clock)?;
+    std::fs::rename(&restoring, &journal).map_err(Error::state(&journal))?;
     sync_folder(state_dir).map_err(Error::state(state_dir))?;
-    rebuild(state_dir, clock)
+    Ok(Restored { rebuilt: rebuild(state_dir, clock)?, revoked, unknown })
+}
+
+/// Adds to a journal what the backup cannot know. Returns the names that were revoked, and those that it has no member of.
+fn amend(path: &Path, revoked: &[String], clock: fn() -> SystemTime) -> Result<(Vec<String>, Vec<String>), Error> {
+    journal::seal(path)?;
+    let mut members = BTreeSet::new();
+    let mut journal = Journal::open(path, true, |event, _| {
+        match event.what {
+            Some(What::Invited(invited)) => {
+                members.insert((invited.membership.kind, invited.membership.name));
+            }
+            Some(What::Certified(certified)) => {
+                members.insert((certified.name.kind, certified.name.name));
+            }
+            Some(What::Admitted(membership)) => {
+                members.insert((membership.kind, membership.name));
+            }
+            Some(What::Forgotten(name)) => {
+                members.remove(&(name.kind, name.name));
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let time = jiff::Timestamp::try_from(clock()).unwrap_or(jiff::Timestamp::UNIX_EPOCH).as_second();
+    let mut record = |what| journal.append(&Event { time, by: String::new(), what: Some(what) });
+    record(What::Restored(journal::Restored {}))?;
+    for (kind, name) in members.iter().filter(|(_, name)| revoked.contains(name)) {
+        record(What::Revoked(MemberName { kind: *kind, name: name.clone() }))?;
+    }
+    let is_known = |name: &&String| members.iter().any(|(_, known)| known == *name);
+    Ok(revoked.iter().cloned().partition(|name| is_known(&name)))
 }
 
 struct Backup<'a> {

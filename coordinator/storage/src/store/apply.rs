@@ -86,6 +86,7 @@ impl Store {
             What::Schedule(schedule) => self.put(&Key::Schedule(schedule.name.clone()), schedule),
             What::ScheduleRemoved(name) => self.remove(&Key::Schedule(name.clone())),
             What::Acted(_) => Ok(()),
+            What::Restored(_) => self.void_invitations(),
             What::Watch(watch) => self.put(&Key::Watch(watch.name.clone()), watch),
             What::WatchRemoved(name) => self.remove(&Key::Watch(name.clone())),
             What::Case(case) => self.put(&Key::Case(case.name.clone()), case),

@@ -21,6 +21,21 @@ impl Store {
         self.values(Prefix::members(kind))
     }
 
+    /// Makes every invitation void that no certificate was issued for.
+    pub(super) fn void_invitations(&self) -> Result<(), Error> {
+        for kind in [v1::MemberKind::Site, v1::MemberKind::Operator] {
+            for mut row in self.members(kind)? {
+                let used = row.certified.as_ref().map(|certified| &certified.token_id);
+                if row.invited.as_ref().is_some_and(|invited| Some(&invited.token_id) != used) {
+                    row.invited = None;
+                    let name = row.membership.as_ref().map(|membership| membership.name.clone()).unwrap_or_default();
+                    self.put(&Key::Member(kind, name), &row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The party of a site that may attach.
     pub fn party_of(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
         let row = self.member(v1::MemberKind::Site, site.as_str())?;

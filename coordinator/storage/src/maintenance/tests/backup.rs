@@ -86,9 +86,9 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
         sites[1].sync(&fixture.indexes);
     }
     drop(fixture);
-    let rebuilt = crate::maintenance::restore(&to, &restored, clock).unwrap();
+    let rebuilt = crate::maintenance::restore(&to, &restored, &[], clock).unwrap().rebuilt;
     assert_eq!((rebuilt.members, rebuilt.indexes), (3, 3));
-    assert!(crate::maintenance::restore(&to, &restored, clock).unwrap_err().to_string().contains("not empty"));
+    assert!(crate::maintenance::restore(&to, &restored, &[], clock).unwrap_err().to_string().contains("not empty"));
     let (store, indexes) = crate::maintenance::open(&restored, config()).unwrap();
     let found = indexes.all().unwrap();
     assert_eq!(found.len(), expected.1.len());
@@ -128,14 +128,14 @@ fn a_backup_that_was_changed_is_refused_before_anything_is_written() {
         std::fs::write(&path, damaged).unwrap();
         // A bit of the manifest's prose says nothing of files; all else is noticed.
         if !path.ends_with("manifest.json") {
-            let error = crate::maintenance::restore(&to, &restored, clock).unwrap_err();
+            let error = crate::maintenance::restore(&to, &restored, &[], clock).unwrap_err();
             assert!(matches!(&error, Error::Corrupt { path: named, .. } if *named == path), "{error}");
         }
         std::fs::write(&path, intact).unwrap();
         std::fs::rename(&path, path.with_extension("away")).unwrap();
-        assert!(crate::maintenance::restore(&to, &restored, clock).is_err());
+        assert!(crate::maintenance::restore(&to, &restored, &[], clock).is_err());
         std::fs::rename(path.with_extension("away"), &path).unwrap();
     }
     assert!(!restored.try_exists().unwrap());
-    crate::maintenance::restore(&to, &restored, clock).unwrap();
+    crate::maintenance::restore(&to, &restored, &[], clock).unwrap();
 }
