@@ -4,8 +4,8 @@
 //! A log of [`cognate_durable`]: every record holds the hash of the one before it, so that nothing can be changed,
 //! taken out or put in without a trace. The store is a view of it (and of the segments) and can be rebuilt.
 //!
-//! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`]. Beside it is its [`head`]: by it, the loss
-//! of an acknowledged record is known.
+//! File: `cognate journal 1\n`, then records; the body of each is an encoded [`Event`]. Beside it is its head
+//! (`journal.head`), by which the loss of an acknowledged record is known.
 
 mod head;
 
@@ -246,7 +246,7 @@ impl Journal {
             tracing::warn!(path = %path.display(), at = at.end, "the last record of the journal was cut off: it was never answered for");
         }
         log.resume(at).map_err(Error::state(path))?;
-        // What the last process wrote and did not acknowledge counts from now on.
+        // A complete record behind the head was written and not acknowledged. It counts from now on, so the head follows.
         if !matches!(found, Found::At(sealed, _) if sealed == at) {
             head.write(at, durable).map_err(Error::sync(&head_path))?;
         }

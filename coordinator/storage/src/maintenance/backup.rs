@@ -91,7 +91,7 @@ pub fn backup(state_dir: &Path, to: &Path, options: &BackupOptions) -> Result<Sa
 /// A state that was brought back.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// What is in it.
+    /// Counts of its rows.
     pub rebuilt: Rebuilt,
     /// Names of members that were revoked.
     pub revoked: Vec<String>,

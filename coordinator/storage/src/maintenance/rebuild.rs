@@ -173,7 +173,7 @@ fn move_away(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<Path
     Ok(free)
 }
 
-/// A name beside a file or folder that nothing has yet.
+/// An unused name beside a file or folder, with the reason and the time in it.
 fn free_name(path: &Path, why: &str, clock: fn() -> SystemTime) -> PathBuf {
     let stamp = stamp(clock);
     let named = |number: u32| match number {
