@@ -39,6 +39,8 @@ pub struct ChunkCount {
 pub struct ByChunks {
     /// The bytes of chunks in common.
     pub shared_bytes: u64,
+    /// The chunks in common, ascending, as often as both have them.
+    pub common: Vec<ChunkCount>,
     /// The chunks that are left of the first and of the second content, ascending.
     pub left: [Vec<ChunkCount>; 2],
 }
@@ -66,6 +68,7 @@ pub fn by_chunks(a: &[ChunkCount], b: &[ChunkCount]) -> ByChunks {
             (Some(first), Some(second)) if key(first) == key(second) => {
                 let common = first.count.min(second.count);
                 found.shared_bytes += u64::from(common) * u64::from(first.length_bytes);
+                found.common.push(ChunkCount { count: common, ..**first });
                 for (side, chunk) in [(0, **first), (1, **second)] {
                     let count = chunk.count - common;
                     found.left[side].extend((count > 0).then_some(ChunkCount { count, ..chunk }));
@@ -108,6 +111,8 @@ pub struct FineMeasure {
 struct Side {
     /// In the order of its chunks; where a chunk ends is a fine chunk without bytes.
     fine: Vec<FineChunk>,
+    /// Per fine chunk, what it is part of.
+    parts: Vec<Part>,
     /// Each row with the place where it begins, ascending.
     rows: Vec<u64>,
     /// Working space of the sort.
@@ -130,22 +135,72 @@ pub enum Common {
     Run,
 }
 
+/// What a fine chunk is part of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Part {
+    /// Of the content's own text.
+    #[default]
+    Own,
+    /// Of a frame: many otherwise unlike contents have it.
+    Frame,
+    /// Of a template: it does not count.
+    Template,
+}
+
+/// The bytes that a pair has in common, by what they are part of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct SharedBytes {
+    /// Of any part.
+    pub all: u64,
+    /// Outside of templates.
+    pub outside_templates: u64,
+    /// Outside of templates and of frames.
+    pub outside_frames: u64,
+}
+
+impl SharedBytes {
+    fn of(sides: [[u64; 3]; 2]) -> SharedBytes {
+        let lesser = |parts: usize| {
+            let [a, b] = sides.map(|bytes| bytes[..parts].iter().sum::<u64>());
+            a.min(b)
+        };
+        SharedBytes { all: lesser(3), outside_templates: lesser(2), outside_frames: lesser(1) }
+    }
+
+    /// Both sums together.
+    #[must_use]
+    pub fn plus(self, other: SharedBytes) -> SharedBytes {
+        SharedBytes {
+            all: self.all + other.all,
+            outside_templates: self.outside_templates + other.outside_templates,
+            outside_frames: self.outside_frames + other.outside_frames,
+        }
+    }
+}
+
 impl FineMeasure {
     /// Begins a pair.
     pub fn begin(&mut self) {
-        self.sides.iter_mut().for_each(|side| side.fine.clear());
+        for side in &mut self.sides {
+            side.fine.clear();
+            side.parts.clear();
+        }
     }
 
-    /// Adds a chunk that is left of the first (0) or of the second (1) content.
-    pub fn add(&mut self, side: usize, fine: &[FineChunk]) {
-        let chunks = &mut self.sides[side].fine;
-        chunks.extend_from_slice(fine);
-        chunks.push(FineChunk { tag: 0, length_bytes: 0 });
+    /// Adds a chunk that is left of the first (0) or of the second (1) content, with what each fine chunk is part of; nothing: all are
+    /// the content's own.
+    pub fn add(&mut self, side: usize, fine: &[FineChunk], parts: &[Part]) {
+        let side = &mut self.sides[side];
+        side.fine.extend_from_slice(fine);
+        side.fine.push(FineChunk { tag: 0, length_bytes: 0 });
+        side.parts.extend_from_slice(parts);
+        side.parts.resize(side.fine.len(), Part::Own);
     }
 
     /// The bytes in common: of each content the runs that count, with their borders, where a row occurs as often as the content
-    /// has it that has it less often, the first ones of the other; then the lesser of the two.
-    pub fn shared_bytes(&mut self) -> u64 {
+    /// has it that has it less often, the first ones of the other; then the lesser of the two. Runs are found whatever they
+    /// are part of, so that what is next to a frame counts as well.
+    pub fn shared_bytes(&mut self) -> SharedBytes {
         let most = self.sides.iter().map(|side| side.fine.len()).max().unwrap_or(0);
         let row = if most > ROW_FINE_CHUNKS_MAX { LONG_ROW } else { ROW };
         self.sides.iter_mut().for_each(|side| side.find_rows(row));
@@ -161,7 +216,7 @@ impl FineMeasure {
             at_a += usize::from(order.is_le());
             at_b += usize::from(order.is_ge());
         }
-        a.find_runs(&b.fine, row).min(b.find_runs(&a.fine, row))
+        SharedBytes::of([a.find_runs(&b.fine, row), b.find_runs(&a.fine, row)])
     }
 
     /// What each fine chunk is to the other content, for each chunk that was added on a side, in order: after
@@ -195,9 +250,9 @@ impl Side {
         self.common.resize(self.fine.len(), Common::Not);
     }
 
-    /// Finds the runs that count, and returns their bytes with those of their borders.
-    fn find_runs(&mut self, other: &[FineChunk], row: usize) -> u64 {
-        let mut bytes = 0;
+    /// Finds the runs that count, and returns their bytes with those of their borders, by the parts.
+    fn find_runs(&mut self, other: &[FineChunk], row: usize) -> [u64; 3] {
+        let mut bytes = [0; 3];
         let mut next = 0;
         while let Some(first) = (next..self.fine.len()).find(|place| self.partners[*place] != NOWHERE) {
             let mut last = first;
@@ -206,7 +261,7 @@ impl Side {
                 last = later;
             }
             next = last + row;
-            bytes += self.count_run(first..next, row, other);
+            self.count_run(first..next, row, other, &mut bytes);
         }
         bytes
     }
@@ -215,8 +270,8 @@ impl Side {
         self.partners.get(place).is_some_and(|partner| *partner != NOWHERE)
     }
 
-    /// Marks a run with its borders, and returns their bytes, if there are enough of them.
-    fn count_run(&mut self, run: Range<usize>, row: usize, other: &[FineChunk]) -> u64 {
+    /// Marks a run with its borders and adds their bytes, if there are enough of them.
+    fn count_run(&mut self, run: Range<usize>, row: usize, other: &[FineChunk], counted: &mut [u64; 3]) {
         let last_row = run.end - row;
         let before = run.start.checked_sub(1).filter(|before| {
             let opposite = (self.partners[run.start] as usize).checked_sub(1).map(|place| other[place]);
@@ -232,14 +287,14 @@ impl Side {
         let length = |place: usize| u64::from(self.fine[place].length_bytes);
         let bytes: u64 = run.clone().map(length).sum();
         if bytes + borders.clone().map(length).sum::<u64>() < RUN_BYTES_MIN {
-            return 0;
+            return;
         }
+        run.clone().for_each(|place| counted[self.parts[place] as usize] += length(place));
         // Two runs may have a border in common.
         let new = borders.clone().filter(|place| self.common[*place] == Common::Not);
-        let counted = bytes + new.map(|place| length(place) - 1).sum::<u64>();
+        new.for_each(|place| counted[self.parts[place] as usize] += length(place) - 1);
         self.common[run].fill(Common::Run);
         borders.for_each(|place| self.common[place] = Common::Border);
-        counted
     }
 }
 
@@ -412,9 +467,9 @@ mod tests {
             let mut measure = FineMeasure::default();
             for _ in 0..2 {
                 measure.begin();
-                a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk)));
-                b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk)));
-                prop_assert_eq!(measure.shared_bytes(), counted_bytes(&a, &b).min(counted_bytes(&b, &a)));
+                a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk), &[]));
+                b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk), &[]));
+                prop_assert_eq!(measure.shared_bytes().all, counted_bytes(&a, &b).min(counted_bytes(&b, &a)));
             }
         }
     }
@@ -482,9 +537,9 @@ mod tests {
     fn shared(a: &[&[u8]], b: &[&[u8]]) -> u64 {
         let mut measure = FineMeasure::default();
         measure.begin();
-        a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk)));
-        b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk)));
-        measure.shared_bytes()
+        a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk), &[]));
+        b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk), &[]));
+        measure.shared_bytes().all
     }
 
     #[test]
@@ -508,6 +563,19 @@ mod tests {
     }
 
     #[test]
+    fn bytes_in_common_are_counted_by_the_part_that_has_them() {
+        use Part::{Frame, Own, Template};
+        let mut measure = FineMeasure::default();
+        measure.begin();
+        let chunk = of_numbers(&[8, 9, 10, 11]);
+        measure.add(0, &chunk, &[Template, Frame, Own, Own]);
+        measure.add(1, &chunk, &[Template, Frame, Own, Frame]);
+        let found = measure.shared_bytes();
+        // The run is one, of 54 bytes, though its own text alone has fewer than count.
+        assert_eq!((found.all, found.outside_templates, found.outside_frames), (54, 42, 14));
+    }
+
+    #[test]
     fn in_long_contents_three_in_a_row_must_agree() {
         let long: Vec<u8> = (0..20_000_u32).map(|number| (number % 251).to_le_bytes()[0]).collect();
         let fine = |numbers: &[u8]| -> Vec<FineChunk> {
@@ -516,9 +584,9 @@ mod tests {
         let shared = |other: &[u8]| {
             let mut measure = FineMeasure::default();
             measure.begin();
-            measure.add(0, &fine(&long));
-            measure.add(1, &fine(other));
-            measure.shared_bytes()
+            measure.add(0, &fine(&long), &[]);
+            measure.add(1, &fine(other), &[]);
+            measure.shared_bytes().all
         };
         assert_eq!((shared(&[5, 6]), shared(&[5, 6, 7, 8, 9])), (0, 35));
     }

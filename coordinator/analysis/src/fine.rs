@@ -2,26 +2,38 @@
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
 //! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
-//! `links` measures the pairs again.
+//! `links` measures the pairs again. `frames` finds what many otherwise unlike contents have (`docs/decisions/0035-frames.md`), `parts` knows
+//! what of a chunk is template or frame, `outside` has the links without their frames, and `describe` what people read about frames.
 
 mod candidates;
 mod coverage;
+mod describe;
 mod expansions;
+mod frames;
 mod links;
+mod outside;
+mod parts;
 mod wanted;
 
 use std::path::{Path, PathBuf};
 
-use cognate_fingerprint::{Method, MethodId};
+use cognate_fingerprint::{Method, MethodId, Tag};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, LinkFile};
 
+use self::expansions::{Expansions, ExpansionsWriter};
+use self::frames::{Compared, contents_of};
+use self::links::Measuring;
+use self::parts::Parts;
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
-use expansions::{Expansions, ExpansionsWriter};
+
+pub(crate) use self::describe::Frame;
+pub(crate) use self::outside::{OutsideLink, outside_of};
 
 /// A request to a site: chunks of one of its repositories that it cuts again.
 #[derive(Clone)]
@@ -84,6 +96,12 @@ pub(crate) struct FineFigures {
     pub(crate) omitted_pairs: u64,
     /// Of each root, in their order.
     pub(crate) roots: Vec<FineRoot>,
+    /// Rows of the templates in force.
+    pub(crate) template_rows: u64,
+    /// The frames, by the documents that have them.
+    pub(crate) frames: Vec<Frame>,
+    /// The links of which a frame is part, by (a, b).
+    pub(crate) outside: Vec<OutsideLink>,
 }
 
 /// The fine chunks that a repository gave.
@@ -101,6 +119,20 @@ pub(crate) struct FineRoot {
     pub(crate) read_bytes: u64,
     /// Bytes of its messages with them.
     pub(crate) sent_bytes: u64,
+}
+
+/// What measuring by fine chunks gives, next to links.
+pub(crate) struct FineFound {
+    /// The figures, without a description of the frames.
+    pub(crate) figures: FineFigures,
+    /// Of every content, the bytes that rows of templates cover: they count for its size no more than those of template chunks. Nothing:
+    /// of no content any.
+    pub(crate) template_bytes: Vec<u64>,
+    parts: Parts,
+    expansions: Expansions,
+    /// The contents of candidates, and the chunks that the sites were asked for; both ascend.
+    contents: Vec<u32>,
+    chunks: Vec<Tag>,
 }
 
 /// The files of a layer's fine figures, in the folder of its scan.
@@ -146,6 +178,8 @@ pub(crate) struct FineRound<'a> {
     pub(crate) source: &'a dyn FineSource,
     pub(crate) method_id: MethodId,
     pub(crate) files: FineFiles,
+    /// Rows of the templates in force, ascending.
+    pub(crate) template_rows: Vec<FrameRow>,
     /// The files of the latest scans under the same method.
     pub(crate) earlier: Vec<FineFiles>,
     /// True if all fine chunks of earlier comparisons stay: one file serves those of a state, whatever each is about.
@@ -155,8 +189,8 @@ pub(crate) struct FineRound<'a> {
 }
 
 impl Task<'_> {
-    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, and adds to the overlap of what
-    /// it found what fine chunks cover.
+    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, finds their frames, and adds to the overlap of
+    /// what it found what fine chunks cover.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
@@ -164,9 +198,12 @@ impl Task<'_> {
         own: &Checkpoint,
         round: &FineRound<'_>,
         found: &mut Analysis,
-    ) -> Result<(LinkFile, FineFigures), Error> {
+    ) -> Result<(LinkFile, FineFound), Error> {
         let candidates = self.fine_candidates(coarse, alignment)?;
-        let wanted = self.wanted_chunks(&candidates.pairs)?;
+        let contents = contents_of(&candidates.pairs);
+        let spread = self.spread_chunks(coarse, &contents)?;
+        let wanted = self.wanted_chunks(&candidates.pairs, &spread)?;
+        let chunks: Vec<Tag> = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {
             match Expansions::open(&files.expansions) {
@@ -180,22 +217,36 @@ impl Task<'_> {
             earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
         }
         let expansions = writer.finish(round.durable)?;
-        let (measured, covered) = self.measured_finely(&candidates.pairs, &expansions)?;
-        self.add_coverage(covered, &expansions, &mut found.overlap)?;
+        let mut parts = Parts::of_templates(&round.template_rows);
+        parts.measure(&chunks, &expansions)?;
+        let of_templates = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
+        let (measured, covered) = self.measured_finely(&candidates.pairs, with)?;
+        self.add_coverage(covered, (&expansions, &parts), &mut found.overlap)?;
+        let compared = Compared { contents: &contents, chunks: &chunks, expansions: &expansions };
+        self.find_frames(&compared, (coarse, &measured), &spread, &mut parts)?;
+        let of_contents = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let figures = FineFigures {
             fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
             coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,
             omitted_pairs: candidates.omitted + found.omitted.count,
             roots,
+            template_rows: round.template_rows.len() as u64,
+            frames: Vec::new(),
+            outside: self.measured_outside(&measured, with)?,
         };
         tracing::info!(
             candidates = candidates.pairs.len(),
             omitted = figures.omitted_pairs,
             fine = figures.fine_pairs,
             coarse = figures.coarse_pairs,
+            with_frame = figures.outside.len(),
             "measured by fine chunks"
         );
-        let links = self.write_fine_links(coarse, &measured, &round.files.links, own.binding(), &mut found.omitted)?;
-        Ok((links, figures))
+        let measured = (measured.as_slice(), of_templates.as_slice());
+        let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
+        let template_bytes = of_templates.iter().map(|bytes| bytes.template).collect();
+        Ok((links, FineFound { figures, template_bytes, parts, expansions, contents, chunks }))
     }
 }

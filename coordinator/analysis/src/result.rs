@@ -28,6 +28,7 @@ mod clusters;
 mod document_rows;
 mod documents;
 mod evidence;
+mod frames;
 mod group;
 mod names;
 mod overlap;
@@ -177,13 +178,14 @@ impl Writer {
         self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, &documents)?;
-        let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
+        let (mut contents_before, mut clusters_before, mut folders_before, mut frames_before) = (0, 0, 0, 0);
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);
             let part = LayerPart { number, layer, order, contents_before, clusters_before };
             self.contents(&part, &documents, &sets)?;
             self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
+            frames_before += self.frames(&part, frames_before)?;
             self.overlap(&part)?;
             self.histogram(number, &layer.findings.histogram)?;
             contents_before += layer.frozen.contents.len();
@@ -262,7 +264,7 @@ impl Writer {
 
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?,?)")?;
         let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
@@ -281,6 +283,7 @@ impl Writer {
                 found.fine.as_ref().map(|fine| integer(fine.fine_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.coarse_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.omitted_pairs)),
+                found.fine.as_ref().map(|fine| integer(fine.template_rows)),
             ])?;
             for (root, of_root) in found.fine.iter().flat_map(|fine| fine.roots.iter().enumerate()) {
                 insert_fine.execute(params![

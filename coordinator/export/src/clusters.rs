@@ -266,6 +266,11 @@ static COLUMNS: &[Entry] = &[
     placed("verdict", Text, 0, OfCluster(|c| c.section.verdict.as_ref().map(|verdict| verdict.verdict).into()))
         .csv(30)
         .set(|s, _| s.verdict.as_ref().map(|verdict| verdict.verdict).into()),
+    placed("rests_on_frame", Text, 0, OfCluster(|c| Cell::yes(c.section.rests_on_frame.is_some()))).csv(33),
+    placed("frame", Text, 9, OfCluster(|c| c.section.rests_on_frame.map(|_| "rests on a frame").into()))
+        .sheet(20, "Frame")
+        .page(11, "Frame"),
+    placed("outside_bytes", Bytes, 0, OfMember(|m| m.link.and_then(|link| link.outside_bytes).into())).csv(34),
     placed(
         "verdict_changed",
         Text,
@@ -366,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_columns_of_an_export_have_one_name_and_one_place_each() {
-        for (export, count) in EXPORTS.into_iter().zip([32, 19, 10]) {
+        for (export, count) in EXPORTS.into_iter().zip([34, 20, 11]) {
             let layout = Layout::of(export);
             let mut keys: Vec<&str> = layout.columns.iter().map(|column| column.key).collect();
             keys.sort_unstable();

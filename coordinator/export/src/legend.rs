@@ -20,12 +20,16 @@ pub const STATUSES: [(&str, &str); 7] = [
 ];
 
 /// Other words.
-pub const OTHERS: [(&str, &str); 2] = [
+pub const OTHERS: [(&str, &str); 3] = [
     (
         "in common",
         "of a document: the share of it that its partner has; of a cluster: the bytes of the strongest links that join it",
     ),
     ("alike", "resemblance: common bytes of two documents, divided by the bytes of both together"),
+    (
+        "rests on a frame",
+        "would not be linked without text that many otherwise unlike documents have, such as the frame of the pages of one site",
+    ),
 ];
 
 /// All words with their definitions.

@@ -13,6 +13,7 @@ mod csv;
 mod error;
 pub mod filters;
 pub mod format;
+mod frames;
 pub mod grid;
 pub mod html;
 pub mod human;

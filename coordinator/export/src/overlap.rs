@@ -164,6 +164,12 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     if let Some(digest) = &scan.templates_digest {
         options.push(("Templates", format!("set aside, digest {digest}")));
     }
+    if let Some(rows) = scan.fine.as_ref().map(|fine| fine.template_rows).filter(|rows| *rows > 0) {
+        options.push(("Rows set aside", format!("{} rows of fine chunks, of templates", count(rows))));
+    }
+    if let Some(frames) = crate::frames::frames(&scan, report.cluster_totals()?.clusters) {
+        options.push(("Frames", frames));
+    }
     if let Some(run) = &scan.run {
         options.push(("Started", run.started.clone()));
         options.push(("Finished", run.finished.clone()));

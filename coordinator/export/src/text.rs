@@ -18,6 +18,7 @@ use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
@@ -105,7 +106,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             )?;
         }
     }
-    write_templates(report, out)?;
+    write_templates(report, &scan, out)?;
     let unreadable: u64 = sites.iter().map(|site| site.unreadable).sum();
     let changed: u64 = sites.iter().map(|site| site.changed).sum();
     let skipped: u64 = sites.iter().map(|site| site.skipped).sum();
@@ -202,7 +203,7 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> 
 }
 
 /// The templates that were ignored, if any, and chunks that too many documents have.
-fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
+fn write_templates(report: &Report, scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
     let (mut tags, mut occurrences, mut crowds) = (0, 0, 0);
     report.set_aside::<Error>(|row| {
         if row.crowded {
@@ -220,6 +221,13 @@ fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
             count(tags),
             bytes(occurrences)
         )?;
+    }
+    let rows = scan.fine.as_ref().map_or(0, |fine| fine.template_rows);
+    if rows > 0 {
+        writeln!(out, "Templates     {} rows of fine chunks are set aside", count(rows))?;
+    }
+    if let Some(frames) = frames(scan, report.cluster_totals()?.clusters) {
+        writeln!(out, "Frames        {frames}")?;
     }
     if crowds > 0 {
         let crowds = count(crowds);

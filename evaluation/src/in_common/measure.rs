@@ -64,10 +64,10 @@ impl Measurer {
                 for chunk in left {
                     let fine = self.fine_chunks(cut.bytes[&chunk.tag]);
                     tags += fine.len();
-                    (0..chunk.count).for_each(|_| measure.add(side, &fine));
+                    (0..chunk.count).for_each(|_| measure.add(side, &fine, &[]));
                 }
             }
-            shared_bytes += measure.shared_bytes();
+            shared_bytes += measure.shared_bytes().all;
         }
         (shared_bytes as f64 / cuts[0].weight.max(1) as f64, tags)
     }

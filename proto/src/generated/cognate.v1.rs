@@ -3702,10 +3702,10 @@ pub struct RemoveScheduleRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveScheduleResponse {}
-/// Tags that are set aside, under one method.
+/// Tags of chunks and rows of fine chunks that are ignored, under one method.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Template {
-    /// Made from the method and the tags: the same tags have the same id.
+    /// Made from the method, the tags and the rows: the same ones have the same id.
     #[prost(fixed64, tag = "1")]
     pub id: u64,
     /// The method, with its id.
@@ -3739,6 +3739,14 @@ pub struct Template {
     pub tag_count: u64,
     #[prost(uint64, tag = "13")]
     pub tag_bytes: u64,
+    /// Rows of four fine chunks: 6 bytes each, ascending.
+    #[prost(bytes = "vec", tag = "14")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// The number of its rows, and the sum of the lengths of their first fine chunks.
+    #[prost(uint64, tag = "15")]
+    pub row_count: u64,
+    #[prost(uint64, tag = "16")]
+    pub row_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MarkTemplateRequest {
@@ -3757,6 +3765,12 @@ pub struct MarkTemplateRequest {
     pub tags: ::prost::alloc::vec::Vec<u8>,
     #[prost(string, tag = "5")]
     pub note: ::prost::alloc::string::String,
+    /// These rows of fine chunks are marked, with the tags or alone: 6 bytes each.
+    #[prost(bytes = "vec", tag = "6")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// The frame is marked that the scan found in the cluster, in place of what its members have in common.
+    #[prost(bool, tag = "7")]
+    pub frame: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UnmarkTemplateRequest {
@@ -3790,10 +3804,10 @@ pub struct SuggestTemplatesResponse {
     #[prost(message, optional, tag = "2")]
     pub suggestion: ::core::option::Option<TemplateSuggestion>,
 }
-/// Tags that many contents of a cluster share which have nothing else in common.
+/// Tags that many contents of a cluster share which have nothing else in common, or a frame: tags, and rows of fine chunks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TemplateSuggestion {
-    /// The number of the analysis that found it.
+    /// The number of the analysis that found it; 0: the scan found it as a frame.
     #[prost(uint32, tag = "1")]
     pub round: u32,
     /// The cluster in which most of its documents are.
@@ -3803,7 +3817,10 @@ pub struct TemplateSuggestion {
     pub tags: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint32, repeated, tag = "4")]
     pub lengths: ::prost::alloc::vec::Vec<u32>,
-    /// Number of documents that have any of the tags, and the bytes of these tags in them.
+    /// Rows of four fine chunks: 6 bytes each, ascending.
+    #[prost(bytes = "vec", tag = "13")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// Number of documents that have any of the tags or rows, and the bytes of these in them.
     #[prost(uint64, tag = "5")]
     pub documents: u64,
     #[prost(uint64, tag = "6")]

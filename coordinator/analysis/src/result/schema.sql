@@ -35,7 +35,8 @@ CREATE TABLE layer (
   precision TEXT,                     -- fine, coarse; NULL where the method has no fine chunks
   fine_pairs INTEGER,                 -- measured by fine chunks; this and the next two NULL without fine chunks
   coarse_pairs INTEGER,               -- of which some chunk was not cut again
-  omitted_pairs INTEGER               -- not measured again, because their documents have too many candidates
+  omitted_pairs INTEGER,              -- not measured again, because their documents have too many candidates
+  template_rows INTEGER               -- rows of fine chunks that templates leave out; NULL without fine chunks
 );
 
 -- The fine chunks that repositories gave, where pairs were measured by fine chunks.
@@ -73,6 +74,35 @@ CREATE TABLE set_aside (
   length_bytes INTEGER NOT NULL,
   layer INTEGER NOT NULL,
   crowded INTEGER NOT NULL            -- 1: it would have made too many pairs; 0: it is of a template
+);
+
+-- What many otherwise unlike documents have, and links rest on: those first that most documents have.
+CREATE TABLE frame (
+  id INTEGER PRIMARY KEY,
+  layer INTEGER NOT NULL,
+  cluster INTEGER NOT NULL,           -- in which most documents are that rest on it
+  documents INTEGER NOT NULL,         -- that have any of it, every copy counted
+  document_bytes INTEGER NOT NULL,    -- of it in all of them
+  emptied INTEGER NOT NULL,           -- documents that consist of nothing else
+  links INTEGER NOT NULL,             -- that rest on frames, of which this one is part
+  clusters_gone INTEGER NOT NULL,     -- of which all links do
+  clusters_changed INTEGER NOT NULL,  -- others of which some do
+  tags BLOB NOT NULL,                 -- of chunks that are frame from end to end: 16 bytes each, ascending
+  lengths BLOB NOT NULL,              -- of these chunks: 4 bytes each, little-endian
+  rows BLOB NOT NULL                  -- of fine chunks: 6 bytes each, ascending
+);
+
+-- The clusters with links that rest on a frame.
+CREATE TABLE frame_cluster (
+  frame INTEGER NOT NULL REFERENCES frame,
+  cluster INTEGER NOT NULL REFERENCES cluster
+);
+
+-- A few of the documents that have a frame.
+CREATE TABLE frame_example (
+  frame INTEGER NOT NULL REFERENCES frame,
+  root INTEGER NOT NULL REFERENCES root,
+  path BLOB NOT NULL
 );
 
 -- The repositories that took part.
@@ -196,7 +226,9 @@ CREATE TABLE cluster (
   last_modified INTEGER NOT NULL,
   root INTEGER NOT NULL REFERENCES root, -- where the representative is
   path BLOB NOT NULL,
-  layer INTEGER NOT NULL
+  layer INTEGER NOT NULL,
+  frame_links INTEGER NOT NULL,       -- of the links of joined_bytes, those that rest on a frame
+  on_frame INTEGER NOT NULL           -- whether these are at least half of them
 );
 
 -- The identical sets: those of contents under their numbers there, then those of messages.
@@ -229,7 +261,9 @@ CREATE TABLE link (
   b_in_a INTEGER,
   estimated INTEGER NOT NULL,         -- 1 if the measures are estimates
   low INTEGER,                        -- of a sample: the interval that holds the true resemblance in 95 of 100 cases
-  high INTEGER
+  high INTEGER,
+  outside_bytes INTEGER,              -- shared outside of frames; NULL where no frame is part of it
+  on_frame INTEGER NOT NULL           -- whether it would be no link without its frames
 );
 
 CREATE TABLE family (

@@ -8,6 +8,7 @@ use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSec
 use super::cells::{Safe, percent};
 use super::{lists, place, repository, title};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::frames::frames;
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
@@ -43,7 +44,7 @@ pub(super) fn write(
         Safe(&scan.method),
         Safe(&when.unwrap_or_default()),
     )?;
-    partial(scan, sites, out)?;
+    partial(scan, sites, report.cluster_totals()?.clusters, out)?;
     writeln!(
         out,
         "<nav><a href=\"#coverage\">Coverage</a><a href=\"#overlap\">Overlap</a><a href=\"#strength\">Strength</a>\
@@ -57,7 +58,7 @@ pub(super) fn write(
     strength(report, out)
 }
 
-fn partial(scan: &ScanSection, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+fn partial(scan: &ScanSection, sites: &[SiteSection], clusters: u64, out: &mut impl Write) -> crate::Result<()> {
     if scan.status != "complete" {
         writeln!(
             out,
@@ -77,6 +78,9 @@ fn partial(scan: &ScanSection, sites: &[SiteSection], out: &mut impl Write) -> c
     }
     if let Some(notice) = scan.notice {
         writeln!(out, "<p class=\"note\">{}</p>", Safe(notice))?;
+    }
+    if let Some(frames) = frames(scan, clusters) {
+        writeln!(out, "<p class=\"note\">{}</p>", Safe(&frames))?;
     }
     if let (Some(refines), Some(refined)) = (&scan.refines, &scan.refined) {
         let documents = count(refined.documents);

@@ -116,9 +116,10 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
         1 => format!("{mean} alike"),
         links => format!("{} links, {mean} alike on average, {least} at least", count(links)),
     };
+    let frame = if cluster.rests_on_frame.is_some() { " · rests on a frame" } else { "" };
     writeln!(
         out,
-        "  {} {} · {} in common · {} {}, {} · {alike}",
+        "  {} {} · {} in common · {} {}, {} · {alike}{frame}",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
         bytes(cluster.joined_bytes),

@@ -36,7 +36,7 @@ impl Report {
     ) -> Result<(), E> {
         let sql = format!(
             "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
-                    min_resemblance, mean_resemblance, layer, joined_bytes
+                    min_resemblance, mean_resemblance, layer, joined_bytes, frame_links, on_frame
              FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id"
         );
         let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
@@ -56,6 +56,7 @@ impl Report {
         let families = self.families(id, &members)?;
         Ok(ClusterSection {
             families,
+            frame_links: Some(row.get(12)?).filter(|links| *links > 0),
             id: row.get(1)?,
             joined_bytes: row.get(11)?,
             link_count: row.get(6)?,
@@ -66,6 +67,7 @@ impl Report {
             min_resemblance: Ratio(row.get(8)?),
             relation: row.get(3)?,
             representative: place(row.get(4)?),
+            rests_on_frame: row.get::<_, bool>(13)?.then_some(true),
             sites: self.sites_of(&members),
             total_bytes: row.get(5)?,
             verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
@@ -135,7 +137,8 @@ impl Report {
 
     pub(super) fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
         let places = places_of(members);
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated FROM link
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated, outside_bytes, on_frame
+                   FROM link
                    WHERE cluster = ?";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([cluster])?;
@@ -160,8 +163,10 @@ impl Report {
                 b_in_a,
                 estimated: row.get::<_, bool>(9)?.then_some(true),
                 interval: low.zip(high).map(|(low, high)| [low, high]),
+                outside_bytes: row.get(10)?,
                 relation,
                 resemblance: ratio(4)?,
+                rests_on_frame: row.get::<_, bool>(11)?.then_some(true),
                 shared_bytes: row.get(2)?,
             });
         }

@@ -87,11 +87,22 @@ impl Report {
                 site: row.get(6)?,
             })
         })?;
-        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs) FROM layer";
+        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs), sum(template_rows),
+                          (SELECT count(*) FROM frame), (SELECT count(*) FROM cluster WHERE on_frame),
+                          (SELECT count(*) FROM link WHERE on_frame) FROM layer";
         self.one(sql, |row| {
             let Some(coarse_pairs) = row.get(0)? else { return Ok(None) };
             let (fine_pairs, omitted_pairs) = (row.get(1)?, row.get(2)?);
-            Ok(Some(FineSection { coarse_pairs, fine_pairs, incomplete, omitted_pairs }))
+            Ok(Some(FineSection {
+                coarse_pairs,
+                fine_pairs,
+                frame_clusters: row.get(5)?,
+                frame_links: row.get(6)?,
+                frames: row.get(4)?,
+                incomplete,
+                omitted_pairs,
+                template_rows: row.get(3)?,
+            }))
         })
     }
 

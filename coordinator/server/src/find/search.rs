@@ -53,7 +53,7 @@ struct Open<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(finder: &'a Finder, query: &'a FindQuery) -> Result<Search<'a>, Error> {
-        let (_, templates) = template::in_force(&finder.store, query.method_id)?;
+        let templates = template::in_force(&finder.store, query.method_id)?.1.tags;
         let documents = query.documents.iter().map(|queried| Progress::new(queried, &templates)).collect();
         Ok(Search { finder, query, templates, documents })
     }

@@ -85,11 +85,19 @@ pub struct FineSection {
     pub coarse_pairs: u64,
     /// Pairs that were measured by fine chunks.
     pub fine_pairs: u64,
+    /// Clusters that rest on a frame.
+    pub frame_clusters: u64,
+    /// Listed links that rest on a frame.
+    pub frame_links: u64,
+    /// Frames: what many otherwise unlike documents have, and links rest on.
+    pub frames: u64,
     /// The repositories that did not give all fine chunks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<FineRepository>,
     /// Pairs whose documents have closer relatives: they keep the figures of whole chunks.
     pub omitted_pairs: u64,
+    /// Rows of fine chunks that templates leave out.
+    pub template_rows: u64,
 }
 
 /// A repository that did not give all fine chunks.
