@@ -90,8 +90,8 @@ const ROW: usize = 2;
 const LONG_ROW: usize = 3;
 /// See [`LONG_ROW`].
 const ROW_FINE_CHUNKS_MAX: usize = 1 << 14;
-/// The least bytes of a run that counts, with its borders: a window of 32 bytes, and one because borders differ somewhere.
-pub const RUN_BYTES_MIN: u64 = 33;
+/// The least bytes of a run that counts, with its borders.
+pub const RUN_BYTES_MIN: u64 = 32;
 /// The places of the other content at which a run is tried.
 const PARTNERS_MAX: usize = 8;
 /// The rows by which these places are compared.
@@ -100,7 +100,7 @@ const AHEAD_MAX: usize = 64;
 const NO_ROW: u64 = 0;
 /// Bits of a fine chunk in a row: its tag, and its length less 1.
 const FINE_BITS: u32 = 12;
-const _: () = assert!(LONG_ROW == 3 && ROW < LONG_ROW && LONG_ROW as u32 * FINE_BITS < 63);
+const _: () = assert!(LONG_ROW == 3 && ROW < LONG_ROW);
 
 /// Measures pairs by the fine chunks of those chunks that are left. It holds memory that one pair after the other uses.
 #[derive(Debug, Default)]
@@ -481,7 +481,7 @@ mod tests {
             let before = border(place.checked_sub(1), partner.checked_sub(1), 7 << 3);
             let after = border(Some(end), Some(partner + end - place), 7);
             let sum: u64 = a[place..end].iter().flatten().map(|number| length(*number)).sum();
-            if sum + before.unwrap_or(0) + after.unwrap_or(0) < 33 {
+            if sum + before.unwrap_or(0) + after.unwrap_or(0) < 32 {
                 place += 1;
                 continue;
             }
