@@ -5,7 +5,7 @@
 //! often as x has it more. Whole chunks are decided first, so fine chunks never make a pair share less.
 //!
 //! A fine chunk has about seven bytes and a tag of eight bits. A *run* are fine chunks of one content that follow each other in
-//! a chunk, and in a chunk of the other content as well: two or more of them, three in long contents. At either end of
+//! a chunk, and in a chunk of the other content as well: three or more of them. At either end of
 //! a run is a *border*: the next fine chunk, if its four bytes towards the run agree with those of the fine chunk at
 //! the same place of the other content. Of a border count as many bytes as the shorter of these two has. A run counts if it has
 //! [`RUN_BYTES_MIN`] bytes with its borders, so that phrases which all documents of one kind have in common count for nothing.
@@ -83,13 +83,9 @@ pub fn by_chunks(a: &[ChunkCount], b: &[ChunkCount]) -> ByChunks {
     }
 }
 
-/// Fine chunks in a row that must agree before they count. Two are 22 bits or more, so that among 16,384 of them less than
-/// one in a hundred agrees by chance.
-const ROW: usize = 2;
-/// The same where a content has more than [`ROW_FINE_CHUNKS_MAX`] fine chunks left.
-const LONG_ROW: usize = 3;
-/// See [`LONG_ROW`].
-const ROW_FINE_CHUNKS_MAX: usize = 1 << 14;
+/// Fine chunks in a row that must agree before they count: about 21 bytes, and 33 bits or more, so that even in long contents few
+/// agree by chance.
+const ROW: usize = 3;
 /// The least bytes of a run that counts, with its borders.
 pub const RUN_BYTES_MIN: u64 = 32;
 /// The places of the other content at which a run is tried.
@@ -100,7 +96,6 @@ const AHEAD_MAX: usize = 64;
 const NO_ROW: u64 = 0;
 /// Bits of a fine chunk in a row: its tag, and its length less 1.
 const FINE_BITS: u32 = 12;
-const _: () = assert!(LONG_ROW == 3 && ROW < LONG_ROW);
 
 /// Measures pairs by the fine chunks of those chunks that are left. It holds memory that one pair after the other uses.
 #[derive(Debug, Default)]
@@ -141,14 +136,12 @@ impl FineMeasure {
 
     /// The bytes in common: of each content the runs that count, with their borders; then the lesser of the two.
     pub fn shared_bytes(&mut self) -> u64 {
-        let most = self.sides.iter().map(|side| side.fine.len()).max().unwrap_or(0);
-        let row = if most > ROW_FINE_CHUNKS_MAX { LONG_ROW } else { ROW };
-        self.sides.iter_mut().for_each(|side| side.find_rows(row));
+        self.sides.iter_mut().for_each(Side::find_rows);
         let [a, b] = &mut self.sides;
         self.places.fill(&b.rows);
-        let of_a = a.find_runs(b, row, &self.places);
+        let of_a = a.find_runs(b, &self.places);
         self.places.fill(&a.rows);
-        of_a.min(b.find_runs(a, row, &self.places))
+        of_a.min(b.find_runs(a, &self.places))
     }
 
     /// The chunks that were added on a side, in order, each with the bytes that count of each of its fine chunks, 0 to its length:
@@ -166,9 +159,9 @@ impl FineMeasure {
 }
 
 impl Side {
-    fn find_rows(&mut self, row: usize) {
+    fn find_rows(&mut self) {
         self.rows.clear();
-        self.rows.extend(self.fine.windows(row).map(|fine| {
+        self.rows.extend(self.fine.windows(ROW).map(|fine| {
             let word = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from((fine.length_bytes - 1) & 0xf);
             let in_one_chunk = fine.iter().all(|fine| fine.length_bytes > 0);
             if in_one_chunk { fine.iter().fold(1, |packed, fine| packed << FINE_BITS | word(fine)) } else { NO_ROW }
@@ -178,12 +171,12 @@ impl Side {
     }
 
     /// Finds the runs that count, and returns their bytes with those of their borders.
-    fn find_runs(&mut self, other: &Side, row: usize, places: &RowPlaces) -> u64 {
+    fn find_runs(&mut self, other: &Side, places: &RowPlaces) -> u64 {
         let (mut bytes, mut place) = (0, 0);
         while let Some(first) = self.rows.get(place) {
             let partner = if *first == NO_ROW { None } else { self.partner(place, other, places) };
             let counted = partner.map_or(0, |(partner, rows)| {
-                let run = Run { fine: place..place + rows + row - 1, partner };
+                let run = Run { fine: place..place + rows + ROW - 1, partner };
                 let end = run.fine.end;
                 let counted = self.count_run(run, &other.fine);
                 place = if counted > 0 { end - 1 } else { place };
@@ -466,9 +459,9 @@ mod tests {
         let agree = |x: usize, y: usize| a[x..].iter().zip(&b[y..]).take_while(|(x, y)| x == y && x.is_some()).count();
         let (mut counted, mut place) = (vec![0; a.len()], 0);
         while place < a.len() {
-            let partners = (0..b.len()).filter(|partner| agree(place, *partner) >= 2).take(8);
+            let partners = (0..b.len()).filter(|partner| agree(place, *partner) >= 3).take(8);
             // The first of the longest, as far as 64 rows show.
-            let longest = partners.min_by_key(|partner| std::cmp::Reverse(agree(place, *partner).min(65)));
+            let longest = partners.min_by_key(|partner| std::cmp::Reverse(agree(place, *partner).min(66)));
             let Some(partner) = longest else {
                 place += 1;
                 continue;
@@ -508,22 +501,20 @@ mod tests {
     #[test]
     fn runs_do_not_cross_chunks_and_count_from_their_least_length_on() {
         // A fine chunk of number n has 4 + n bytes.
-        assert_eq!(shared(&[&[11, 3, 10]], &[&[10, 4, 11]]), 0, "no row");
+        assert_eq!(shared(&[&[10, 11, 8, 3]], &[&[10, 11, 4, 8]]), 0, "no row");
         assert_eq!(shared(&[&[10, 11, 8]], &[&[10, 11, 8]]), 14 + 15 + 12);
-        assert_eq!(shared(&[&[10, 11]], &[&[10, 11]]), 0, "29 bytes");
+        assert_eq!(shared(&[&[6, 7, 6]], &[&[6, 7, 6]]), 0, "31 bytes");
         assert_eq!(shared(&[&[10, 11], &[8]], &[&[10, 11, 8]]), 0, "in two chunks");
-        assert_eq!(shared(&[], &[&[1, 2]]), 0);
+        assert_eq!(shared(&[], &[&[1, 2, 3]]), 0);
     }
 
     #[test]
     fn rows_that_follow_each_other_in_one_content_alone_are_no_run() {
-        // Both rows of two occur in the other content, in the other order.
-        assert_eq!(shared(&[&[10, 9, 11, 8]], &[&[11, 8, 10, 9]]), 0);
-        assert_eq!(
-            shared(&[&[10, 9, 11, 8]], &[&[11, 8, 3, 10, 9, 11, 8]]),
-            14 + 13 + 15 + 12,
-            "the longest of two places"
-        );
+        // Both rows of three are in the other content, in the other order, and too short.
+        let (one, other): (&[u8], &[u8]) = (&[6, 7, 5, 4, 3, 2], &[4, 3, 2, 6, 7, 5]);
+        assert_eq!(shared(&[one], &[other]), 0);
+        let both = &[4, 3, 2, 0, 6, 7, 5, 4, 3, 2];
+        assert_eq!(shared(&[one], &[both]), 10 + 11 + 9 + 8 + 7 + 6, "the longest of two places");
     }
 
     #[test]
@@ -535,25 +526,9 @@ mod tests {
     #[test]
     fn of_a_border_that_agrees_towards_the_run_the_bytes_of_the_shorter_one_count() {
         // The lowest three bits are of the beginning, the next three of the end: 19 begins like 43, and 16 ends like 17.
-        assert_eq!(shared(&[&[10, 11, 19]], &[&[10, 11, 43]]), 14 + 15 + 11, "the end begins alike");
-        assert_eq!(shared(&[&[10, 11, 19]], &[&[10, 11, 18]]), 0, "nothing agrees");
-        assert_eq!(shared(&[&[16, 10, 11]], &[&[17, 10, 11]]), 8 + 14 + 15, "the beginning ends alike");
-        assert_eq!(shared(&[&[24, 10, 11]], &[&[17, 10, 11]]), 0, "it begins alike alone");
-    }
-
-    #[test]
-    fn in_long_contents_three_in_a_row_must_agree() {
-        let long: Vec<u8> = (0..20_000_u32).map(|number| (number % 251).to_le_bytes()[0]).collect();
-        let fine = |numbers: &[u8]| -> Vec<FineChunk> {
-            numbers.iter().map(|number| FineChunk { tag: *number, length_bytes: 7 }).collect()
-        };
-        let shared = |other: &[u8]| {
-            let mut measure = FineMeasure::default();
-            measure.begin();
-            measure.add(0, &fine(&long));
-            measure.add(1, &fine(other));
-            measure.shared_bytes()
-        };
-        assert_eq!((shared(&[5, 6]), shared(&[5, 6, 7, 8, 9])), (0, 35));
+        assert_eq!(shared(&[&[2, 10, 11, 19]], &[&[2, 10, 11, 43]]), 6 + 14 + 15 + 11, "the end begins alike");
+        assert_eq!(shared(&[&[1, 1, 8, 19]], &[&[1, 1, 8, 18]]), 0, "nothing agrees");
+        assert_eq!(shared(&[&[16, 2, 10, 11]], &[&[17, 2, 10, 11]]), 8 + 6 + 14 + 15, "the beginning ends alike");
+        assert_eq!(shared(&[&[24, 1, 1, 8]], &[&[17, 1, 1, 8]]), 0, "it begins alike alone");
     }
 }
