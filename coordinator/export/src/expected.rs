@@ -1,0 +1,112 @@
+//! The expected error of reported shares in words: the sentence next to the summary, the same in every format.
+
+use std::collections::BTreeMap;
+
+use cognate_proto::path::printable;
+use cognate_result::report::{EXACT_PAIRS_MIN, ExactSiteRow, ExpectedError, ScanSection};
+
+use crate::human::{count, points};
+
+/// Sites that are named in a sentence.
+const NAMED_MAX: usize = 5;
+
+/// A sentence on how far the shares of a result are from the truth, and one for each reason why sites measured less than they
+/// were asked; none where the method has no chunks.
+pub fn expected_error(scan: &ScanSection) -> Vec<String> {
+    let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return Vec::new() };
+    let mut sentences = vec![sentence(expected)];
+    let mut by_reason: BTreeMap<&str, Vec<&ExactSiteRow>> = BTreeMap::new();
+    for site in &expected.sites {
+        if let Some(reason) = &site.reason {
+            by_reason.entry(reason).or_default().push(site);
+        }
+    }
+    sentences.extend(by_reason.iter().map(|(reason, sites)| measured_less(sites, reason)));
+    sentences
+}
+
+fn sentence(expected: &ExpectedError) -> String {
+    let ExpectedError { median, p90, pairs, sites_pairs, source, .. } = expected;
+    let within = format!(
+        "Reported shares are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {}",
+        points(median.0),
+        points(p90.0),
+        of_pairs(*pairs),
+    );
+    match (*source, sites_pairs) {
+        ("sites", _) => format!("{within} at these sites."),
+        (_, 0) => format!("{within} of public documents; no pair could be measured at these sites."),
+        (_, few) => format!(
+            "{within} of public documents; {} could be measured at these sites, and it takes {EXACT_PAIRS_MIN}.",
+            of_pairs(*few)
+        ),
+    }
+}
+
+/// Names the sites that measured less than they were asked for one reason.
+fn measured_less(sites: &[&ExactSiteRow], reason: &str) -> String {
+    let mut names: Vec<String> = sites.iter().take(NAMED_MAX).map(|site| site.site.clone()).collect();
+    if sites.len() > NAMED_MAX {
+        names.push(format!("{} more", count((sites.len() - NAMED_MAX) as u64)));
+    }
+    let names = match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.join(""),
+    };
+    let sum = |of: fn(&ExactSiteRow) -> u64| sites.iter().map(|site| of(site)).sum();
+    let (measured, sampled) = (count(sum(|site| site.measured_pairs)), of_pairs(sum(|site| site.sampled_pairs)));
+    format!("{names} measured {measured} of {sampled}: {}.", printable(reason.as_bytes()))
+}
+
+fn of_pairs(pairs: u64) -> String {
+    format!("{} pair{}", count(pairs), if pairs == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_result::report::Ratio;
+
+    use super::*;
+
+    fn expected(pairs: u64, sites_pairs: u64, source: &'static str) -> ExpectedError {
+        ExpectedError { median: Ratio(121), p90: Ratio(530), pairs, sites: Vec::new(), sites_pairs, source }
+    }
+
+    #[test]
+    fn the_sentence_has_both_figures_and_where_they_come_from() {
+        let begin = "Reported shares are within 1.3 points of the truth in half of the cases and within 5.3 in nine of ten, \
+                     measured on";
+        for (expected, end) in [
+            (expected(23, 23, "sites"), "23 pairs at these sites."),
+            (expected(2155, 0, "public"), "2,155 pairs of public documents; no pair could be measured at these sites."),
+            (
+                expected(2155, 1, "public"),
+                "2,155 pairs of public documents; 1 pair could be measured at these sites, and it takes 10.",
+            ),
+        ] {
+            assert_eq!(sentence(&expected), format!("{begin} {end}"));
+        }
+    }
+
+    #[test]
+    fn sites_that_measured_less_are_named_with_the_reason() {
+        let sites: Vec<ExactSiteRow> = (0..8_u8)
+            .map(|number| ExactSiteRow {
+                measured_pairs: 2,
+                read_bytes: 0,
+                reason: Some("policy.fine is never".to_owned()),
+                refused: true,
+                sampled_pairs: 12,
+                site: char::from(b'a' + number).to_string(),
+            })
+            .collect();
+        let sites: Vec<&ExactSiteRow> = sites.iter().collect();
+        for (count, expected) in [
+            (1, "a measured 2 of 12 pairs: policy.fine is never."),
+            (3, "a, b and c measured 6 of 36 pairs: policy.fine is never."),
+            (8, "a, b, c, d, e and 3 more measured 16 of 96 pairs: policy.fine is never."),
+        ] {
+            assert_eq!(measured_less(&sites[..count], "policy.fine is never"), expected);
+        }
+    }
+}
