@@ -14,7 +14,8 @@ const NAMED_MAX: usize = 5;
 /// were asked; none where the method has no chunks.
 pub fn expected_error(scan: &ScanSection) -> Vec<String> {
     let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return Vec::new() };
-    let mut sentences = vec![sentence(expected)];
+    let mut sentences = vec![within(expected)];
+    sentences.extend(too_few(expected));
     let mut by_reason: BTreeMap<&str, Vec<&ExactSiteRow>> = BTreeMap::new();
     for site in &expected.sites {
         if let Some(reason) = &site.reason {
@@ -25,21 +26,26 @@ pub fn expected_error(scan: &ScanSection) -> Vec<String> {
     sentences
 }
 
-fn sentence(expected: &ExpectedError) -> String {
-    let ExpectedError { median, p90, pairs, sites_pairs, source, .. } = expected;
-    let within = format!(
-        "Reported shares are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {}",
+fn within(expected: &ExpectedError) -> String {
+    let ExpectedError { median, p90, pairs, .. } = expected;
+    format!(
+        "Reported shares are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {} {}.",
         points(median.0),
         points(p90.0),
         of_pairs(*pairs),
-    );
-    match (*source, sites_pairs) {
-        ("sites", _) => format!("{within} at these sites."),
-        (_, 0) => format!("{within} of public documents; no pair could be measured at these sites."),
-        (_, few) => format!(
-            "{within} of public documents; {} could be measured at these sites, and it takes {EXACT_PAIRS_MIN}.",
-            of_pairs(*few)
-        ),
+        if expected.source == "sites" { "at these sites" } else { "of public documents" },
+    )
+}
+
+/// The reason why the figures are not those of the sites of the scan.
+fn too_few(expected: &ExpectedError) -> Option<String> {
+    match (expected.source, expected.sites_pairs) {
+        ("sites", _) => None,
+        (_, 0) => Some("No pair could be measured at these sites.".to_owned()),
+        (_, few) => {
+            let few = of_pairs(few);
+            Some(format!("At these sites {few} could be measured; figures of their own need {EXACT_PAIRS_MIN}."))
+        }
     }
 }
 
@@ -73,18 +79,23 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_has_both_figures_and_where_they_come_from() {
+    fn the_sentences_have_both_figures_and_where_they_come_from() {
         let begin = "Reported shares are within 1.3 points of the truth in half of the cases and within 5.3 in nine of ten, \
                      measured on";
-        for (expected, end) in [
-            (expected(23, 23, "sites"), "23 pairs at these sites."),
-            (expected(2155, 0, "public"), "2,155 pairs of public documents; no pair could be measured at these sites."),
+        for (expected, end, few) in [
+            (expected(23, 23, "sites"), "23 pairs at these sites.", None),
+            (
+                expected(2155, 0, "public"),
+                "2,155 pairs of public documents.",
+                Some("No pair could be measured at these sites."),
+            ),
             (
                 expected(2155, 1, "public"),
-                "2,155 pairs of public documents; 1 pair could be measured at these sites, and it takes 10.",
+                "2,155 pairs of public documents.",
+                Some("At these sites 1 pair could be measured; figures of their own need 10."),
             ),
         ] {
-            assert_eq!(sentence(&expected), format!("{begin} {end}"));
+            assert_eq!((within(&expected), too_few(&expected).as_deref()), (format!("{begin} {end}"), few));
         }
     }
 
