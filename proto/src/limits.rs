@@ -107,3 +107,12 @@ pub const FINE_TABLE_MAX: usize = 1 << 17;
 pub const FINE_CHUNKS_PER_CHUNK_MAX: usize = fine_chunks_max(3 * FINE_CHUNK_BYTES_MOST) as usize;
 const _: () = assert!(FINE_TABLE_TARGET + FINE_CHUNKS_PER_CHUNK_MAX < FINE_TABLE_MAX);
 const _: () = assert!(FINE_TABLE_CHUNKS_MAX * 20 + FINE_TABLE_MAX * 2 < MESSAGE_BYTES_MAX);
+
+/// Pairs of contents that the sites of a scan measure exactly for a layer, all together: enough for a ninth decile.
+pub const MEASURE_PAIRS_MAX: usize = 64;
+/// Bytes of a content that is measured exactly at most: both contents of a pair are in memory.
+pub const MEASURE_CONTENT_BYTES_MAX: u64 = 512 << 10;
+/// Bytes of all pairs of one query together, each content as often as it occurs: a site reads and measures no more.
+pub const MEASURE_BYTES_MAX: u64 = 8 << 20;
+const _: () = assert!(MEASURE_PAIRS_MAX * 32 + REPOSITORIES_MAX * (NAME_BYTES_MAX + 8) < MESSAGE_BYTES_MAX);
+const _: () = assert!(2 * MEASURE_CONTENT_BYTES_MAX <= MEASURE_BYTES_MAX);

@@ -106,6 +106,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Membership.name", "the name of a site or a person", "64 bytes, letters and digits"),
     ("Membership.party", "the name of a party", "64 bytes, letters and digits"),
     ("Membership.site", "the name of the site that a person is bound to", "64 bytes, letters and digits"),
+    ("MeasureAnswer.failure", "the reason why a site does not measure, one line for people", "1 KiB"),
+    ("MeasureQuery.contents", "contents that the site itself sent, in pairs", "16 bytes each, 64 pairs of them"),
+    ("MeasureQuery.repositories", "names of repositories that the worker offered", "64 bytes each, 1,024 of them"),
     ("MethodSpec.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("MethodSpec.name", "a method's name", "known names only"),
     ("MethodSpec.param", "a method's parameters", "names and numbers that the method knows"),
@@ -230,6 +233,7 @@ const DOWN: &[&str] = &[
     "file_hash_query",
     "fine_query",
     "keep_alive",
+    "measure_query",
     "resend",
     "result",
     "welcome",
@@ -288,6 +292,16 @@ fn a_site_receives_tags_of_its_own_chunks_and_sends_fine_tags_alone() {
     );
     assert_eq!(fields("FineChoice"), ["contents", "counts", "tags"]);
     assert_eq!(fields("FineTable"), ["counts", "fine_tags", "lengths", "tags"]);
+}
+
+#[test]
+fn a_site_receives_pairs_of_its_own_contents_to_measure_and_sends_counts_alone() {
+    assert_eq!(
+        fields("MeasureQuery"),
+        ["across_parties", "contents", "follow_symlinks", "method", "query", "repositories"]
+    );
+    assert_eq!(fields("MeasureAnswer"), ["failure", "pairs", "query", "read_bytes", "refused"]);
+    assert_eq!(fields("PairMeasure"), ["first_bytes", "number", "second_bytes"]);
 }
 
 #[test]

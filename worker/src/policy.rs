@@ -222,12 +222,24 @@ impl Policy {
     /// # Errors
     /// The key of the policy that forbids it, with its value.
     pub fn check_fine(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
+        self.check_fine_for("fine chunks", keyed, across_parties)
+    }
+
+    /// Checks that a scan may have the exact measure of pairs of this site's documents: it says less than fine chunks do.
+    ///
+    /// # Errors
+    /// The key of the policy that forbids it, with its value.
+    pub fn check_measure(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
+        self.check_fine_for("the exact measure of pairs", keyed, across_parties)
+    }
+
+    fn check_fine_for(&self, asked: &str, keyed: bool, across_parties: bool) -> Result<(), String> {
         let allowed = match self.fine {
             FinePolicy::Always => true,
             FinePolicy::WithinPartyOrKeyed => keyed || (self.one_party && !across_parties),
             FinePolicy::Never => false,
         };
-        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
+        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for {asked}", self.fine)) }
     }
 
     /// Checks that a scan may follow symbolic links.
@@ -401,6 +413,9 @@ mod tests {
         check(&open, 499, false, false, &format!("{short}{why}"));
         check(&open, 500, false, false, "");
         assert!(open.check_fine(false, false).is_err() && open.check_fine(true, false).is_ok());
+        assert!(open.check_measure(true, false).is_ok());
+        let refusal = open.check_measure(false, false).unwrap_err();
+        assert_eq!(refusal, "policy.fine is within-party-or-keyed, the scan asks for the exact measure of pairs");
         let vectors = Method::parse("fuzzy", View::Raw, None, "").unwrap().verifier().unwrap();
         let refusal = site.check(&RepositoryName::main(), &vectors, true, false).unwrap_err();
         assert!(refusal.contains("policy.term_vectors is false") && refusal.ends_with(why), "{refusal}");

@@ -226,7 +226,7 @@ impl Analyser {
         let before = row.layer(layer);
         row.set_layer(layer, LayerRow { kind, ..before });
         let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
-        let mut figures_of_layer = None;
+        let (mut figures_of_layer, mut exact) = (None, None);
         let align = |each_link: EachLink<'_>, measures: &Measures| -> Result<Alignment, Error> {
             let before = earlier
                 .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
@@ -243,10 +243,10 @@ impl Analyser {
             };
             let round = self.fine_round(scan, (row, layer), folder, source)?;
             let alignment = align(&|visit| Ok(coarse.for_each(visit)?), &Measures::of_weights(method))?;
-            let (links, figures) = self.task(scan, layer, &subject, |task| {
+            let (links, figures, sample) = self.task(scan, layer, &subject, |task| {
                 task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
             })?;
-            figures_of_layer = Some(figures);
+            (figures_of_layer, exact) = (Some(figures), Some(sample));
             let (links, measures) = (Links::File(links), Measures::of_weights(method));
             let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
             (clusters::clustered(analysis, (&frozen, &links, &measures), clustering)?, links, measures)
@@ -255,6 +255,19 @@ impl Analyser {
                 true => (own.analysis()?, own.links()?),
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,
             };
+            // Sites find contents in what they sent of complete repositories, and a refinement is an index of its own.
+            if scan.spec.precision(layer).is_some()
+                && scan.spec.options.refine.is_none()
+                && row.method_id(layer).is_some()
+            {
+                let round = self.fine_round(scan, (row, layer), folder, source)?;
+                let alignment = match frozen.has_site_with_two_repositories() {
+                    true => align(&|visit| Ok(links.for_each(visit)?), &Measures::of_weights(method))?,
+                    false => Alignment::default(),
+                };
+                let sample = self.task(scan, layer, &subject, |task| task.coarse_exact(&links, &alignment, &round))?;
+                exact = Some(sample);
+            }
             let (links, measures) = (Links::File(links), Measures::of_weights(method));
             let analysis = match scan.spec.options.greedy {
                 false => analysis,
@@ -267,7 +280,7 @@ impl Analyser {
         let findings = Findings::of(subject, analysis, &links, measures, alignment)?;
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures_of_layer })
+        Ok(Layered { frozen, findings, fine: figures_of_layer, exact })
     }
 
     /// The files and sites of the fine chunks of a layer.
@@ -288,7 +301,7 @@ impl Analyser {
         Ok(FineRound { source, method_id, files, earlier, keeps_earlier: false, durable: true })
     }
 
-    /// The fine chunks of the latest published scans under a method, whatever else they were about: a scan of each kind
+    /// The answers that the latest published scans under a method had from sites, whatever else they were about: a scan of each kind
     /// keeps its own.
     fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
         let scans = self.store.scans()?.into_iter();
@@ -297,7 +310,7 @@ impl Analyser {
             let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
             of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
         });
-        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_chunks()).collect();
+        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_any()).collect();
         earlier.sort_unstable_by_key(|(number, _)| Reverse(*number));
         earlier.truncate(EARLIER_MAX);
         Ok(earlier.into_iter().map(|(_, files)| files).collect())

@@ -168,6 +168,13 @@ impl Frozen {
         self.documents.is_empty() && self.bare.is_empty() && self.unread.is_empty()
     }
 
+    /// True if two of the repositories are of one site.
+    pub(crate) fn has_site_with_two_repositories(&self) -> bool {
+        let mut sites: Vec<u16> = self.roots.iter().map(|root| root.site_number).collect();
+        sites.sort_unstable();
+        sites.windows(2).any(|two| two[0] == two[1])
+    }
+
     /// The digest under which the sites know a content.
     pub(crate) fn digest_at_site(&self, content: &FrozenContent) -> ContentDigest {
         self.renamed.get(&content.digest).copied().unwrap_or(content.digest)

@@ -11,6 +11,7 @@ mod clusters;
 pub mod contradicted;
 mod csv;
 mod error;
+pub mod expected;
 pub mod filters;
 pub mod format;
 pub mod grid;

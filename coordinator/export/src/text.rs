@@ -18,6 +18,7 @@ use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::expected::expected_error;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
@@ -105,6 +106,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             )?;
         }
     }
+    write_expected_error(&scan, out)?;
     write_templates(report, out)?;
     let unreadable: u64 = sites.iter().map(|site| site.unreadable).sum();
     let changed: u64 = sites.iter().map(|site| site.changed).sum();
@@ -149,6 +151,15 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             (false, _) => "where only identical files are found",
         },
     )?;
+    Ok(())
+}
+
+/// Says how far the shares are from the truth.
+fn write_expected_error(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
+    let labels = std::iter::once("Shares").chain(std::iter::repeat(""));
+    for (label, sentence) in labels.zip(expected_error(scan)) {
+        writeln!(out, "{label:<13} {sentence}")?;
+    }
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::contradicted::{CONTRADICTED, contradicted};
+use cognate_export::expected::expected_error;
 use cognate_export::legend::CHANGES;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
@@ -99,6 +100,8 @@ struct Landing {
     identical_sets: u64,
     unread: u64,
     contradicted: Vec<String>,
+    /// Sentences on how far reported shares are from the truth.
+    expected_error: Vec<String>,
     matrices: Vec<Matrix>,
     histograms: Vec<pictures::HistogramPicture>,
     is_log: bool,
@@ -151,6 +154,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
         identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),
         contradicted: contradicted(&summary.sites),
+        expected_error: expected_error(&summary.scan),
         unread: summary.sites.iter().map(|site| site.unreadable).sum(),
         matrices: matrices(&summary),
         histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),

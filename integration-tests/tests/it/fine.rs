@@ -1,5 +1,7 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
+mod exact;
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use cognate_integration_tests::sandbox::compare_args;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use cognate_fingerprint::{ContentDigest, MethodId, Tag};
+use cognate_fingerprint::{ContentDigest, MethodId};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::ScopeId;
 
@@ -125,9 +125,8 @@ impl Records {
         &self,
         repository: &RepositoryName,
         method_id: MethodId,
-        chosen: &HashMap<ContentDigest, Vec<Tag>>,
+        is_chosen: impl Fn(&ContentDigest) -> bool,
     ) -> Result<HeldFiles, SyncError> {
-        let is_chosen = |content: &ContentDigest| chosen.contains_key(content);
         if self.remember {
             let sent = self.read_sent_state(repository, method_id)?;
             return Ok(sent.map(|sent| sent.documents_with_contents(is_chosen)).unwrap_or_default());

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cognate_similarity::fine::pairs_of_rare_chunks;
 use cognate_similarity::{Error as EngineError, Link, LinkFile, LinksOptions, Shards as _, SortedLinks, SpillFolder};
 
+use super::sample::Sampling;
 use crate::alignment::{Alignment, counterparts};
 use crate::compare::Task;
 use crate::error::Error;
@@ -40,12 +41,19 @@ pub(super) struct Candidates {
 }
 
 impl Task<'_> {
-    pub(super) fn fine_candidates(&self, coarse: &LinkFile, alignment: &Alignment) -> Result<Candidates, Error> {
+    /// Finds the candidates, and shows the pairs of which a sample is drawn.
+    pub(super) fn fine_candidates(
+        &self,
+        coarse: &LinkFile,
+        alignment: &Alignment,
+        sampling: &mut Sampling<'_>,
+    ) -> Result<Candidates, Error> {
         let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut all: Vec<Link> = Vec::new();
         coarse.for_each(|link| all.push(*link))?;
         let links = all.len();
-        all.extend(self.near_pairs()?);
+        self.each_near_pair(&mut |link| all.push(link))?;
+        all.iter().for_each(|link| sampling.add(link.a.0, link.b.0));
         // Links come first among equals: they are the pairs that people read.
         all[..links].sort_unstable_by_key(strongest_first);
         all[links..].sort_unstable_by_key(strongest_first);
@@ -66,15 +74,25 @@ impl Task<'_> {
             pairs.push((a, b));
         }
         drop(all);
-        pairs.extend(named_pairs(self.subject));
-        pairs.extend(aligned_pairs(self.subject, alignment));
+        let at_places = self.pairs_at_places(alignment);
+        if sampling.takes_places() {
+            at_places.iter().for_each(|(a, b)| sampling.add(*a, *b));
+        }
+        pairs.extend(at_places);
         pairs.sort_unstable();
         pairs.dedup();
         Ok(Candidates { pairs, omitted })
     }
 
-    /// Pairs that share enough in chunks of few contents, whether they are links or not.
-    fn near_pairs(&self) -> Result<Vec<Link>, Error> {
+    /// Pairs whose documents are at one place, or have one rare name.
+    pub(super) fn pairs_at_places(&self, alignment: &Alignment) -> Vec<(u32, u32)> {
+        let mut pairs = named_pairs(self.subject);
+        pairs.extend(aligned_pairs(self.subject, alignment));
+        pairs
+    }
+
+    /// Hands over the pairs that share enough in chunks of few contents, whether they are links or not.
+    pub(super) fn each_near_pair(&self, each: &mut (dyn FnMut(Link) + Send)) -> Result<(), Error> {
         let spill = SpillFolder::new(self.spill_dir);
         let options = self.options();
         let sorted = SortedLinks::new(
@@ -86,22 +104,21 @@ impl Task<'_> {
             },
         );
         self.collect_rare(&sorted)?;
-        let mut near: Vec<Link> = Vec::new();
         let mut last: Option<Link> = None;
         sorted.drain_in_order(options.threads, &mut |part| {
             for link in part {
                 match &mut last {
                     Some(last) if (last.a, last.b) == (link.a, link.b) => last.shared_bytes += link.shared_bytes,
                     _ => {
-                        near.extend(last.take().filter(|last| self.is_near(last)));
+                        last.take().filter(|last| self.is_near(last)).into_iter().for_each(&mut *each);
                         last = Some(*link);
                     }
                 }
             }
             Ok(())
         })?;
-        near.extend(last.filter(|last| self.is_near(last)));
-        Ok(near)
+        last.filter(|last| self.is_near(last)).into_iter().for_each(each);
+        Ok(())
     }
 
     fn collect_rare(&self, sorted: &SortedLinks<'_>) -> Result<(), Error> {

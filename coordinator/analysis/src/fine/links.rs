@@ -31,6 +31,21 @@ pub(super) struct MeasuredPair {
     pub(super) complete: bool,
 }
 
+impl MeasuredPair {
+    /// A pair that is measured by whole chunks alone.
+    pub(super) fn by_chunks(a: u32, b: u32, shared_bytes: u64) -> MeasuredPair {
+        MeasuredPair { a, b, coarse_bytes: shared_bytes, shared_bytes, complete: false }
+    }
+
+    pub(super) fn contents(&self) -> (u32, u32) {
+        (self.a, self.b)
+    }
+
+    pub(super) fn shared_bytes(&self) -> u64 {
+        self.shared_bytes
+    }
+}
+
 /// The pairs that one thread has measured, and fine chunks that it may need again.
 #[derive(Default)]
 struct Measuring {
@@ -114,7 +129,7 @@ impl Task<'_> {
     }
 
     /// The link of a pair that is none by whole chunks, if it is one now: fine chunks count for containment alone.
-    fn link_of(&self, pair: &MeasuredPair) -> Option<Link> {
+    pub(super) fn link_of(&self, pair: &MeasuredPair) -> Option<Link> {
         let contents = &self.subject.frozen.contents;
         let smaller = contents[pair.a as usize].weight.min(contents[pair.b as usize].weight);
         let thresholds = self.scan.spec.layers[self.layer].thresholds;

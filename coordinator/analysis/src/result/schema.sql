@@ -49,6 +49,28 @@ CREATE TABLE fine (
   refused INTEGER NOT NULL            -- whether the reason is the site's policy
 );
 
+-- Of a sample of pairs, what is reported against what a site counts in its documents: bytes in windows of 32 bytes that
+-- occur in the other content. Pairs that are links, or truly share enough to be.
+CREATE TABLE exact (
+  layer INTEGER NOT NULL,
+  size_bytes_a INTEGER NOT NULL,
+  size_bytes_b INTEGER NOT NULL,
+  reported_bytes INTEGER NOT NULL,    -- in common, by the comparison
+  true_bytes_a INTEGER NOT NULL,      -- of the first that are in the second, as counted
+  true_bytes_b INTEGER NOT NULL
+);
+
+-- The sites that have pairs of the sample.
+CREATE TABLE exact_site (
+  layer INTEGER NOT NULL,
+  site TEXT NOT NULL,
+  sampled_pairs INTEGER NOT NULL,
+  measured_pairs INTEGER NOT NULL,    -- of these, measured now or for an earlier scan
+  failure TEXT,                       -- why no more were measured; NULL: the documents of the others have changed
+  refused INTEGER NOT NULL,           -- whether the reason is the site's policy
+  read_bytes INTEGER NOT NULL         -- of documents, now
+);
+
 -- Where messages are matched: sets of documents that are the same message, most documents first.
 CREATE TABLE message (
   id INTEGER PRIMARY KEY,

@@ -14,6 +14,7 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
+    sentences.extend(crate::expected::expected_error(&audit.scan));
     sentences.extend(found_controls(audit, controls));
     sentences.extend(run_lengths(audit));
     sentences.push(unread(audit));

@@ -8,6 +8,7 @@ use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSec
 use super::cells::{Safe, percent};
 use super::{lists, place, repository, title};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::expected::expected_error;
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
@@ -44,6 +45,7 @@ pub(super) fn write(
         Safe(&when.unwrap_or_default()),
     )?;
     partial(scan, sites, out)?;
+    expected_error(scan).iter().try_for_each(|line| writeln!(out, "<p class=\"soft\">{}</p>", Safe(line)))?;
     writeln!(
         out,
         "<nav><a href=\"#coverage\">Coverage</a><a href=\"#overlap\">Overlap</a><a href=\"#strength\">Strength</a>\

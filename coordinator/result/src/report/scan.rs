@@ -121,8 +121,10 @@ impl Report {
             })
         })?;
         let order = self.launch_order()?;
+        let expected_error = self.expected_error()?;
         self.one("SELECT started, finished FROM scan", |row| {
             Ok(RunSection {
+                expected_error,
                 finished: time(row.get("finished")?),
                 order,
                 sites,

@@ -169,9 +169,47 @@ pub struct RefinedSection {
     pub what: String,
 }
 
+/// How far the shares of a result are from what documents truly share.
+#[derive(Clone, Serialize, Debug)]
+pub struct ExpectedError {
+    /// Half of the shares are as close to the truth as this, or closer.
+    pub median: Ratio,
+    /// Nine of ten are.
+    pub p90: Ratio,
+    /// Pairs that it follows from, each with a share of either document.
+    pub pairs: u64,
+    /// The sites that have pairs of the sample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<ExactSiteRow>,
+    /// Pairs that the sites of the scan measured exactly, and that are links or should be.
+    pub sites_pairs: u64,
+    /// `sites`: from pairs of this scan; `public`: these are too few, and it is that of public documents.
+    pub source: &'static str,
+}
+
+/// A site that has pairs of the sample of which the expected error follows.
+#[derive(Clone, Serialize, Debug)]
+pub struct ExactSiteRow {
+    /// Pairs that it measured, now or for an earlier scan.
+    pub measured_pairs: u64,
+    /// Bytes of documents that it read for them now.
+    pub read_bytes: u64,
+    /// The reason why it measured no more, if there is one.
+    pub reason: Option<String>,
+    /// True if the reason is the policy of the site, or that the scan asks no site.
+    pub refused: bool,
+    /// Its pairs of the sample.
+    pub sampled_pairs: u64,
+    /// The site.
+    pub site: String,
+}
+
 /// Times and counters of this run alone.
 #[derive(Clone, Serialize, Debug)]
 pub struct RunSection {
+    /// The expected error of the shares; none where the method has no chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_error: Option<ExpectedError>,
     /// Time of its end.
     pub finished: String,
     /// The repositories in the order of the launch, each as `site/repository`.
