@@ -4,10 +4,17 @@
 //! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
 //! `links` measures the pairs again.
 
+mod agreeing;
 mod candidates;
 mod coverage;
 mod expansions;
 mod links;
+#[cfg(test)]
+mod oracle;
+mod pair;
+mod pair_sums;
+mod placed;
+mod sharing;
 mod wanted;
 
 use std::path::{Path, PathBuf};
