@@ -15,13 +15,13 @@ use clap::Args;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
-use cognate_proto::options::ScanOptions;
+use cognate_proto::options::{Precision, ScanOptions};
 use cognate_proto::v1::FailureKind;
 use cognate_result::report::{FineRepository, Report};
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
 use cognate_storage::ErrorKind;
 use cognate_storage::indexes::SiteQuotas;
-use cognate_worker::policy::Policy;
+use cognate_worker::policy::{FinePolicy, Policy};
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
 
@@ -232,6 +232,7 @@ async fn scan(
 }
 
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
+    let is_fine = plan.spec.options.precision == Precision::Fine;
     SiteConfig {
         state_dir: state.site(&site.site),
         remember: state.is_durable(),
@@ -242,7 +243,8 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         threads: plan.spec.threads,
         clock: now,
         extraction: extraction(TEXTS_BYTES_MAX),
-        policy: Policy::everything(),
+        // A comparison by whole chunks alone uses no sketches.
+        policy: Policy { fine: if is_fine { FinePolicy::Always } else { FinePolicy::Never }, ..Policy::everything() },
         ledger: None,
         presence: None,
     }

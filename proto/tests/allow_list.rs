@@ -29,7 +29,13 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Batch.digest", "BLAKE3 of the body", "16 bytes"),
     ("ChunkTable.tags", "keyed hashes of chunks", "16 bytes each, one batch"),
     ("ContentEnd.digest", "the keyed hash of a content's list of tags and lengths", "16 bytes"),
+    ("ContentEnd.sketch", "keyed hashes of a few windows of 32 bytes of a content", "4 bytes each, 16 of them"),
     ("ContentTable.digests", "keyed hashes of contents' lists of tags and lengths", "16 bytes each, one batch"),
+    (
+        "ContentTable.sketches",
+        "keyed hashes of a few windows of 32 bytes of each content",
+        "4 bytes each, 16 a content, one batch",
+    ),
     ("CoordinatorState.reasons", "reasons why the coordinator is not ready, one line each for people", "1 KiB each"),
     ("CoordinatorState.software", "the coordinator's version, for people", "1 KiB"),
     ("DocumentTable.content_digests", "contents sent earlier", "16 bytes each, one batch"),

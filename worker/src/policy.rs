@@ -38,7 +38,7 @@ pub struct Policy {
     pub plain_indexes: bool,
     /// If set, other parties may get the term vectors of documents that were proposed as similar.
     pub term_vectors: bool,
-    /// The scans that get fine chunks.
+    /// The scans that get fine chunks; sketches of contents are sent by it, too ([`Policy::allows_sketches`]).
     pub fine: FinePolicy,
     /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
     /// coordinator says of it.
@@ -242,6 +242,12 @@ impl Policy {
         if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for {asked}", self.fine)) }
     }
 
+    /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
+    /// many.
+    pub fn allows_sketches(&self, keyed: bool) -> bool {
+        self.check_fine(keyed, false).is_ok()
+    }
+
     /// Checks that a scan may follow symbolic links.
     ///
     /// # Errors
@@ -419,6 +425,16 @@ mod tests {
         let vectors = Method::parse("fuzzy", View::Raw, None, "").unwrap().verifier().unwrap();
         let refusal = site.check(&RepositoryName::main(), &vectors, true, false).unwrap_err();
         assert!(refusal.contains("policy.term_vectors is false") && refusal.ends_with(why), "{refusal}");
+    }
+
+    #[test]
+    fn sketches_are_sent_where_fine_chunks_may_be_whatever_the_scan() {
+        let site = |fine, one_party| Policy { fine, one_party, ..policy() };
+        let sends = |fine, one_party| [true, false].map(|keyed| site(fine, one_party).allows_sketches(keyed));
+        assert_eq!(sends(FinePolicy::Never, true), [false, false]);
+        assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, true), [true, true]);
+        assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, false), [true, false]);
+        assert_eq!(sends(FinePolicy::Always, false), [true, true]);
     }
 
     #[test]

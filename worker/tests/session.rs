@@ -227,12 +227,20 @@ fn clock() -> SystemTime {
 
 impl Running {
     fn start(script: Script, policy: Policy) -> Running {
+        Running::start_with(script, policy, &[])
+    }
+
+    /// The same, with a further document.
+    fn start_with(script: Script, policy: Policy, further: &[u8]) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         std::fs::create_dir(&state).unwrap();
         std::fs::create_dir(folder.path().join("kb")).unwrap();
         for number in 0..20 {
             std::fs::write(folder.path().join(format!("kb/paper {number}")), document(number)).unwrap();
+        }
+        if !further.is_empty() {
+            std::fs::write(folder.path().join("kb/further"), further).unwrap();
         }
         let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
         let site = Site::open(SiteConfig {
@@ -416,6 +424,31 @@ async fn messages_hold_names_and_no_content() {
         assert!(!forms.iter().any(|form| holds(form)) && !holds("document"), "{content}");
     }
     running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sketches_leave_a_site_only_where_its_fine_chunks_may() {
+    let long: Vec<u8> =
+        (0..2000_u32).flat_map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b1)).into_bytes()).collect();
+    let sketch = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none()).slice(&long, |_| {}).sketch;
+    let values: Vec<u8> = sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect();
+    assert_eq!(values.len(), 64);
+    let within = FinePolicy::WithinPartyOrKeyed;
+    // The site has no key, and every document but this one is too short for a sketch.
+    for (fine, one_party, sent) in [
+        (FinePolicy::Always, false, true),
+        (within, true, true),
+        (within, false, false),
+        (FinePolicy::Never, true, false),
+    ] {
+        let policy = Policy { fine, one_party, ..Policy::everything() };
+        let script = Script::sending(vec![AttachDown::Assignment(assignment(5))]);
+        let mut running = Running::start_with(script, policy, &long);
+        assert_eq!(running.ended().await.failure, "");
+        let wire = std::mem::take(&mut *running.wire.lock().unwrap());
+        assert_eq!(wire.windows(64).any(|window| window == values), sent, "{fine} {one_party}");
+        running.stop().await.1.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

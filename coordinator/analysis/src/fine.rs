@@ -5,13 +5,20 @@
 //! `links` measures the pairs again. `sample` draws some of the pairs, `exact` has the sites measure them exactly, and `answers`
 //! keeps what they count: that is how far reported shares are from the truth, with fine chunks or without.
 
+mod agreeing;
 mod answers;
 mod candidates;
 mod coverage;
 mod exact;
 mod expansions;
 mod links;
+#[cfg(test)]
+mod oracle;
+mod pair;
+mod pair_sums;
+mod placed;
 mod sample;
+mod sharing;
 mod wanted;
 
 use std::path::{Path, PathBuf};

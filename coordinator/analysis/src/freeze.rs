@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Method, Tag, View};
+use cognate_fingerprint::{ContentDigest, ContentSketch, Method, Tag, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
@@ -116,6 +116,8 @@ pub(crate) struct FrozenContent {
     /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
+    /// Its sketch; empty if none of its sites sends sketches.
+    pub(crate) sketch: ContentSketch,
     /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
     pub(crate) spoken_for: bool,
     /// True if its documents count in the layer of text and not in this one: each document counts once.
@@ -132,6 +134,7 @@ impl FrozenContent {
             payload_bytes: if has_chunks { weight } else { content.size_bytes },
             weight,
             chunk_count: content.chunk_count,
+            sketch: content.sketch,
             spoken_for: false,
             counts_as_text: false,
         }
@@ -249,6 +252,10 @@ impl Frozen {
         let mut disputed = BTreeSet::new();
         each_selected(loaded, choice, |digest, content| {
             let first = contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
+            // Of several sites that have a content, some may send no sketches.
+            if first.sketch.is_empty() {
+                first.sketch = content.sketch;
+            }
             if first.chunks_digest != content.chunks_digest {
                 disputed.insert(digest);
             }

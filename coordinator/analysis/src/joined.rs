@@ -87,7 +87,7 @@ fn joined_bytes(cluster: &Cluster, shared: impl Fn(&Link) -> u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{ContentDigest, Method, View};
+    use cognate_fingerprint::{ContentDigest, ContentSketch, Method, View};
     use cognate_similarity::Resemblance;
 
     use super::*;
@@ -100,6 +100,7 @@ mod tests {
             payload_bytes: size_bytes,
             weight: size_bytes,
             chunk_count: 1,
+            sketch: ContentSketch::NONE,
             spoken_for: false,
             counts_as_text: false,
         }

@@ -719,6 +719,13 @@ pub struct ContentTable {
     pub chunk_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "4")]
     pub chunks: ::core::option::Option<ChunkTable>,
+    /// Of each content, a bit for each slot of its sketch that has a value, the lowest for the first. Empty if no content of the table has a
+    /// sketch.
+    #[prost(uint32, repeated, tag = "5")]
+    pub sketch_slots: ::prost::alloc::vec::Vec<u32>,
+    /// The values of these slots, 4 bytes each, little-endian.
+    #[prost(bytes = "vec", tag = "6")]
+    pub sketches: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkTable {
@@ -751,6 +758,12 @@ pub struct ContentEnd {
     pub size_bytes: u64,
     #[prost(uint64, tag = "3")]
     pub chunk_count: u64,
+    /// As in ContentTable.
+    #[prost(uint32, tag = "4")]
+    pub sketch_slots: u32,
+    /// As in ContentTable.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sketch: ::prost::alloc::vec::Vec<u8>,
 }
 /// Documents, ordered by path, with the paths front-coded.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

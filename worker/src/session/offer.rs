@@ -197,6 +197,7 @@ mod tests {
     use cognate_proto::v1::MethodSpec;
 
     use super::*;
+    use crate::records::sent_state::IndexUpload;
 
     fn with_offer(check: impl FnOnce(&Offer)) {
         let folder = tempfile::tempdir().unwrap();
@@ -306,7 +307,10 @@ mod tests {
             };
             let (number, error) = offer.check_resend(resend(&method_id.0)).unwrap_err();
             assert!(number == 5 && error.to_string().contains("nothing was ever sent"), "{error}");
-            offer.records.sent_state(&"kb".parse().unwrap(), method_id, None, 7).unwrap();
+            offer
+                .records
+                .sent_state(&"kb".parse().unwrap(), method_id, None, IndexUpload { epoch: 7, sketches: true })
+                .unwrap();
             assert_eq!(offer.check_resend(resend(&method_id.0)).unwrap().assignment, 5);
             assert_eq!(offer.check_resend(Resend::default()).unwrap_err().0, 0);
         });

@@ -7,6 +7,7 @@ use cognate_similarity::LinkFile;
 
 use super::answers::Answers;
 use super::links::MeasuredPair;
+use super::placed::placed_pairs;
 use super::sample::{SampledPair, Sampling};
 use super::wanted::compared;
 use super::{FineFailure, FineRound, MeasureAnswer, MeasureRequest};
@@ -62,9 +63,9 @@ impl Task<'_> {
     ) -> Result<ExactFigures, Error> {
         let mut sampling = Sampling::of(self.subject);
         coarse.for_each(|link| sampling.add(link.a.0, link.b.0))?;
-        self.each_near_pair(&mut |link| sampling.add(link.a.0, link.b.0))?;
+        self.near_pairs()?.iter().for_each(|link| sampling.add(link.a.0, link.b.0));
         if sampling.takes_places() {
-            self.pairs_at_places(alignment).into_iter().for_each(|(a, b)| sampling.add(a, b));
+            placed_pairs(self.subject, alignment).into_iter().for_each(|(a, b)| sampling.add(a, b));
         }
         self.exact(&sampling.finish(), &[], &Failures::new(), round)
     }

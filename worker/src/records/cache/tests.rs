@@ -1,6 +1,6 @@
 //! The cache on a real disk: restarts, damage, locks, and rows inside of documents.
 
-use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::FileClass;
 
@@ -33,7 +33,8 @@ fn known() -> KnownDocument {
 }
 
 fn part(file: u64) -> StoredPart {
-    let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+    let content =
+        Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
     let location = Location { file, offset: 4, length_bytes: 5 };
     StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None }
 }

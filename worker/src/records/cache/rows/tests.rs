@@ -34,10 +34,15 @@ fn location() -> impl Strategy<Value = Location> {
 }
 
 fn part() -> impl Strategy<Value = StoredPart> {
-    let content =
-        (any::<(u64, u64, [u8; 16])>(), location()).prop_map(|((size_bytes, chunk_count, digest), location)| {
-            (Content { size_bytes, chunk_count, digest: ContentDigest(digest) }, location)
-        });
+    let sketch = (any::<u16>(), 1..1000_u32).prop_map(|(filled, first)| {
+        let values = (first..).take(filled.count_ones() as usize);
+        ContentSketch::new(filled, values).unwrap()
+    });
+    let content = (any::<(u64, u64, [u8; 16])>(), sketch, location()).prop_map(
+        |((size_bytes, chunk_count, digest), sketch, location)| {
+            (Content { size_bytes, chunk_count, digest: ContentDigest(digest), sketch }, location)
+        },
+    );
     let without = prop_oneof![
         Just(DocumentState::NoText),
         Just(DocumentState::Container),
