@@ -8,6 +8,8 @@ use cognate_fingerprint::{SKETCH_SLOTS, Tag};
 use super::trees::{Facts, Tree};
 
 type Pair = (u32, u32);
+/// A pair with the bytes that it shares, the most first.
+type Strength = (Reverse<u64>, Pair);
 
 /// The candidates by their kinds.
 #[derive(Default)]
@@ -87,7 +89,7 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
     let counts: Vec<_> = contents.iter().map(counts).collect();
     let payloads: Vec<u64> = contents.iter().map(payload).collect();
     let of = |content: u32| &contents[content as usize];
-    let (mut links, mut near) = (Vec::new(), Vec::new());
+    let (mut links, mut near): (Vec<Strength>, Vec<Strength>) = (Vec::new(), Vec::new());
     let pairs = || {
         let numbers = 0..u32::try_from(contents.len()).unwrap();
         let all = numbers.clone().flat_map(move |a| numbers.clone().map(move |b| (a, b)));
@@ -126,11 +128,7 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
 }
 
 /// Takes links and then the pairs near them as long as one content of a pair has fewer than eight.
-fn share_out(
-    proposed: &mut Proposed,
-    payloads: &[u64],
-    (links, near): (&[(Reverse<u64>, Pair)], &[(Reverse<u64>, Pair)]),
-) {
+fn share_out(proposed: &mut Proposed, payloads: &[u64], (links, near): (&[Strength], &[Strength])) {
     let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
     let kinds = links.iter().map(|link| (true, link)).chain(near.iter().map(|near| (false, near)));
     for (is_link, (Reverse(shared), (a, b))) in kinds {
