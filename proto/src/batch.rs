@@ -337,7 +337,12 @@ impl v1::DocumentTable {
 impl DocumentState {
     /// True for the states of documents that were fingerprinted.
     pub fn has_content(self) -> bool {
-        matches!(self, DocumentState::Read | DocumentState::ReadAsText | DocumentState::Changing)
+        matches!(self, DocumentState::Read | DocumentState::Changing) || self.is_read_as_text()
+    }
+
+    /// True for the states of documents for which their text speaks.
+    pub fn is_read_as_text(self) -> bool {
+        matches!(self, DocumentState::ReadAsText | DocumentState::Recognised)
     }
 }
 

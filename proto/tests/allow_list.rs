@@ -186,6 +186,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Subject.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Subject.site", "the name of a site", "64 bytes, letters and digits"),
     ("Subject.view", "a view's name", "known names only"),
+    (
+        "SyncSummary.recognition",
+        "the program that recognises text, its version and languages, one line for people",
+        "1 KiB",
+    ),
     ("SyncEnded.failure", "the reason why a repository could not be synced, one line for people", "1 KiB"),
     ("Template.cluster", "the id of a cluster", "32 hexadecimal digits"),
     ("Template.marked_by", "the name of a person", "64 bytes, letters and digits"),

@@ -253,6 +253,7 @@ impl Running {
             threads: NonZeroUsize::MIN,
             clock,
             extraction: cognate_worker::Extraction {
+                recogniser: None,
                 program: "/nonexistent".into(),
                 arguments: Vec::new(),
                 limits: Default::default(),

@@ -89,6 +89,8 @@ pub(crate) struct FrozenDocument {
     pub(crate) content: ContentIndex,
     pub(crate) modified: i64,
     pub(crate) changing: bool,
+    /// True if some of its text was recognised in pictures of pages.
+    pub(crate) recognised: bool,
     pub(crate) part: Part,
     /// True if it is a control.
     pub(crate) control: bool,
@@ -301,6 +303,7 @@ impl Frozen {
                     content: ContentIndex(number),
                     modified: document.modified,
                     changing: document.state == DocumentState::Changing,
+                    recognised: document.state == DocumentState::Recognised,
                     part: choice.part(index, path),
                     control: false,
                 });
@@ -331,7 +334,7 @@ impl Frozen {
                 let state = index.documents.get(&document.path).map(|document| document.state);
                 let content = &mut self.contents[document.content.0 as usize];
                 content.spoken_for |= state.is_some_and(|state| is_for_text(view, state));
-                content.counts_as_text |= view == View::Office && state == Some(DocumentState::ReadAsText);
+                content.counts_as_text |= view == View::Office && state.is_some_and(DocumentState::is_read_as_text);
             }
             indexes.unload(IndexId(text.index));
         }
@@ -387,11 +390,13 @@ fn each_selected(loaded: &[Arc<Index>], choice: &Choice<'_>, mut each: impl FnMu
 /// is refused, or there is none. Of office files alone, every reason to have no text is one.
 fn is_for_text(view: View, state: DocumentState) -> bool {
     use DocumentState::{
-        CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, OutOfMemory, ReadAsText, TextKept, TimedOut,
-        TooDeep, TooLarge, TooManyMembers, Unsupported,
+        CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, NotRecognised, OutOfMemory, PagesArePictures,
+        ReadAsText, Recognised, RecognitionTimedOut, TextKept, TimedOut, TooDeep, TooLarge, TooManyMembers,
+        TooManyPages, Unsupported,
     };
     match state {
-        ReadAsText | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        ReadAsText | Recognised | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        PagesArePictures | NotRecognised | RecognitionTimedOut | TooManyPages => true,
         CompressedTooStrongly | Crashed | Damaged | OutOfMemory | TimedOut | TooDeep | TooLarge | TooManyMembers => {
             view == View::Office
         }

@@ -7,6 +7,7 @@ use cognate_result::report::{ClusterDocument, ClusterSection, IdenticalSet, Loca
 use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, Kind};
 use crate::human::{bytes, count};
+use crate::recognised::mark;
 use crate::representative::{RepresentativeLink, copies_bytes, linked_with_representative, name};
 
 /// The exports that have the list.
@@ -80,9 +81,10 @@ impl Member<'_> {
     }
 
     fn place(&self) -> String {
-        let ClusterDocument { site, repository, path, copies, .. } = self.document;
+        let ClusterDocument { site, repository, path, copies, recognised, .. } = self.document;
+        let mark = mark(*recognised);
         let copies = if *copies > 1 { format!(" (× {})", count(*copies)) } else { String::new() };
-        format!("{site}/{repository}: {path}{copies}")
+        format!("{site}/{repository}: {path}{mark}{copies}")
     }
 }
 
@@ -266,6 +268,10 @@ static COLUMNS: &[Entry] = &[
     placed("verdict", Text, 0, OfCluster(|c| c.section.verdict.as_ref().map(|verdict| verdict.verdict).into()))
         .csv(30)
         .set(|s, _| s.verdict.as_ref().map(|verdict| verdict.verdict).into()),
+    placed("recognised", Text, 16, OfMember(|m| Cell::yes(m.document.recognised.is_some())))
+        .csv(33)
+        .sheet(20, "Recognised text")
+        .set(|_, d| Cell::yes(d.recognised.is_some())),
     placed(
         "verdict_changed",
         Text,

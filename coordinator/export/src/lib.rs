@@ -24,6 +24,7 @@ pub mod lists;
 mod loadfile;
 pub mod overlap;
 pub mod plan;
+pub mod recognised;
 mod representative;
 pub mod show;
 pub mod stored_query;

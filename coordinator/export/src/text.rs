@@ -22,6 +22,7 @@ use crate::expected::expected_error;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
+use crate::recognised;
 use crate::table::table;
 
 /// Writes the report, with at most `limit` rows a list; 0: all.
@@ -55,7 +56,8 @@ fn write_words(has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -
     let changes = if has_changes { legend::CHANGES.as_slice() } else { &[] };
     let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
     let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
-    let rows = changes.iter().chain(statuses).chain(&legend::OTHERS);
+    let recognised = Some(&legend::RECOGNISED).filter(|_| sites.iter().any(|site| site.recognised.is_some()));
+    let rows = changes.iter().chain(statuses).chain(&legend::OTHERS).chain(recognised);
     let rows = rows.map(|(word, meaning)| vec![(*word).to_owned(), (*meaning).to_owned()]);
     Ok(writeln!(out, "\n{}", table(&["WORD", "MEANING"], rows))?)
 }
@@ -128,6 +130,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         not_read.push_str(&format!("; left out: {}", reasons.join(", ")));
     }
     writeln!(out, "Not read      {not_read}")?;
+    recognised::lines(sites).iter().try_for_each(|line| writeln!(out, "Scanned       {line}"))?;
     views::write_text(sites, out)?;
     method::write(&scan, out)?;
     if !words.has_bytes() {
@@ -387,8 +390,8 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     let [a, b] = places.names();
     let row = |change: &Change| {
         let path = match &change.moved_to {
-            None => shorten(&shown(&change.path)),
-            Some(to) => format!("{} → {}", shorten(&shown(&change.path)), shorten(&shown(to))),
+            None => shorten(&shown(&change.path)) + change.mark,
+            Some(to) => format!("{}{} → {}", shorten(&shown(&change.path)), change.mark, shorten(&shown(to))),
         };
         let in_common = change.share.map(|share| human::share(share.0));
         vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
@@ -403,7 +406,7 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     for (side, site) in [a, b].into_iter().enumerate() {
         let mut list = Cut::new(limit);
         for alone in places.only(side) {
-            list.push(|| vec![shorten(&shown(&alone.path)), bytes(alone.size_bytes)]);
+            list.push(|| vec![shorten(&shown(&alone.path)) + alone.mark, bytes(alone.size_bytes)]);
         }
         list.write(&format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use cognate_view::{Kind, may_be_office};
+use cognate_view::{Candidate, Kind};
 
 use crate::corpus::{entries, text_of};
 use crate::error::Error;
@@ -36,7 +36,7 @@ impl Pair {
 
 /// True for an office file in which text is found.
 fn is_office_text(bytes: &[u8]) -> bool {
-    may_be_office(bytes)
+    Candidate::of(bytes) == Candidate::Document
         && Kind::detect(&mut Cursor::new(bytes)).is_ok_and(Kind::is_office)
         && text_of(bytes).is_some_and(|text| !text.is_empty())
 }

@@ -233,6 +233,7 @@ fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
     let state = prop_oneof![
         Just(DocumentState::Read),
         Just(DocumentState::ReadAsText),
+        Just(DocumentState::Recognised),
         Just(DocumentState::Changing),
         Just(DocumentState::Removed),
         Just(DocumentState::Damaged),

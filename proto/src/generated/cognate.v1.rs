@@ -405,6 +405,9 @@ pub struct SyncSummary {
     /// The outcome for the contents that a refinement chose.
     #[prost(message, optional, tag = "7")]
     pub refined: ::core::option::Option<RefinedSummary>,
+    /// The program that recognised text in pictures of pages, with its version and languages; empty if there is none.
+    #[prost(string, tag = "8")]
+    pub recognition: ::prost::alloc::string::String,
 }
 /// The outcome of a site for the contents that a refinement chose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1014,6 +1017,8 @@ pub enum DocumentState {
     /// Under a text view: fingerprinted, and what a reader sees of it speaks for it, not the bytes that a program packed it in:
     /// an office file, PDF, mail or HTML. `contents` has its content.
     ReadAsText = 4,
+    /// The same, and some of its text was recognised in pictures of pages: it has the errors of such text.
+    Recognised = 5,
     /// Could not be read, with the reason.
     PermissionDenied = 16,
     Vanished = 17,
@@ -1043,6 +1048,12 @@ pub enum DocumentState {
     NoTextFound = 50,
     /// It is an office file or PDF, and the site's policy keeps its text.
     TextKept = 51,
+    /// Most of its pages are pictures, and the site does not recognise text.
+    PagesArePictures = 52,
+    /// Its pages are pictures. The program that recognises text failed on one, took too long, or there are too many.
+    NotRecognised = 53,
+    RecognitionTimedOut = 54,
+    TooManyPages = 55,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1056,6 +1067,7 @@ impl DocumentState {
             Self::Changing => "DOCUMENT_STATE_CHANGING",
             Self::Removed => "DOCUMENT_STATE_REMOVED",
             Self::ReadAsText => "DOCUMENT_STATE_READ_AS_TEXT",
+            Self::Recognised => "DOCUMENT_STATE_RECOGNISED",
             Self::PermissionDenied => "DOCUMENT_STATE_PERMISSION_DENIED",
             Self::Vanished => "DOCUMENT_STATE_VANISHED",
             Self::NotAFile => "DOCUMENT_STATE_NOT_A_FILE",
@@ -1078,6 +1090,10 @@ impl DocumentState {
             Self::Crashed => "DOCUMENT_STATE_CRASHED",
             Self::NoTextFound => "DOCUMENT_STATE_NO_TEXT_FOUND",
             Self::TextKept => "DOCUMENT_STATE_TEXT_KEPT",
+            Self::PagesArePictures => "DOCUMENT_STATE_PAGES_ARE_PICTURES",
+            Self::NotRecognised => "DOCUMENT_STATE_NOT_RECOGNISED",
+            Self::RecognitionTimedOut => "DOCUMENT_STATE_RECOGNITION_TIMED_OUT",
+            Self::TooManyPages => "DOCUMENT_STATE_TOO_MANY_PAGES",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1088,6 +1104,7 @@ impl DocumentState {
             "DOCUMENT_STATE_CHANGING" => Some(Self::Changing),
             "DOCUMENT_STATE_REMOVED" => Some(Self::Removed),
             "DOCUMENT_STATE_READ_AS_TEXT" => Some(Self::ReadAsText),
+            "DOCUMENT_STATE_RECOGNISED" => Some(Self::Recognised),
             "DOCUMENT_STATE_PERMISSION_DENIED" => Some(Self::PermissionDenied),
             "DOCUMENT_STATE_VANISHED" => Some(Self::Vanished),
             "DOCUMENT_STATE_NOT_A_FILE" => Some(Self::NotAFile),
@@ -1110,6 +1127,10 @@ impl DocumentState {
             "DOCUMENT_STATE_CRASHED" => Some(Self::Crashed),
             "DOCUMENT_STATE_NO_TEXT_FOUND" => Some(Self::NoTextFound),
             "DOCUMENT_STATE_TEXT_KEPT" => Some(Self::TextKept),
+            "DOCUMENT_STATE_PAGES_ARE_PICTURES" => Some(Self::PagesArePictures),
+            "DOCUMENT_STATE_NOT_RECOGNISED" => Some(Self::NotRecognised),
+            "DOCUMENT_STATE_RECOGNITION_TIMED_OUT" => Some(Self::RecognitionTimedOut),
+            "DOCUMENT_STATE_TOO_MANY_PAGES" => Some(Self::TooManyPages),
             _ => None,
         }
     }

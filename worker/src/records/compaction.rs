@@ -135,10 +135,10 @@ mod tests {
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
             class: FileClass::Plain,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
             bytes_digest: None,
             hashes: Default::default(),
-            results: vec![MethodResult { method_id: MethodId([1; 16]), own, inside: 0 }],
+            results: vec![MethodResult { method_id: MethodId([1; 16]), own, inside: 0, recognition: None }],
         }
     }
 

@@ -50,7 +50,8 @@ pub(crate) fn estimate(
             let known = known
                 .filter(|known| known.stamp == stamp && known.hashes.kinds().contains_all(syncs.settings.file_hashes));
             // Of a file that was never read, nobody knows the kind.
-            if job.method.view() == View::Office && !known.as_ref().is_some_and(|known| known.may_be_office) {
+            let least = syncs.processes.recognition(job.keeps_text).least;
+            if job.method.view() == View::Office && known.as_ref().is_none_or(|known| known.candidate < least) {
                 return true;
             }
             // Documents inside of a document are not looked up for an estimate.

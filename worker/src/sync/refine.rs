@@ -123,10 +123,10 @@ mod tests {
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: 1 },
             class: FileClass::Plain,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
             bytes_digest: None,
             hashes: FileHashes::default(),
-            results: vec![MethodResult { method_id: method, own: part(own), inside: 1 }],
+            results: vec![MethodResult { method_id: method, own: part(own), inside: 1, recognition: None }],
         }
     }
 

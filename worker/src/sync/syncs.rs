@@ -112,11 +112,15 @@ impl Syncs {
             office: &self.office,
             cache: cache.as_deref(),
             file_hashes: self.settings.file_hashes,
+            recognition: self.processes.recognition(job.keeps_text),
             counters,
             cancelled: &link.cancelled,
         };
         let began = Instant::now();
         let mut outcome = self.sync_until_agreed(context, link)?;
+        if job.method.view().is_text() {
+            outcome.summary.recognition = self.processes.recogniser_name(job.keeps_text).unwrap_or_default();
+        }
         outcome.bytes_per_second = bytes_per_second(outcome.summary.read_bytes, began.elapsed());
         self.clean_up(job, cache.as_deref());
         Ok(outcome)
@@ -275,6 +279,7 @@ impl Syncs {
         view.is_text().then(|| TextReader {
             view,
             processes: &self.processes,
+            recognition: self.processes.recognition(job.keeps_text),
             keeps_text: job.keeps_text,
             stored: cache
                 .filter(|_| !job.keeps_text)

@@ -61,6 +61,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         content: ContentIndex(u32::try_from(numbers.binary_search(number).unwrap()).unwrap()),
         modified: 0,
         changing: false,
+        recognised: false,
         part: Part::File,
         control: false,
     };

@@ -121,7 +121,9 @@ CREATE TABLE root (
   text_documents INTEGER,             -- as the next, where each document counts under one view: those that count as text
   text_file_bytes INTEGER,            -- bytes of the files that count as text
   place INTEGER NOT NULL,             -- in the order of the launch, sites by their first repository
-  contradicted_contents INTEGER NOT NULL DEFAULT 0 -- of which other sites sent other chunks under the same digest
+  contradicted_contents INTEGER NOT NULL DEFAULT 0, -- of which other sites sent other chunks under the same digest
+  recognised INTEGER NOT NULL DEFAULT 0, -- documents of which some text was recognised in pictures of pages
+  recognition TEXT                    -- the program that recognised it, with its version and languages
 );
 
 -- Documents by status.
@@ -182,7 +184,8 @@ CREATE TABLE document (
   partner_in_other INTEGER NOT NULL,  -- of a listed row: 1 if the row `other` has the partner to show
   message_id_hash BLOB,               -- of a message
   message INTEGER REFERENCES message, -- of a listed row: the set of the same message
-  counterpart INTEGER                 -- of two repositories: the listed row of the document at the same place in the other
+  counterpart INTEGER,                -- of two repositories: the listed row of the document at the same place in the other
+  recognised INTEGER NOT NULL DEFAULT 0 -- 1: under a view of it, some of its text was recognised in pictures of pages
 );
 
 CREATE TABLE unread (

@@ -12,6 +12,7 @@ use crate::expected::expected_error;
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
+use crate::recognised;
 
 /// Sites that a table of all by all can show.
 const MATRIX_MAX: usize = 24;
@@ -182,6 +183,9 @@ fn coverage(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
         skipped.map(|(site, (reason, many))| format!("{}: {} × {reason}", repository(site), count(*many))).collect();
     if !reasons.is_empty() {
         writeln!(out, "<p class=\"soft\">Left out: {}.</p>", Safe(&reasons.join("; ")))?;
+    }
+    for line in recognised::lines(sites) {
+        writeln!(out, "<p class=\"soft\">{}.</p>", Safe(&line))?;
     }
     Ok(())
 }

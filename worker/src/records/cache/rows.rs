@@ -9,6 +9,7 @@ use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
+use cognate_view::Candidate;
 use prost::Message as _;
 
 use super::known::{KnownDocument, LastSync, MethodResult, StoredPart};
@@ -148,8 +149,9 @@ struct DocumentRow {
     bytes_digest: Vec<u8>,
     #[prost(bytes = "vec", tag = "8")]
     hashes: Vec<u8>,
-    #[prost(bool, tag = "9")]
-    may_be_office: bool,
+    /// 1 for the first guess, so that a row without one counts as missing.
+    #[prost(uint32, tag = "10")]
+    candidate: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -160,6 +162,8 @@ struct ResultRow {
     own: Option<PartRow>,
     #[prost(uint32, tag = "3")]
     inside: u32,
+    #[prost(fixed64, optional, tag = "4")]
+    recognition: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -217,6 +221,7 @@ impl Value for KnownDocument {
             method_id: result.method_id.0.to_vec(),
             own: Some(PartRow::from(&result.own)),
             inside: result.inside,
+            recognition: result.recognition,
         };
         let row = DocumentRow {
             length_bytes: self.stamp.length_bytes,
@@ -227,7 +232,7 @@ impl Value for KnownDocument {
             results: self.results.iter().map(result).collect(),
             bytes_digest: self.bytes_digest.map(Vec::from).unwrap_or_default(),
             hashes: self.hashes.to_bytes(),
-            may_be_office: self.may_be_office,
+            candidate: self.candidate as u32 + 1,
         };
         row.encode_to_vec()
     }
@@ -237,7 +242,8 @@ impl Value for KnownDocument {
         let class = row.class();
         let result = |row: ResultRow| {
             let method_id = MethodId(row.method_id.as_slice().try_into().ok()?);
-            Some(MethodResult { method_id, own: row.own?.part()?, inside: row.inside })
+            let ResultRow { inside, recognition, .. } = row;
+            Some(MethodResult { method_id, own: row.own?.part()?, inside, recognition })
         };
         Some(KnownDocument {
             stamp: Stamp {
@@ -247,12 +253,18 @@ impl Value for KnownDocument {
                 inode: row.inode,
             },
             class,
-            may_be_office: row.may_be_office,
+            candidate: candidate(row.candidate)?,
             bytes_digest: optional_16(&row.bytes_digest)?,
             hashes: FileHashes::from_bytes(&row.hashes)?,
             results: row.results.into_iter().map(result).collect::<Option<_>>()?,
         })
     }
+}
+
+/// A guess by its number.
+fn candidate(number: u32) -> Option<Candidate> {
+    let all = [Candidate::No, Candidate::Picture, Candidate::Document];
+    all.into_iter().find(|candidate| *candidate as u32 + 1 == number)
 }
 
 /// A document inside of another, with its full path.

@@ -267,11 +267,20 @@ pub struct SiteSection {
     /// Documents of kinds that have no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_text: Option<u64>,
+    /// Documents that are not compared by their text, by reason: pictures of pages, files without text, text that is kept.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_compared_by_text: Counts,
     /// The site's party.
     pub party: String,
     /// If paragraphs were compared: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<u64>,
+    /// Documents of which some text was recognised in pictures of pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<u64>,
+    /// The program that recognised text in pictures of pages, with its version and languages, where the site has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognition: Option<String>,
     /// The repository.
     pub repository: String,
     /// The site.

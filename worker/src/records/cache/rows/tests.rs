@@ -61,18 +61,15 @@ fn part() -> impl Strategy<Value = StoredPart> {
 }
 
 fn document() -> impl Strategy<Value = KnownDocument> {
-    let result = (any::<[u8; 16]>(), part(), any::<u32>()).prop_map(|(id, own, inside)| MethodResult {
-        method_id: MethodId(id),
-        own,
-        inside,
-    });
+    let result = (any::<[u8; 16]>(), part(), any::<u32>(), any::<Option<u64>>())
+        .prop_map(|(id, own, inside, recognition)| MethodResult { method_id: MethodId(id), own, inside, recognition });
     let class = prop_oneof![Just(FileClass::Plain), Just(FileClass::Pdf), Just(FileClass::Archive)];
     let hashes = any::<[u8; 16]>().prop_map(|md5| FileHashes::from_bytes(&[&[0][..], &md5].concat()).unwrap());
     (any::<(u64, i64, i64, u64)>(), class, any::<Option<[u8; 16]>>(), hashes, vec(result, 0..4)).prop_map(
         |((length_bytes, modified_ns, changed_ns, inode), class, bytes_digest, hashes, results)| KnownDocument {
             stamp: Stamp { length_bytes, modified_ns, changed_ns, inode },
             class,
-            may_be_office: class == FileClass::Pdf,
+            candidate: if class == FileClass::Pdf { Candidate::Document } else { Candidate::Picture },
             bytes_digest,
             hashes,
             results,
