@@ -22,7 +22,7 @@ use cognate_proto::v1;
 use cognate_server::find::record::{Under, relation};
 use cognate_server::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
 use cognate_similarity::Containment;
-use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
+use cognate_view::Candidate;
 
 use crate::args::{KeyArgs, size};
 use crate::exit::{Exit, coded, usage};
@@ -170,6 +170,9 @@ pub(crate) async fn prepare(
     read(&method, &key, files)
 }
 
+/// Bytes at the beginning of a file that show if it is an office file.
+const HEAD_BYTES: u64 = 4096;
+
 /// True if the first bytes of a file are those of an office file, a PDF or mail.
 fn starts_as_office_file(file: &Path) -> bool {
     // A pipe gives its bytes once.
@@ -177,8 +180,8 @@ fn starts_as_office_file(file: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let opened = std::fs::File::open(file).map(|file| file.take(OFFICE_HEAD_BYTES as u64));
-    opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && may_be_office(&head)
+    let opened = std::fs::File::open(file).map(|file| file.take(HEAD_BYTES));
+    opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && Candidate::of(&head) == Candidate::Document
 }
 
 /// The text of office files; `None` if one of them has none, so that only its bytes can be searched for.

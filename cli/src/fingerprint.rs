@@ -241,6 +241,9 @@ struct FileLine<'a> {
     /// Indexes, from 0, of chunks that repeat one byte.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<usize>,
+    /// The filled slots of the sketch, with their values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sketch: Vec<(usize, u32)>,
     /// For the method that makes numbers: the number, or `null` if a document is too short for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Option<i128>>,
@@ -311,8 +314,9 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
         ..FileLine::default()
     };
     match became {
-        Became::Chunks(chunks, _) if method.name() == "tttd" => {
-            FileLine { chunks: Some(chunks.iter().map(place).collect()), ..line }
+        Became::Chunks(chunks, content) if method.name() == "tttd" => {
+            let chunks = Some(chunks.iter().map(place).collect());
+            FileLine { chunks, sketch: content.sketch.slots().collect(), ..line }
         }
         Became::Chunks(chunks, content) => FileLine {
             windows: Some(content.chunk_count),

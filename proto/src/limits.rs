@@ -1,6 +1,6 @@
 //! All limits of the wire, with their reasons. A value over a limit is refused by name, never cut short.
 
-use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, fine_chunks_max};
+use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, SKETCH_SLOTS, fine_chunks_max};
 
 /// A batch is sent once its body has grown to this: large enough to be cheap, small enough to be sent again.
 pub const BATCH_BODY_BYTES_TARGET: usize = 192 * 1024;
@@ -35,10 +35,16 @@ pub const PATTERN_BYTES_MAX: usize = 1024;
 /// The longest line of text for people only, such as a failure or a software version.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
+/// Bytes that name the slots of a sketch at most.
+pub const SKETCH_SLOTS_BYTES_MAX: usize = 3;
+/// Bytes of a sketch at most.
+pub const SKETCH_BYTES_MAX: usize = SKETCH_SLOTS_BYTES_MAX + 4 * SKETCH_SLOTS;
+
 /// Bytes that one row adds to a batch at most; a builder stops before the limit by it.
 pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 
 const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
+const _: () = assert!(SKETCH_BYTES_MAX < ROW_BYTES_MAX);
 const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);
 /// Addresses that an invitation or a credential may name.
@@ -107,3 +113,12 @@ pub const FINE_TABLE_MAX: usize = 1 << 17;
 pub const FINE_CHUNKS_PER_CHUNK_MAX: usize = fine_chunks_max(3 * FINE_CHUNK_BYTES_MOST) as usize;
 const _: () = assert!(FINE_TABLE_TARGET + FINE_CHUNKS_PER_CHUNK_MAX < FINE_TABLE_MAX);
 const _: () = assert!(FINE_TABLE_CHUNKS_MAX * 20 + FINE_TABLE_MAX * 2 < MESSAGE_BYTES_MAX);
+
+/// Pairs of contents that the sites of a scan measure exactly for a layer, all together: enough for a ninth decile.
+pub const MEASURE_PAIRS_MAX: usize = 64;
+/// Bytes of a content that is measured exactly at most: both contents of a pair are in memory.
+pub const MEASURE_CONTENT_BYTES_MAX: u64 = 512 << 10;
+/// Bytes of all pairs of one query together, each content as often as it occurs: a site reads and measures no more.
+pub const MEASURE_BYTES_MAX: u64 = 8 << 20;
+const _: () = assert!(MEASURE_PAIRS_MAX * 32 + REPOSITORIES_MAX * (NAME_BYTES_MAX + 8) < MESSAGE_BYTES_MAX);
+const _: () = assert!(2 * MEASURE_CONTENT_BYTES_MAX <= MEASURE_BYTES_MAX);

@@ -29,7 +29,13 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Batch.digest", "BLAKE3 of the body", "16 bytes"),
     ("ChunkTable.tags", "keyed hashes of chunks", "16 bytes each, one batch"),
     ("ContentEnd.digest", "the keyed hash of a content's list of tags and lengths", "16 bytes"),
+    ("ContentEnd.sketch", "keyed hashes of a few windows of 32 bytes of a content", "4 bytes each, 16 of them"),
     ("ContentTable.digests", "keyed hashes of contents' lists of tags and lengths", "16 bytes each, one batch"),
+    (
+        "ContentTable.sketches",
+        "keyed hashes of a few windows of 32 bytes of each content",
+        "4 bytes each, 16 a content, one batch",
+    ),
     ("CoordinatorState.reasons", "reasons why the coordinator is not ready, one line each for people", "1 KiB each"),
     ("CoordinatorState.software", "the coordinator's version, for people", "1 KiB"),
     ("DocumentTable.content_digests", "contents sent earlier", "16 bytes each, one batch"),
@@ -111,6 +117,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Membership.name", "the name of a site or a person", "64 bytes, letters and digits"),
     ("Membership.party", "the name of a party", "64 bytes, letters and digits"),
     ("Membership.site", "the name of the site that a person is bound to", "64 bytes, letters and digits"),
+    ("MeasureAnswer.failure", "the reason why a site does not measure, one line for people", "1 KiB"),
+    ("MeasureQuery.contents", "contents that the site itself sent, in pairs", "16 bytes each, 64 pairs of them"),
+    ("MeasureQuery.repositories", "names of repositories that the worker offered", "64 bytes each, 1,024 of them"),
     ("MethodSpec.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("MethodSpec.name", "a method's name", "known names only"),
     ("MethodSpec.param", "a method's parameters", "names and numbers that the method knows"),
@@ -182,6 +191,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Subject.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Subject.site", "the name of a site", "64 bytes, letters and digits"),
     ("Subject.view", "a view's name", "known names only"),
+    (
+        "SyncSummary.recognition",
+        "the program that recognises text, its version and languages, one line for people",
+        "1 KiB",
+    ),
     ("SyncEnded.failure", "the reason why a repository could not be synced, one line for people", "1 KiB"),
     ("Template.cluster", "the id of a cluster", "32 hexadecimal digits"),
     ("Template.marked_by", "the name of a person", "64 bytes, letters and digits"),
@@ -245,6 +259,7 @@ const DOWN: &[&str] = &[
     "file_hash_query",
     "fine_query",
     "keep_alive",
+    "measure_query",
     "resend",
     "result",
     "welcome",
@@ -303,6 +318,16 @@ fn a_site_receives_tags_of_its_own_chunks_and_sends_fine_tags_alone() {
     );
     assert_eq!(fields("FineChoice"), ["contents", "counts", "tags"]);
     assert_eq!(fields("FineTable"), ["counts", "fine_tags", "lengths", "tags"]);
+}
+
+#[test]
+fn a_site_receives_pairs_of_its_own_contents_to_measure_and_sends_counts_alone() {
+    assert_eq!(
+        fields("MeasureQuery"),
+        ["across_parties", "contents", "follow_symlinks", "method", "query", "repositories"]
+    );
+    assert_eq!(fields("MeasureAnswer"), ["failure", "pairs", "query", "read_bytes", "refused"]);
+    assert_eq!(fields("PairMeasure"), ["first_bytes", "number", "second_bytes"]);
 }
 
 #[test]

@@ -231,7 +231,7 @@ impl Analyser {
                 .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
             alignment::found(subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
         };
-        let mut fine = None;
+        let (mut fine, mut exact) = (None, None);
         let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
@@ -246,13 +246,26 @@ impl Analyser {
             let links = if scan.spec.precision(layer) == Some(Precision::Fine) {
                 let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
                 let alignment = align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?;
-                let (links, found) = self.task(scan, layer, &subject, |task| {
+                let (links, found, sample) = self.task(scan, layer, &subject, |task| {
                     task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
                 })?;
                 frozen.leave_out(&found.template_bytes);
-                fine = Some(found);
+                (fine, exact) = (Some(found), Some(sample));
                 Links::File(links)
             } else {
+                // Sites find contents in what they sent of complete repositories, and a refinement is an index of its own.
+                if scan.spec.precision(layer).is_some()
+                    && scan.spec.options.refine.is_none()
+                    && row.method_id(layer).is_some()
+                {
+                    let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
+                    let alignment = match frozen.has_site_with_two_repositories() {
+                        true => align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?,
+                        false => Alignment::default(),
+                    };
+                    exact =
+                        Some(self.task(scan, layer, &subject, |task| task.coarse_exact(&coarse, &alignment, &round))?);
+                }
                 Links::File(coarse)
             };
             let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
@@ -271,7 +284,7 @@ impl Analyser {
         let findings = Findings::of(subject, analysis, (&links, outside), measures, alignment)?;
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures })
+        Ok(Layered { frozen, findings, fine: figures, exact })
     }
 
     /// The fine figures of a layer, with its frames.
@@ -314,7 +327,7 @@ impl Analyser {
         Ok(FineRound { source, method_id, files, template_rows, earlier, keeps_earlier: false, durable: true })
     }
 
-    /// The fine chunks of the latest published scans under a method, whatever else they were about: a scan of each kind
+    /// The answers that the latest published scans under a method had from sites, whatever else they were about: a scan of each kind
     /// keeps its own.
     fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
         let scans = self.store.scans()?.into_iter();
@@ -323,7 +336,7 @@ impl Analyser {
             let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
             of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
         });
-        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_chunks()).collect();
+        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_any()).collect();
         earlier.sort_unstable_by_key(|(number, _)| Reverse(*number));
         earlier.truncate(EARLIER_MAX);
         Ok(earlier.into_iter().map(|(_, files)| files).collect())

@@ -296,6 +296,7 @@ impl Writer {
                     of_root.failure.as_ref().is_some_and(|failure| failure.refused),
                 ])?;
             }
+            self.exact(number, found)?;
             for one in &found.frozen.set_aside {
                 let crowded = one.why == Why::Crowd;
                 set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number, crowded])?;
@@ -304,6 +305,32 @@ impl Writer {
         let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;
         for (number, set) in sets.messages.iter().enumerate() {
             insert.execute(params![number, set.hash, integer(set.documents), set.in_place])?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// The pairs that sites measured exactly, and the sites that were asked.
+    fn exact(&self, layer: usize, found: &Layered) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO exact VALUES (?,?,?,?,?,?)")?;
+        for pair in found.exact.iter().flat_map(|exact| &exact.pairs) {
+            let [a, b] = pair.size_bytes.map(integer);
+            let [true_a, true_b] = pair.true_bytes.map(integer);
+            insert.execute(params![layer, a, b, integer(pair.reported_bytes), true_a, true_b])?;
+        }
+        let mut insert = self.connection.prepare("INSERT INTO exact_site VALUES (?,?,?,?,?,?,?)")?;
+        for site in found.exact.iter().flat_map(|exact| &exact.sites) {
+            let root = found.frozen.roots.iter().find(|root| root.site_number == site.site);
+            insert.execute(params![
+                layer,
+                root.map(|root| root.site.as_str()),
+                integer(site.sampled_pairs),
+                integer(site.measured_pairs),
+                site.failure.as_ref().map(|failure| &failure.reason),
+                site.failure.as_ref().is_some_and(|failure| failure.refused),
+                integer(site.read_bytes),
+            ])?;
         }
         Ok(())
     }

@@ -32,7 +32,13 @@ pub const OTHERS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The mark of documents that were scanned.
+pub const RECOGNISED: (&str, &str) = (
+    "recognised",
+    "a program recognised the text of its pages, which are pictures: a letter may be another, and figures are lower for it",
+);
+
 /// All words with their definitions.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CHANGES.into_iter().chain(STATUSES).chain(OTHERS)
+    CHANGES.into_iter().chain(STATUSES).chain(OTHERS).chain([RECOGNISED])
 }

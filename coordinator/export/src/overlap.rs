@@ -145,6 +145,7 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     if let Some(text) = scan.layers.as_ref().and_then(|layers| layers.get(1)) {
         options.push(("Of text", format!("{}{}", needs(text.min_shared_bytes), chunks(text.chunk_bytes))));
     }
+    options.extend(crate::expected::expected_error(&scan).into_iter().map(|sentence| ("Expected error", sentence)));
     if let Some(verified_by) = &scan.verified_by {
         options.push(("Verified by", verified_by.clone()));
     }

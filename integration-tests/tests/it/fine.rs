@@ -1,5 +1,7 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
+mod exact;
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use cognate_integration_tests::sandbox::compare_args;
@@ -97,6 +99,58 @@ fn a_site_that_gives_no_fine_chunks_takes_part_by_whole_chunks_and_is_named() {
     // The ledger of each site has what left: fine chunks of one, a refusal of the other.
     let [a, b] = ["a", "b"].map(|site| fine_bytes(&federation, site));
     assert!(a > 10_000 && b < 1000, "{a} and {b}");
+}
+
+/// The same documents under names that say nothing, in one folder and in another order.
+fn renamed(files: &Files, dice: &mut Dice) -> Files {
+    files.values().map(|bytes| (format!("{:08x}", dice.below(1 << 32)), bytes.clone())).collect()
+}
+
+#[test]
+fn renamed_documents_with_an_edit_in_every_chunk_are_found_by_their_sketches() {
+    let sandbox = Sandbox::new();
+    let [a, b] = trees(1107);
+    let b = renamed(&b, &mut Dice::new(7));
+    let [at_a, at_b] = [("a", &a), ("b", &b)].map(|(name, files)| sandbox.tree(name, files));
+    let folders = [("a", at_a.as_path()), ("b", at_b.as_path())];
+    let coarse = sandbox.report(&folders, &["--precision", "coarse"]);
+    assert_eq!(coarse["clusters"].as_array().unwrap().len(), 0, "no whole chunk says that they are versions");
+    let report = sandbox.report(&folders, &[]);
+    let clusters = report["clusters"].as_array().unwrap();
+    assert_eq!(
+        (clusters.len(), &fine(&report)["fine_pairs"], &fine(&report)["omitted_pairs"]),
+        (8, &json!(8), &json!(0))
+    );
+    for cluster in clusters {
+        let [one, other] = [0, 1].map(|place| cluster["documents"][place]["path"].as_str().unwrap());
+        let share = cluster["links"][0]["a_in_b"].as_f64().unwrap();
+        assert!((truth(&a[one], &b[other]) - share).abs() < 0.04, "{one} and {other}: {share}");
+    }
+}
+
+#[test]
+fn a_comparison_with_a_state_gets_and_loses_sketches_with_its_precision_and_reads_nothing_for_it() {
+    let sandbox = Sandbox::new();
+    let [a, b] = trees(1108);
+    let b = renamed(&b, &mut Dice::new(8));
+    let [at_a, at_b] = [("a", &a), ("b", &b)].map(|(name, files)| sandbox.tree(name, files));
+    sandbox.settle();
+    let folders = [("a", at_a.as_path()), ("b", at_b.as_path())];
+    let state = sandbox.path("state");
+    let state = state.to_str().unwrap();
+    let mut batch_bytes = Vec::new();
+    for (run, precision) in ["coarse", "coarse", "fine", "fine", "coarse"].into_iter().enumerate() {
+        let report = sandbox.report(&folders, &["--state", state, "--precision", precision]);
+        let clusters = report["clusters"].as_array().unwrap().len();
+        assert_eq!(clusters, if precision == "fine" { 8 } else { 0 }, "run {run}");
+        let sites = report["scan"]["run"]["sites"].as_array().unwrap();
+        let sum = |field: &str| sites.iter().map(|site| site[field].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(sum("read_documents") == 0, run > 0, "run {run}");
+        batch_bytes.push(sum("sent_bytes"));
+    }
+    // The index is sent once for each precision, and by a run of the same precision not again.
+    let [first, same, fine, fine_again, back] = batch_bytes[..] else { panic!("five runs") };
+    assert!(same < first / 4 && fine > first && fine_again < first / 4 && back > first / 2, "{batch_bytes:?}");
 }
 
 /// The bytes of fine chunks in the ledger of a site.

@@ -2,6 +2,7 @@
 
 mod both;
 mod office;
+mod scanned;
 
 use std::path::{Path, PathBuf};
 

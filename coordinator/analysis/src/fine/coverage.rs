@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::{FineChunk, Tag};
-use cognate_similarity::fine::{Common, FineMeasure, Part};
+use cognate_similarity::fine::{FineMeasure, Part};
 use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
 
 use super::expansions::Expansions;
@@ -27,15 +27,15 @@ struct Place {
 #[derive(Clone)]
 struct Marks {
     count: u32,
-    /// Borders of runs among them, of which one byte is not in common: the least number of any pair.
-    borders: u32,
+    /// Bytes of these that are not in common, in borders of runs: the least number of any pair.
+    lost_bytes: u32,
     common: Bits,
 }
 
 impl Marks {
     fn add(&mut self, other: &Marks) {
         self.count = self.count.max(other.count);
-        self.borders = self.borders.min(other.borders);
+        self.lost_bytes = self.lost_bytes.min(other.lost_bytes);
         self.common.add(&other.common);
     }
 
@@ -46,7 +46,7 @@ impl Marks {
             bytes[usize::from(parts.get(place) == Some(&Part::Template))] += u64::from(fine.length_bytes);
         }
         let [own, template] = bytes;
-        [own.saturating_sub(u64::from(self.borders)), template].map(|bytes| bytes * u64::from(self.count))
+        [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.count))
     }
 }
 
@@ -59,10 +59,10 @@ impl Bits {
         Bits(vec![0; count.div_ceil(64)].into())
     }
 
-    fn of(common: &[Common]) -> Bits {
-        let bit = |common: &Common| u64::from(*common != Common::Not);
-        let word = |common: &[Common]| common.iter().rev().fold(0, |word, common| word << 1 | bit(common));
-        Bits(common.chunks(64).map(word).collect())
+    /// A bit for each fine chunk of which some bytes count.
+    fn of(counted: &[u8]) -> Bits {
+        let word = |counted: &[u8]| counted.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
+        Bits(counted.chunks(64).map(word).collect())
     }
 
     fn add(&mut self, other: &Bits) {
@@ -98,15 +98,15 @@ impl Covered {
         chunks: &[(Tag, u32)],
         roots: &[u16],
     ) {
-        for ((tag, count), common) in chunks.iter().zip(measure.common(side)) {
-            if common.iter().all(|common| *common == Common::Not) {
+        for ((tag, count), (fine, counted)) in chunks.iter().zip(measure.counted(side)) {
+            if counted.iter().all(|bytes| *bytes == 0) {
                 continue;
             }
-            let borders = common.iter().filter(|common| **common == Common::Border).count();
+            let counts = fine.iter().zip(counted).filter(|(_, bytes)| **bytes > 0);
             let found = Marks {
                 count: *count,
-                borders: u32::try_from(borders).expect("a chunk has a few thousand fine chunks"),
-                common: Bits::of(common),
+                lost_bytes: counts.map(|(fine, bytes)| u32::from(fine.length_bytes - bytes)).sum(),
+                common: Bits::of(counted),
             };
             for root in roots {
                 let place = Place { content, tag: *tag, root: *root };
@@ -210,7 +210,7 @@ impl Task<'_> {
             documents.filter(|document| !document.control).map(|document| label_of(document.root)).collect();
         own.sort_unstable();
         for other in others {
-            let mut all = Marks { count: 0, borders: u32::MAX, common: Bits::none(fine.len()) };
+            let mut all = Marks { count: 0, lost_bytes: u32::MAX, common: Bits::none(fine.len()) };
             let of_other = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other);
             of_other.for_each(|(_, marks)| all.add(marks));
             let [bytes, template] = all.bytes(fine, parts);
@@ -247,10 +247,9 @@ mod tests {
 
     #[test]
     fn marks_of_several_pairs_count_each_byte_once() {
-        let marks = |step: usize, borders: u32| {
-            let common: Vec<Common> =
-                (0..150).map(|place| if place % step == 0 { Common::Run } else { Common::Not }).collect();
-            Marks { count: 2, borders, common: Bits::of(&common) }
+        let marks = |step: usize, lost_bytes: u32| {
+            let counted: Vec<u8> = (0..150).map(|place| if place % step == 0 { 7 } else { 0 }).collect();
+            Marks { count: 2, lost_bytes, common: Bits::of(&counted) }
         };
         let mut all = marks(7, 3);
         all.add(&marks(5, 1));

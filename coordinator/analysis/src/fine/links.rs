@@ -34,6 +34,20 @@ pub(super) struct MeasuredPair {
 }
 
 impl MeasuredPair {
+    /// A pair that is measured by whole chunks alone, without templates or frames.
+    pub(super) fn by_chunks(a: u32, b: u32, shared_bytes: u64) -> MeasuredPair {
+        let shared = SharedBytes { all: shared_bytes, outside_templates: shared_bytes, outside_frames: shared_bytes };
+        MeasuredPair { a, b, coarse: shared, shared, complete: false }
+    }
+
+    pub(super) fn contents(&self) -> (u32, u32) {
+        (self.a, self.b)
+    }
+
+    pub(super) fn shared_bytes(&self) -> u64 {
+        self.shared.outside_templates
+    }
+
     /// What the pair has in common outside of templates.
     pub(super) fn link(&self) -> Link {
         Link { a: ContentIndex(self.a), b: ContentIndex(self.b), shared_bytes: self.shared.outside_templates }
@@ -178,7 +192,7 @@ impl Task<'_> {
     }
 
     /// The link of a pair outside of templates, if it is one.
-    fn link_of(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> Option<Link> {
+    pub(super) fn link_of(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> Option<Link> {
         let own = |content: u32| {
             let template = of_contents.get(content as usize).map_or(0, |bytes| bytes.template);
             self.subject.frozen.contents[content as usize].weight.saturating_sub(template)

@@ -106,7 +106,7 @@ fn write_links(
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<Strength> {
-    let Layered { frozen, findings, fine } = part.layer;
+    let Layered { frozen, findings, fine, .. } = part.layer;
     let outside = fine.as_ref().map_or(&[][..], |fine| &fine.outside);
     let mut strength = Strength::default();
     for link in &cluster.links {

@@ -50,6 +50,28 @@ CREATE TABLE fine (
   refused INTEGER NOT NULL            -- whether the reason is the site's policy
 );
 
+-- Of a sample of pairs, what is reported against what a site counts in its documents: bytes in windows of 32 bytes that
+-- occur in the other content. Pairs that are links, or truly share enough to be.
+CREATE TABLE exact (
+  layer INTEGER NOT NULL,
+  size_bytes_a INTEGER NOT NULL,
+  size_bytes_b INTEGER NOT NULL,
+  reported_bytes INTEGER NOT NULL,    -- in common, by the comparison
+  true_bytes_a INTEGER NOT NULL,      -- of the first that are in the second, as counted
+  true_bytes_b INTEGER NOT NULL
+);
+
+-- The sites that have pairs of the sample.
+CREATE TABLE exact_site (
+  layer INTEGER NOT NULL,
+  site TEXT NOT NULL,
+  sampled_pairs INTEGER NOT NULL,
+  measured_pairs INTEGER NOT NULL,    -- of these, measured now or for an earlier scan
+  failure TEXT,                       -- why no more were measured; NULL: the documents of the others have changed
+  refused INTEGER NOT NULL,           -- whether the reason is the site's policy
+  read_bytes INTEGER NOT NULL         -- of documents, now
+);
+
 -- Where messages are matched: sets of documents that are the same message, most documents first.
 CREATE TABLE message (
   id INTEGER PRIMARY KEY,
@@ -129,7 +151,9 @@ CREATE TABLE root (
   text_documents INTEGER,             -- as the next, where each document counts under one view: those that count as text
   text_file_bytes INTEGER,            -- bytes of the files that count as text
   place INTEGER NOT NULL,             -- in the order of the launch, sites by their first repository
-  contradicted_contents INTEGER NOT NULL DEFAULT 0 -- of which other sites sent other chunks under the same digest
+  contradicted_contents INTEGER NOT NULL DEFAULT 0, -- of which other sites sent other chunks under the same digest
+  recognised INTEGER NOT NULL DEFAULT 0, -- documents of which some text was recognised in pictures of pages
+  recognition TEXT                    -- the program that recognised it, with its version and languages
 );
 
 -- Documents by status.
@@ -190,7 +214,8 @@ CREATE TABLE document (
   partner_in_other INTEGER NOT NULL,  -- of a listed row: 1 if the row `other` has the partner to show
   message_id_hash BLOB,               -- of a message
   message INTEGER REFERENCES message, -- of a listed row: the set of the same message
-  counterpart INTEGER                 -- of two repositories: the listed row of the document at the same place in the other
+  counterpart INTEGER,                -- of two repositories: the listed row of the document at the same place in the other
+  recognised INTEGER NOT NULL DEFAULT 0 -- 1: under a view of it, some of its text was recognised in pictures of pages
 );
 
 CREATE TABLE unread (

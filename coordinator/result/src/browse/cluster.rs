@@ -81,6 +81,8 @@ pub struct Place {
     pub path_escaped: bool,
     /// Time of the last modification.
     pub modified: String,
+    /// True if some of its text was recognised in pictures of pages.
+    pub recognised: bool,
 }
 
 impl Place {
@@ -94,7 +96,7 @@ impl Place {
         format!("{}/{}/{}", self.site, self.repository, self.path)
     }
 
-    /// From the columns site, repository, path and modified.
+    /// From the columns site, repository, path, modified and recognised.
     pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Place> {
         let bytes: Vec<u8> = row.get(2)?;
         let (path, escaped) = path_of(&bytes);
@@ -105,6 +107,7 @@ impl Place {
             bytes,
             path_escaped: escaped.is_some(),
             modified: time(row.get(3)?),
+            recognised: row.get(4)?,
         })
     }
 }
@@ -306,7 +309,7 @@ impl Browse {
         let content = members.contents[place];
         let by = self.report.by_document();
         let sql = format!(
-            "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
+            "SELECT r.site, r.repository, d.path, d.modified, d.recognised FROM document d JOIN root r ON r.id = d.root
              WHERE d.content = ? ORDER BY {by} LIMIT ?"
         );
         let documents = self.collect(&sql, params![content, PLACES_MAX], Place::read)?;

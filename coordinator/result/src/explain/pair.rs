@@ -183,6 +183,7 @@ mod tests {
             path: path.to_owned(),
             path_escaped: None,
             payload_bytes: 1,
+            recognised: None,
             repository: "main".to_owned(),
             site: "a".to_owned(),
             sites: Vec::new(),

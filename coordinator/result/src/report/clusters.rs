@@ -93,7 +93,8 @@ impl Report {
                           CASE WHEN c.identical IS NOT NULL THEN c.digest
                                WHEN c.layer > 0 AND c.documents > 1 THEN
                                  (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
-                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END
+                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END,
+                          d.recognised
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE c.cluster = ? ORDER BY {}",
             self.by_document()
@@ -104,7 +105,8 @@ impl Report {
         let mut places: HashMap<i64, usize> = HashMap::new();
         while let Some(row) = rows.next()? {
             let content: i64 = row.get(0)?;
-            let Located { message_id_hash, modified, path, path_escaped, repository, site, .. } = located(row)?;
+            let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
+                located(row)?;
             if let Some(place) = places.get(&content) {
                 let member = &mut members[*place];
                 member.document.copies += 1;
@@ -125,6 +127,7 @@ impl Report {
                     path,
                     path_escaped,
                     payload_bytes: row.get(9)?,
+                    recognised,
                     repository,
                     sites: vec![site.clone()],
                     site,

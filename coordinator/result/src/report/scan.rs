@@ -132,8 +132,10 @@ impl Report {
             })
         })?;
         let order = self.launch_order()?;
+        let expected_error = self.expected_error()?;
         self.one("SELECT started, finished FROM scan", |row| {
             Ok(RunSection {
+                expected_error,
                 finished: time(row.get("finished")?),
                 order,
                 sites,
@@ -158,8 +160,11 @@ impl Report {
                 excluded: Counts::new(),
                 members: row.get("members")?,
                 no_text: row.get("no_text")?,
+                not_compared_by_text: Counts::new(),
                 party: row.get("party")?,
                 passages: row.get::<_, Option<u64>>("passages")?.filter(|_| passages),
+                recognition: row.get("recognition")?,
+                recognised: Some(row.get("recognised")?).filter(|documents| *documents > 0),
                 repository: row.get("repository")?,
                 site: row.get("site")?,
                 skipped: 0,
@@ -189,11 +194,15 @@ impl Report {
             }
             Ok(())
         })?;
-        let sql =
-            "SELECT root, substr(reason, 16), count(*) FROM unread WHERE reason LIKE 'unextractable: %' GROUP BY 1, 2";
+        let sql = "SELECT root, reason, count(*) FROM unread WHERE reason LIKE '%: %' GROUP BY 1, 2";
         self.each(sql, |row| {
             let (root, reason, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            sites[root].unextractable.insert(reason, count);
+            let site = &mut sites[root];
+            if let Some(reason) = reason.strip_prefix("unextractable: ") {
+                site.unextractable.insert(reason.to_owned(), count);
+            } else if let Some(reason) = reason.strip_prefix("not compared by text: ") {
+                site.not_compared_by_text.insert(reason.to_owned(), count);
+            }
             Ok(())
         })?;
         Ok(self.sort_roots(sites))

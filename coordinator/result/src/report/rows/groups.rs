@@ -102,6 +102,9 @@ pub struct ClusterDocument {
     pub path_escaped: Option<bool>,
     /// Its size less templates.
     pub payload_bytes: u64,
+    /// Set when some of its text was recognised in pictures of pages: it has the errors of such text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<bool>,
     /// The first one's repository.
     pub repository: String,
     /// The first one's site.
