@@ -11,13 +11,18 @@
 //! documents of one kind have in common count for nothing. A border counts but for one byte: somewhere in it
 //! the two differ.
 //!
+//! [`places`](FineMeasure::places) has the bytes that were counted, with their offsets.
+//!
 //! Source of the idea: the coarse and the fine comparison of Forman, Eshghi, Chiocchetti (KDD 2005), section 4.
+
+mod places;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use cognate_fingerprint::{FineChunk, Tag};
 
+pub use self::places::FinePlace;
 use crate::error::Error;
 use crate::link::Link;
 use crate::posting::{ContentIndex, Posting};
@@ -101,6 +106,10 @@ const _: () = assert!(LONG_ROW == 3 && ROW < LONG_ROW);
 #[derive(Debug, Default)]
 pub struct FineMeasure {
     sides: [Side; 2],
+    /// Fine chunks in a row that had to agree.
+    row: usize,
+    /// The bytes that each content counts.
+    counted_bytes: [u64; 2],
 }
 
 /// The fine chunks of one content.
@@ -161,7 +170,9 @@ impl FineMeasure {
             at_a += usize::from(order.is_le());
             at_b += usize::from(order.is_ge());
         }
-        a.find_runs(&b.fine, row).min(b.find_runs(&a.fine, row))
+        self.counted_bytes = [a.find_runs(&b.fine, row), b.find_runs(&a.fine, row)];
+        self.row = row;
+        self.counted_bytes[0].min(self.counted_bytes[1])
     }
 
     /// What each fine chunk is to the other content, for each chunk that was added on a side, in order: after
