@@ -87,6 +87,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Hello.software", "the worker's version, for people", "1 KiB"),
     (
         "Invitation.addresses",
+    ("ExplainResponse.coarse_reason", "the reason why figures are coarse, one line for people", "1 KiB"),
+    ("ExplainResponse.precision", "the precision of the figures", "known words only"),
         "addresses of the coordinator, in a line that people pass on",
         "259 bytes each, 16 of them",
     ),

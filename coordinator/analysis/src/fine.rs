@@ -1,12 +1,13 @@
 //! Fine figures of a layer: after the comparison by whole chunks, sites cut the chunks that candidate pairs do not share into
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
-//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
-//! `links` measures the pairs again.
+//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers,
+//! `links` measures the pairs again, and `kept` reads the answers once more for a pair of a result.
 
 mod candidates;
 mod coverage;
 mod expansions;
+mod kept;
 mod links;
 mod wanted;
 
@@ -22,6 +23,8 @@ use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
 use expansions::{Expansions, ExpansionsWriter};
+
+pub use kept::KeptFineChunks;
 
 /// A request to a site: chunks of one of its repositories that it cuts again.
 #[derive(Clone)]

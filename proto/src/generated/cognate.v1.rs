@@ -3115,7 +3115,7 @@ pub struct ExplainResponse {
     /// Number of the shortest runs that were left out, because one message cannot have all.
     #[prost(uint64, tag = "2")]
     pub runs_omitted: u64,
-    /// Bytes of the chunks that both hold, templates apart.
+    /// Bytes that both hold, templates apart: the figure of the report, if it has a link between the two.
     #[prost(uint64, tag = "3")]
     pub shared_bytes: u64,
     #[prost(uint64, tag = "4")]
@@ -3179,6 +3179,15 @@ pub struct Watch {
     #[prost(string, tag = "5")]
     pub created_by: ::prost::alloc::string::String,
     /// Seconds since 1970.
+    /// "fine", or "coarse" where whole chunks alone were compared; empty where the method has no fine chunks.
+    #[prost(string, tag = "8")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reason why it is coarse, one line for people.
+    #[prost(string, tag = "9")]
+    pub coarse_reason: ::prost::alloc::string::String,
+    /// Bytes in common that are in no run, because a later scan took over a part of the fine chunks.
+    #[prost(uint64, tag = "10")]
+    pub unplaced_bytes: u64,
     #[prost(sint64, tag = "6")]
     pub created: i64,
     /// The site or party that its maker was bound to: it searches only these.
