@@ -227,7 +227,7 @@ impl Policy {
             FinePolicy::WithinPartyOrKeyed => keyed || (self.one_party && !across_parties),
             FinePolicy::Never => false,
         };
-        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
+        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, and fine chunks were asked for", self.fine)) }
     }
 
     /// Checks that a scan may follow symbolic links.
