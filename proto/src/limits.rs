@@ -73,6 +73,12 @@ pub const FIND_FEATURES_MAX: usize = 1 << 22;
 /// Features in one message of a find.
 pub const FIND_PIECE_FEATURES: usize = 1 << 14;
 const _: () = assert!(FIND_PIECE_FEATURES * 24 * 2 < MESSAGE_BYTES_MAX);
+/// Fine chunks of one find at most, of all its documents together: about 59 MB of documents, and 17 MB at the coordinator.
+/// Documents beyond it are compared by whole chunks.
+pub const FIND_FINE_MAX: usize = 1 << 23;
+/// Chunks in one message of an answer that lists those of which fine chunks are missing.
+pub const FIND_WANTED_PIECE: usize = 1 << 14;
+const _: () = assert!(FIND_WANTED_PIECE * 16 * 2 < MESSAGE_BYTES_MAX);
 /// Matches that a find reports for a document by default.
 pub const FIND_MATCHES_DEFAULT: usize = 100;
 /// See [`FIND_MATCHES_DEFAULT`].
@@ -84,6 +90,11 @@ pub const STORED_FEATURES_MAX: usize = 1 << 15;
 /// Documents of a stored query.
 pub const STORED_DOCUMENTS_MAX: usize = 64;
 const _: () = assert!(STORED_FEATURES_MAX * 24 + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);
+/// Bytes of the features and fine chunks of a stored query: 24 for each chunk, and for one with fine chunks 20 and one and a half for each of them. The
+/// fine chunks of documents for which there is no more space are left out: about 3.5 MB of documents have theirs at a mean of 1000.
+pub const STORED_FINE_BYTES_MAX: usize = 900 << 10;
+const _: () = assert!(STORED_FINE_BYTES_MAX + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);
+const _: () = assert!(STORED_FEATURES_MAX * 24 < STORED_FINE_BYTES_MAX);
 
 /// Hashes of files in one query: 32 MB at either end.
 pub const FILE_HASHES_MAX: usize = 1 << 20;

@@ -15,7 +15,11 @@
 //! looked at; else the search goes on one fine chunk later. Bytes that the other content has once and this one twice count twice
 //! here and once there: the lesser sum of both is what they share.
 //!
+//! [`places`](FineMeasure::places) has the bytes that were counted, with their offsets.
+//!
 //! Source of the idea: the coarse and the fine comparison of Forman, Eshghi, Chiocchetti (KDD 2005), section 4.
+
+mod places;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -23,6 +27,7 @@ use std::ops::Range;
 
 use cognate_fingerprint::{FineChunk, Tag};
 
+pub use self::places::FinePlace;
 use crate::error::Error;
 use crate::link::Link;
 use crate::posting::{ContentIndex, Posting};
@@ -118,9 +123,24 @@ struct Side {
     rows: Vec<u64>,
     /// Per fine chunk, the bytes of it that count: all of them in a run, some in a border.
     counted: Vec<u8>,
+    /// The runs that count, ascending.
+    runs: Vec<CountedRun>,
 }
 
-/// A run: fine chunks of one content, and the place in the other content where the same begin.
+/// A run that counts, with the bytes that count for it alone.
+#[derive(Debug)]
+struct CountedRun {
+    run: Run,
+    /// Bytes of the border before it.
+    before: u8,
+    /// Bytes of its first fine chunk that count already, as the border of the run before.
+    skipped: u8,
+    /// Bytes of the border after it.
+    after: u8,
+}
+
+/// Fine chunks of one content, and the place in the other content where the same begin.
+#[derive(Debug)]
 struct Run {
     fine: Range<usize>,
     partner: usize,
@@ -224,6 +244,7 @@ impl Side {
         }));
         self.counted.clear();
         self.counted.resize(self.fine.len(), 0);
+        self.runs.clear();
     }
 
     /// Finds the runs that count.
@@ -278,14 +299,18 @@ impl Side {
             return false;
         }
         // A fine chunk counts once: in a run before as a border, and as a border of the first of two runs.
-        for own in run.fine {
+        let skipped = self.counted[run.fine.start];
+        for own in run.fine.clone() {
             self.counted[own] = self.fine[own].length_bytes;
         }
-        for (own, bytes) in borders.into_iter().flatten() {
-            if self.counted[own] == 0 {
+        let [before, after] = borders.map(|border| match border {
+            Some((own, bytes)) if self.counted[own] == 0 => {
                 self.counted[own] = bytes;
+                bytes
             }
-        }
+            _ => 0,
+        });
+        self.runs.push(CountedRun { run, before, skipped, after });
         true
     }
 

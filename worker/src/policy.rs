@@ -239,7 +239,7 @@ impl Policy {
             FinePolicy::WithinPartyOrKeyed => keyed || (self.one_party && !across_parties),
             FinePolicy::Never => false,
         };
-        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for {asked}", self.fine)) }
+        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the query asks for {asked}", self.fine)) }
     }
 
     /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves

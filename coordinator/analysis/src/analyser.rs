@@ -329,7 +329,7 @@ impl Analyser {
 
     /// The answers that the latest published scans under a method had from sites, whatever else they were about: a scan of each kind
     /// keeps its own.
-    fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
+    pub(crate) fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
         let scans = self.store.scans()?.into_iter();
         let published = scans.filter(|(other, row)| *other != id && row.step() == ScanStep::Published);
         let layers = published.flat_map(|(other, row)| {

@@ -1,7 +1,7 @@
 //! Fine figures of a layer: after the comparison by whole chunks, sites cut the chunks that candidate pairs do not share into
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
-//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
+//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, which `kept` reads once more for a pair of a result, and
 //! `links` measures the pairs again. `frames` finds what many otherwise unlike contents have (`docs/decisions/0035-frames.md`), `parts` knows
 //! what of a chunk is template or frame, `outside` has the links without their frames, and `describe` what people read about frames. `sample` draws some of the pairs, `exact` has the sites measure them exactly, and `answers`
 //! keeps what they count: that is how far reported shares are from the truth, with fine chunks or without.
@@ -14,6 +14,7 @@ mod describe;
 mod exact;
 mod expansions;
 mod frames;
+mod kept;
 mod links;
 #[cfg(test)]
 mod oracle;
@@ -49,6 +50,8 @@ use crate::error::Error;
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
 pub(crate) use self::outside::{OutsideLink, outside_of};
+
+pub use kept::KeptFineChunks;
 
 /// A request to a site: chunks of one of its repositories that it cuts again.
 #[derive(Clone)]

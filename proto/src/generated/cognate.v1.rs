@@ -576,7 +576,7 @@ pub struct FineQuery {
     /// The method under which the chunks were sent.
     #[prost(message, optional, tag = "3")]
     pub method: ::core::option::Option<MethodSpec>,
-    /// The scan crosses parties: the site's policy for such scans applies.
+    /// The scan or find crosses parties: the site's policy for such scans applies.
     #[prost(bool, tag = "4")]
     pub across_parties: bool,
     #[prost(uint64, tag = "5")]
@@ -2932,7 +2932,7 @@ impl SubjectKind {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindRequest {
-    #[prost(oneof = "find_request::Message", tags = "1, 2")]
+    #[prost(oneof = "find_request::Message", tags = "1, 2, 3")]
     pub message: ::core::option::Option<find_request::Message>,
 }
 /// Nested message and enum types in `FindRequest`.
@@ -2944,6 +2944,9 @@ pub mod find_request {
         Open(super::FindOpen),
         #[prost(message, tag = "2")]
         Piece(super::FindPiece),
+        /// After all documents: fine chunks of chunks of theirs, each chunk once.
+        #[prost(message, tag = "3")]
+        Fine(super::FineTable),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2962,6 +2965,9 @@ pub struct FindOpen {
     /// Matches to report for each document at most, the strongest first; 0: 100.
     #[prost(uint32, tag = "5")]
     pub matches_max: u32,
+    /// "coarse": matches are measured by whole chunks alone; "fine" or empty: by fine chunks as well.
+    #[prost(string, tag = "6")]
+    pub precision: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryPlace {
@@ -2995,7 +3001,7 @@ pub struct FindEnd {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindResponse {
-    #[prost(oneof = "find_response::Message", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "find_response::Message", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub message: ::core::option::Option<find_response::Message>,
 }
 /// Nested message and enum types in `FindResponse`.
@@ -3014,7 +3020,47 @@ pub mod find_response {
         Match(super::FindMatch),
         #[prost(message, tag = "5")]
         Holders(super::FindHolders),
+        /// After the run lengths: the precision of the answer, and what is coarse in it.
+        #[prost(message, tag = "6")]
+        Precision(super::FindPrecision),
+        /// The last messages: chunks whose fine chunks were missing in the query.
+        #[prost(message, tag = "7")]
+        Wanted(super::FindWanted),
     }
+}
+/// The precision with which matches were measured.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindPrecision {
+    /// "fine", or "coarse" if a match or a candidate was measured by whole chunks alone; empty if the method has no fine chunks.
+    #[prost(string, tag = "1")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reasons, each with the number of matches and candidates; none if the query asked for whole chunks alone.
+    #[prost(message, repeated, tag = "2")]
+    pub coarse: ::prost::alloc::vec::Vec<FindCoarse>,
+}
+/// The reason why matches are coarse.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindCoarse {
+    /// The site that gave no fine chunks, and the repository; empty if the reason is the query.
+    #[prost(string, tag = "1")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub repository: ::prost::alloc::string::String,
+    /// One line for people.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// The policy of the site is the reason.
+    #[prost(bool, tag = "4")]
+    pub refused: bool,
+    #[prost(uint64, tag = "5")]
+    pub matches: u64,
+}
+/// Chunks of the query that are left of a match: a query with their fine chunks is measured by them.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindWanted {
+    /// 16 bytes each.
+    #[prost(bytes = "vec", tag = "1")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
 }
 /// The coverage of a repository by a query.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3099,6 +3145,12 @@ pub struct FindMatch {
     /// Number of documents that have it; the first of them follow.
     #[prost(uint64, tag = "10")]
     pub documents: u64,
+    /// "fine" or "coarse"; empty if the method has no fine chunks.
+    #[prost(string, tag = "11")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reason why it is coarse, unless the query asked for that.
+    #[prost(message, optional, tag = "12")]
+    pub coarse: ::core::option::Option<FindCoarse>,
 }
 /// In ten-thousandths, with the interval that holds it in 95 of 100 cases if it is an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3278,7 +3330,7 @@ pub struct ExplainResponse {
     /// Number of the shortest runs that were left out, because one message cannot have all.
     #[prost(uint64, tag = "2")]
     pub runs_omitted: u64,
-    /// Bytes of the chunks that both hold, templates apart.
+    /// Bytes that both hold, templates apart: the figure of the report, if it has a link between the two.
     #[prost(uint64, tag = "3")]
     pub shared_bytes: u64,
     #[prost(uint64, tag = "4")]
@@ -3290,6 +3342,15 @@ pub struct ExplainResponse {
     pub templates_a: ::prost::alloc::vec::Vec<Stretch>,
     #[prost(message, repeated, tag = "7")]
     pub templates_b: ::prost::alloc::vec::Vec<Stretch>,
+    /// "fine", or "coarse" where whole chunks alone were compared; empty where the method has no fine chunks.
+    #[prost(string, tag = "8")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reason why it is coarse, one line for people.
+    #[prost(string, tag = "9")]
+    pub coarse_reason: ::prost::alloc::string::String,
+    /// Bytes in common that are in no run, because a later scan took over a part of the fine chunks.
+    #[prost(uint64, tag = "10")]
+    pub unplaced_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SharedRun {
@@ -3315,6 +3376,9 @@ pub struct StoredQuery {
     pub open: ::core::option::Option<FindOpen>,
     #[prost(message, repeated, tag = "2")]
     pub documents: ::prost::alloc::vec::Vec<QueryDocument>,
+    /// Fine chunks of chunks of the documents, each chunk once. In lists: absent.
+    #[prost(message, repeated, tag = "3")]
+    pub fine: ::prost::alloc::vec::Vec<FineTable>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct QueryDocument {
