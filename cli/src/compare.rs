@@ -22,7 +22,7 @@ use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
 use cognate_storage::ErrorKind;
 use cognate_storage::indexes::SiteQuotas;
 use cognate_view::Recogniser;
-use cognate_worker::policy::{FinePolicy, Policy};
+use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
 
@@ -249,7 +249,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         clock: now,
         extraction: extraction(TEXTS_BYTES_MAX, plan.recogniser.clone()),
         // A comparison by whole chunks alone uses no sketches.
-        policy: Policy { fine: if is_fine { FinePolicy::Always } else { FinePolicy::Never }, ..Policy::everything() },
+        policy: Policy { sketches: is_fine, ..Policy::everything() },
         ledger: None,
         presence: None,
     }

@@ -43,6 +43,8 @@ pub struct Policy {
     /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
     /// coordinator says of it.
     pub one_party: bool,
+    /// False if no sketches of contents are sent, whatever `fine` says: a comparison by whole chunks alone uses none.
+    pub sketches: bool,
     /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
@@ -120,6 +122,7 @@ impl Policy {
             term_vectors: true,
             fine: FinePolicy::Always,
             one_party: true,
+            sketches: true,
             unkeyed_across_parties: true,
             refine: true,
             follow_symlinks: true,
@@ -245,7 +248,7 @@ impl Policy {
     /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
     /// many.
     pub fn allows_sketches(&self, keyed: bool) -> bool {
-        self.check_fine(keyed, false).is_ok()
+        self.sketches && self.check_fine(keyed, false).is_ok()
     }
 
     /// Checks that a scan may follow symbolic links.

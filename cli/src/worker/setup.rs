@@ -192,6 +192,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .map_err(at("file_hashes"))?,
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
         one_party: false,
+        sketches: true,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         follow_symlinks: entry.follow_symlinks,

@@ -75,7 +75,7 @@ fn counted(own: &[Option<FineChunk>], other: &[Option<FineChunk>]) -> u64 {
         for (border, both) in [(place.wrapping_sub(1), before), (end, after)] {
             // A border of two runs, or one that is in another run, counts once.
             if let Some(both) = both.filter(|_| bytes[border] == 0) {
-                bytes[border] = shorter(both);
+                bytes[border] = shorter(both) - 1;
             }
         }
         place = end;
