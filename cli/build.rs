@@ -3,8 +3,6 @@
 //! Only where the toolchain links with LLD by itself, which knows the option. The language promises no function an address of
 //! its own.
 
-#![expect(clippy::print_stdout, reason = "a build script speaks to Cargo in this way")]
-
 use std::env;
 
 fn main() {
