@@ -10,8 +10,8 @@
 //! the same place of the other content. Of a border count as many bytes as the shorter of these two has, but one: somewhere they differ. A run counts if it has
 //! [`RUN_BYTES_MIN`] bytes with its borders, so that phrases which all documents of one kind have in common count for nothing.
 //!
-//! The runs of a content are found from its first fine chunk on. Of the first [`PARTNERS_MAX`] places of the other content where
-//! a run begins as here, the one where it is longest is taken, as far as [`AHEAD_MAX`] fine chunks show. A run that counts ends what was
+//! The runs of a content are found from its first fine chunk on. Of the first eight places of the other content where
+//! a run begins as here, the one where it is longest is taken, as far as 64 rows show. A run that counts ends what was
 //! looked at; else the search goes on one fine chunk later. Bytes that the other content has once and this one twice count twice
 //! here and once there: the lesser sum of both is what they share.
 //!

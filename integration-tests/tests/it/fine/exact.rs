@@ -185,7 +185,7 @@ fn a_site_that_gives_no_fine_chunks_measures_nothing_and_is_named_and_a_rescan_a
     assert_eq!((site(0, "site"), site(0, "measured_pairs")), (json!("a"), json!(PAIRS)), "{expected}");
     assert_eq!((site(1, "site"), site(1, "measured_pairs"), site(1, "refused")), (json!("b"), json!(0), json!(true)));
     let reason =
-        "this site's policy does not allow it: policy.fine is never, the scan asks for the exact measure of pairs";
+        "this site's policy does not allow it: policy.fine is never, the query asks for the exact measure of pairs";
     assert_eq!(site(1, "reason"), reason);
     let scan = report["scan"]["id"].as_str().unwrap();
     let text = federation.operate(&["report", scan]).expect(0);
