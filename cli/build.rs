@@ -1,4 +1,4 @@
-//! Tells the linker to keep one of several functions with the same code: generic code has many, 3 % of the binary.
+//! Has the linker keep one of several functions with the same code: generic code has many, 3 % of the binary.
 //!
 //! Only where the toolchain links with LLD by itself, which knows the option. The language promises no function an address of
 //! its own.
