@@ -212,6 +212,12 @@ impl Browser {
         self.wait(&format!("`{css}` begins with \"{text}\""), |browser| browser.text(css).starts_with(text));
     }
 
+    /// Waits for the first element that a CSS selector names to hold this text.
+    #[track_caller]
+    pub fn see_in(&self, css: &str, text: &str) {
+        self.wait(&format!("`{css}` holds \"{text}\""), |browser| browser.text(css).contains(text));
+    }
+
     /// Waits for the browser to be at an address that holds this.
     #[track_caller]
     pub fn see_at(&self, part: &str) {

@@ -27,14 +27,14 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     for told in ["identical", "near", "100.0 %", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
         assert!(found.iter().any(|row| row.contains(told)), "{told}: {found:?}");
     }
-    assert!(browser.text("main").contains("tttd over raw at 1000"));
+    browser.see_in("main", "tttd over raw at 1000");
     browser.shoot("found");
     browser.check();
     // Only at one place, and nothing there that is like it.
     browser.fill("#fingerprints", fingerprints(&federation, "own/letter 1.txt").trim());
     browser.fill("#sites", "tokyo");
     browser.click("main form button[type=submit]");
-    browser.wait("nothing was found", |browser| browser.text("main").contains("Nothing was found"));
+    browser.see_in("main", "Nothing was found");
     assert!(!browser.text("main").contains("paris/kb"));
     browser.check();
     // What is no fingerprint is said to be none.
@@ -98,7 +98,7 @@ fn a_query_is_saved_as_a_watch_and_as_a_case() {
     browser.shoot("find-keep");
     browser.click_text("Set up a watch");
     browser.see("h1", "Watches");
-    assert!(browser.text(".notice").contains("3 documents match now"), "{}", browser.text(".notice"));
+    browser.see_in(".notice", "3 documents match now");
     browser.shoot("watches");
     // A new version is synced: the watch has one more, and shows it.
     let folder = federation.site("tokyo").folder().join("desk");
@@ -120,7 +120,7 @@ fn a_query_is_saved_as_a_watch_and_as_a_case() {
     browser.open("/watches");
     browser.click_text("Remove…");
     browser.click_text("Remove budget-leak");
-    browser.wait("it is gone", |browser| browser.text("main").contains("There is no watch"));
+    browser.see_in("main", "There is no watch");
     // A case: opened, asked again, taken away as the command line writes it.
     fill("budget-7");
     browser.click_text("Open a case");

@@ -1,6 +1,5 @@
 //! Launching a scan, watching it, keeping it for later.
 
-use cognate_integration_tests::sandbox::wait_until;
 use cognate_integration_tests::{Browser, Federation, Files};
 
 /// A name that would be a program, an address and another file, if pages let it.
@@ -23,7 +22,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.open("/scans/new");
     browser.fill("#min_shared_bytes", "4KB");
     browser.click("main form button[type=submit]");
-    assert!(browser.text(".problem").contains("at least one"), "{}", browser.text(".problem"));
+    browser.see_in(".problem", "at least one");
     assert_eq!(browser.script("return document.querySelector('#min_shared_bytes').value"), "4KB");
     browser.click("input[data-all]");
     browser.shoot("launch");
@@ -38,7 +37,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     // What is hostile is shown, and does nothing.
     let id = browser.path().rsplit('/').next().unwrap().to_owned();
     browser.open(&format!("/scans/{id}/identical"));
-    assert!(browser.text("main").contains("\\u{202e}fdp.exe"), "{}", browser.text("main"));
+    browser.see_in("main", "\\u{202e}fdp.exe");
     assert!(!browser.has("main img"));
     browser.shoot("hostile");
     browser.check();
@@ -47,18 +46,18 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.click("main form button[type=submit]");
     browser.fill("#profile-name", "monthly");
     browser.click("form[action='/profiles/save'] button");
-    assert!(browser.text(".notice").contains("monthly"));
+    browser.see_in(".notice", "monthly");
     browser.fill("input[name=every]", "7days");
     browser.click_text("Schedule");
-    wait_until("the schedule is saved", || browser.text(".notice").contains("launched now"));
+    browser.see_in(".notice", "launched now");
     browser.shoot("schedules");
     browser.click("form[action='/schedules/remove'] button");
-    assert!(browser.text("main").contains("No schedule yet"));
+    browser.see_in("main", "No schedule yet");
     browser.check();
     // Looked into for boilerplate: a while later there is an answer.
     browser.open("/templates");
     browser.shoot("templates");
     browser.click_text("Search");
-    browser.wait("it was looked for", |browser| browser.text("main").contains("There is nothing to suggest"));
+    browser.see_in("main", "There is nothing to suggest");
     browser.check();
 }

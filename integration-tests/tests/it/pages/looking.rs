@@ -39,5 +39,5 @@ fn somebody_signs_in_looks_around_and_signs_out() {
     assert_eq!(browser.path(), "/scans?page=1");
     browser.check();
     browser.open(&address[address.find("/sign-in").unwrap()..]);
-    assert!(browser.text("main").contains("cannot be used to sign in"), "{}", browser.text("main"));
+    browser.see_in("main", "cannot be used to sign in");
 }

@@ -49,7 +49,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     // The slider drops what is weaker; another pivot is what the others are compared with.
     browser.press_on("#threshold", END);
     browser.see_at("threshold=100");
-    browser.wait("all links are dropped", |browser| browser.text("main").contains("no members are connected"));
+    browser.see_in("main", "no members are connected");
     browser.click_text("Pivot");
     browser.see_at("pivot=");
     browser.wait("another one is the pivot", |browser| browser.has("tr.pivot em"));
@@ -57,7 +57,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     // Decided by a key, and on to the next one of the list.
     browser.press("1");
     browser.wait("the next one is shown", |browser| browser.text("h1").ends_with("roadmap.txt and 1 more"));
-    assert!(browser.text(".notice").contains("Decided about 1: duplicate"));
+    browser.see_in(".notice", "Decided about 1: duplicate");
     browser.press("2");
     browser.see_begin("h1", "Clusters");
     assert_eq!(browser.texts("td.mark"), ["duplicate", "not-a-duplicate"]);
@@ -67,7 +67,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     browser.see("h1", "Clusters 1 of this filter");
     browser.press("u");
     browser.wait("it is taken back", |browser| browser.has(".notice"));
-    assert!(browser.text(".notice").contains("Taken back"));
+    browser.see_in(".notice", "Taken back");
     // In the list, one row after the other without a page between.
     browser.open(&format!("{}/clusters?verdict=open", scan(&browser)));
     browser.see("h1", "Clusters 2 of this filter");
@@ -107,7 +107,7 @@ fn two_members_of_a_cluster_are_laid_side_by_side() {
     let told = federation.operate(&words).expect(0).json();
     let runs = told["views"][0]["shared"].as_array().unwrap().len();
     browser.click("section details summary");
-    browser.wait("the places are listed", |browser| browser.text("details table").contains("At byte of A"));
+    browser.see_in("details table", "At byte of A");
     assert_eq!(browser.texts("details table tbody tr").len(), runs);
     browser.click_text("Swap A and B");
     browser.wait("they have changed places", |browser| {
@@ -119,7 +119,7 @@ fn two_members_of_a_cluster_are_laid_side_by_side() {
     // A name that is nowhere.
     browser.open(&format!("/scans/{id}/explain?a=paris/kb/none&b=tokyo/kb/none"));
     browser.see("h1", "Not found");
-    assert!(browser.text("main").contains("no document"));
+    browser.see_in("main", "no document");
     browser.check_but(&["404"]);
 }
 
